@@ -1,0 +1,57 @@
+//! The state hash, as specified: XXH3-64 (seed 0) over the little-endian bytes of a sequence of 32-bit words.
+//! A build in another language needs nothing but this sentence and the order of the words.
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Collects words and bytes into one 64-bit hash.
+#[derive(Clone, Default)]
+pub struct StateHasher {
+    inner: Xxh3Default,
+}
+
+impl StateHasher {
+    /// A hasher that has seen nothing.
+    pub fn new() -> StateHasher {
+        StateHasher::default()
+    }
+
+    /// Adds words in order.
+    pub fn words(&mut self, words: &[u32]) {
+        let mut block = [0u8; 256];
+        for part in words.chunks(64) {
+            for (bytes, word) in block.chunks_exact_mut(4).zip(part) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            self.inner.update(&block[..part.len() * 4]);
+        }
+    }
+
+    /// Adds bytes in order.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.inner.update(bytes);
+    }
+
+    /// The hash of all that was added.
+    pub fn finish(&self) -> u64 {
+        self.inner.digest()
+    }
+}
+
+/// The hash of one sequence of words.
+pub fn hash_words(words: &[u32]) -> u64 {
+    let mut hasher = StateHasher::new();
+    hasher.words(words);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_hash_as_their_little_endian_bytes() {
+        let words: Vec<u32> = (0..200u32).map(|i| i.wrapping_mul(0x0101_0101)).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!(hash_words(&words), xxhash_rust::xxh3::xxh3_64(&bytes));
+    }
+}

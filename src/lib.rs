@@ -1,0 +1,6 @@
+//! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
+//! in reconciliation, in interpolation, in who was hit.
+
+pub mod hash;
+pub mod rng;
+pub mod units;

@@ -1,0 +1,2 @@
+//! The `hitreg` command with its built-in games.
+fn main() {}
