@@ -1,0 +1,162 @@
+//! What a game implements to be recorded and replayed: a handful of pure functions, after id's `pmove`.
+//!
+//! The pipelines never look inside a world. They run commands through it, ask for its entities, and judge shots
+//! against pasts that they hand in; all of it from arguments alone, so that the same arguments give the same result
+//! on the server, in a client's prediction, and in a replay years later.
+
+mod body;
+mod shot;
+
+use glam::Vec3;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
+pub use shot::{Reason, Verdict, Wound};
+
+use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::usercmd::Usercmd;
+
+/// A game, as the pipelines see it.
+pub trait Game: Sized + Send + Sync + 'static {
+    /// The name that a log carries; a build refuses a log of another game.
+    const NAME: &'static str;
+
+    /// All that does not change during a session: map, movement constants, weapons. Stored whole in the log.
+    type Rules: Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// The authoritative state.
+    type World: Clone + Send + 'static;
+    /// One entity's state, as snapshots carry it and prediction advances it.
+    type Body: Body;
+    /// A weapon going off: all that is needed to judge the shot later, against any past.
+    type Fire: Clone + Send + 'static;
+
+    /// The world before the first tick, with a body for each of `players` players.
+    fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;
+
+    /// Runs one usercmd on one body. Server and prediction both call this and nothing else to move a player.
+    fn step_body(
+        rules: &Self::Rules,
+        scene: &Scene<'_, Self::Body>,
+        body: &Self::Body,
+        command: &Usercmd,
+        out: &mut impl Sink<Self::Fire>,
+    ) -> Self::Body;
+
+    /// The world's entities in ascending order of id; players are the first ids.
+    fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
+
+    /// Puts back a player's body after [`Game::step_body`], with what follows from it on the server alone
+    /// (picking things up, walking into a trigger).
+    fn place_body(rules: &Self::Rules, world: &mut Self::World, player: PlayerId, body: Self::Body);
+
+    /// Where a shot goes among `targets`, which are the others as the shooter saw them, or as they are now.
+    fn judge(rules: &Self::Rules, fire: &Self::Fire, targets: &[(EntityId, Self::Body)]) -> Verdict;
+
+    /// The line along which a shot is aimed: from where, in which direction (a unit vector).
+    fn aim(fire: &Self::Fire) -> (Vec3, Vec3);
+
+    /// True for what flies on its own through the present (Bernier's footnote 9): such a shot is launched, never judged
+    /// against a past.
+    fn is_projectile(fire: &Self::Fire) -> bool;
+
+    /// Lets a judged shot act on the present world: damage, knockback, or a projectile leaving its muzzle.
+    fn apply(
+        rules: &Self::Rules,
+        world: &mut Self::World,
+        shooter: PlayerId,
+        command: &Usercmd,
+        fire: &Self::Fire,
+        verdict: &Verdict,
+        out: &mut impl WorldSink,
+    );
+
+    /// Advances what the server moves by itself: projectiles, respawns, things on their way.
+    fn step_world(rules: &Self::Rules, world: &mut Self::World, dt: Micros, out: &mut impl WorldSink);
+
+    /// The body between two samples of it; `fraction` is in `0..=1`.
+    fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body;
+
+    /// The body carried on for `dt` after its last known state: in a straight line, unless the game knows better.
+    fn extrapolate(_rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
+        body.moved_to(body.origin() + body.velocity() * dt.as_s_f64() as f32)
+    }
+
+    /// The world in 32-bit words: everything that can change a later tick, in a fixed order.
+    /// The state hash is taken over these words, and a rollback restores from them, so what is left out is found.
+    fn save(world: &Self::World, words: &mut Vec<u32>);
+
+    /// The world back from [`Game::save`]'s words.
+    ///
+    /// # Errors
+    /// When the words are not a whole world.
+    fn load(rules: &Self::Rules, words: &[u32]) -> Result<Self::World, BadCells>;
+
+    /// The name of an [`Effect::kind`].
+    fn effect_name(kind: u8) -> &'static str;
+
+    /// The name of a [`Wound::hitgroup`].
+    fn hitgroup_name(hitgroup: u8) -> &'static str;
+
+    /// The name of the weapon that a shot came from.
+    fn weapon_name(fire: &Self::Fire) -> &'static str;
+}
+
+/// What a command is run among.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a, B> {
+    /// The session's seed; with player and command number it seeds what is random in a command.
+    pub seed: Seed,
+    /// Whose command it is.
+    pub player: PlayerId,
+    /// All entities in ascending order of id, the player's own among them: the present on the server, the last
+    /// snapshot in a client.
+    pub entities: &'a [(EntityId, B)],
+    /// Whether weapons run too. A client that predicts movement alone leaves them to the server.
+    pub weapons: bool,
+}
+
+/// Takes what a command gives off while it runs.
+pub trait Sink<F> {
+    /// A sound or sight; the client plays it when it runs the command for the first time only.
+    fn effect(&mut self, effect: Effect);
+    /// A weapon going off.
+    fn fire(&mut self, fire: F);
+    /// Something that the body met on its way, kept as evidence for the cause of a misprediction.
+    fn touch(&mut self, touch: Touch);
+}
+
+/// Takes what happens in the world outside of any command.
+pub trait WorldSink {
+    /// A sound or sight.
+    fn effect(&mut self, effect: Effect);
+    /// A projectile that reached something: the shot it came from, and what became of it.
+    fn impact(&mut self, shooter: PlayerId, command: crate::units::CommandSeq, weapon: &'static str, verdict: Verdict);
+}
+
+/// A sound or sight that is heard or seen once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// Which one; the game's own numbering, named by [`Game::effect_name`].
+    pub kind: u8,
+    /// The entity that it comes from. A client that predicts its own effects is not sent those of its own entity
+    /// which [`Effect::predictable`] marks.
+    pub entity: EntityId,
+    /// Where, in units.
+    pub at: Vec3,
+    /// Whether shared code gives it off, so that its player's client plays it without being told.
+    pub predictable: bool,
+}
+
+/// What a body met while a command ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touch {
+    /// Another player.
+    Player(EntityId),
+    /// A door, lift or other moving part of the map.
+    Mover(EntityId),
+    /// A teleporter.
+    Teleporter,
+    /// The surface of water, crossed either way.
+    WaterEdge,
+}

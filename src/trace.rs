@@ -1,0 +1,217 @@
+//! What one replay put out: a set of tables that name their own columns, so that a build in any language can write
+//! one, and every table can be compared, exported and read without knowing the game.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// The tables of one replay of one log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// What was replayed, and how.
+    pub header: TraceHeader,
+    /// The tables, each name once.
+    pub tables: Vec<Table>,
+}
+
+/// What was replayed, and how. None of it counts in the [`Trace::digest`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceHeader {
+    /// The game of the log.
+    pub game: String,
+    /// `closed` or `open`.
+    pub mode: String,
+    /// Digest of the log that was replayed, in hexadecimal.
+    pub log_digest: String,
+    /// The settings in force.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Rows of named, typed columns, all of the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// `ticks`, `bodies`, `frames`, `corrections`, `errors`, `views`, `shots`, `effects`, or a build's own.
+    pub name: String,
+    /// The columns in order.
+    pub columns: Vec<Column>,
+}
+
+/// One named column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name, with its unit: `at_us`, `view_error_units`.
+    pub name: String,
+    /// Its values.
+    pub data: Data,
+}
+
+/// A column's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Counts, numbers, flags.
+    U32(Vec<u32>),
+    /// Hashes.
+    U64(Vec<u64>),
+    /// Times in microseconds, and signed numbers.
+    I64(Vec<i64>),
+    /// Measures. NaN where there is none.
+    F32(Vec<f32>),
+    /// One of a few names; a code is the name's place in the list.
+    Name {
+        /// The names.
+        names: Vec<String>,
+        /// A code for each row.
+        codes: Vec<u8>,
+    },
+}
+
+impl Data {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::U32(v) => v.len(),
+            Data::U64(v) => v.len(),
+            Data::I64(v) => v.len(),
+            Data::F32(v) => v.len(),
+            Data::Name { codes, .. } => codes.len(),
+        }
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The type's name in files: `u32`, `u64`, `i64`, `f32`, `name`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Data::U32(_) => "u32",
+            Data::U64(_) => "u64",
+            Data::I64(_) => "i64",
+            Data::F32(_) => "f32",
+            Data::Name { .. } => "name",
+        }
+    }
+}
+
+impl Table {
+    /// The number of rows: the length of the shortest column.
+    pub fn rows(&self) -> usize {
+        self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
+    }
+
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+}
+
+impl Trace {
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.name == name)
+    }
+
+    /// The digest of all tables: XXH3-128 over, for each table, its name, its number of columns, and for each column its name,
+    /// its type's name, its number of values and its values, little endian. Names are followed by a zero byte, numbers are 64 bits wide, and a
+    /// `name` column has its list of names before its codes. How a trace is stored does not change it.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Xxh3Default::new();
+        for table in &self.tables {
+            text(&mut hasher, &table.name);
+            number(&mut hasher, table.columns.len());
+            for column in &table.columns {
+                text(&mut hasher, &column.name);
+                text(&mut hasher, column.data.type_name());
+                number(&mut hasher, column.data.len());
+                values(&mut hasher, &column.data);
+            }
+        }
+        Digest(hasher.digest128())
+    }
+}
+
+/// A 128-bit digest, shown in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest(pub u128);
+
+impl Digest {
+    /// The digest of plain bytes: XXH3-128.
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
+        Digest(xxhash_rust::xxh3::xxh3_128(bytes))
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+fn text(hasher: &mut Xxh3Default, text: &str) {
+    hasher.update(text.as_bytes());
+    hasher.update(&[0]);
+}
+
+fn number(hasher: &mut Xxh3Default, number: usize) {
+    hasher.update(&(number as u64).to_le_bytes());
+}
+
+fn values(hasher: &mut Xxh3Default, data: &Data) {
+    match data {
+        Data::U32(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
+        Data::U64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
+        Data::I64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
+        Data::F32(v) => little_endian(hasher, v, |x| x.to_bits().to_le_bytes()),
+        Data::Name { names, codes } => {
+            number(hasher, names.len());
+            for name in names {
+                text(hasher, name);
+            }
+            hasher.update(codes);
+        }
+    }
+}
+
+fn little_endian<T: Copy, const N: usize>(hasher: &mut Xxh3Default, values: &[T], bytes: impl Fn(T) -> [u8; N]) {
+    let mut block = [0u8; 1024];
+    for part in values.chunks(1024 / N) {
+        for (to, value) in block.chunks_exact_mut(N).zip(part) {
+            to.copy_from_slice(&bytes(*value));
+        }
+        hasher.update(&block[..part.len() * N]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(data: Data) -> Trace {
+        let columns = vec![Column { name: "c".into(), data }];
+        Trace { tables: vec![Table { name: "t".into(), columns }], ..Trace::default() }
+    }
+
+    #[test]
+    fn the_digest_sees_values_types_and_signs_of_zero() {
+        let digests = [
+            trace(Data::U32(vec![0])),
+            trace(Data::U32(vec![0, 0])),
+            trace(Data::F32(vec![0.0])),
+            trace(Data::F32(vec![-0.0])),
+            trace(Data::Name { names: vec!["a".into()], codes: vec![0] }),
+            trace(Data::Name { names: vec!["b".into()], codes: vec![0] }),
+        ]
+        .map(|t| t.digest());
+        let mut unique = digests.to_vec();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), digests.len());
+    }
+
+    #[test]
+    fn the_header_does_not_count() {
+        let mut other = trace(Data::U64(vec![7]));
+        other.header.mode = "open".into();
+        assert_eq!(other.digest(), trace(Data::U64(vec![7])).digest());
+    }
+}
