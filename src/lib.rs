@@ -3,8 +3,12 @@
 
 pub mod game;
 pub mod hash;
+pub mod history;
+pub mod link;
+pub mod packet;
 pub mod record;
 pub mod rng;
+pub mod settings;
 pub mod trace;
 pub mod units;
 pub mod usercmd;

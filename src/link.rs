@@ -1,0 +1,35 @@
+//! What happens to packets between a client and the server: modelled from a seed, or looked up in a recording.
+
+mod model;
+mod recorded;
+
+pub use model::{Jitter, LinkModel, Loss, ModelError, ModelledLink};
+pub use recorded::RecordedLink;
+
+use crate::units::Micros;
+
+/// One direction of a connection.
+pub trait Link {
+    /// Decides about a packet of `bytes` that leaves at `at`: when it arrives. No arrival is a loss, two are a duplicate.
+    /// Packets are given in the order of their sending.
+    fn send(&mut self, at: Micros, bytes: u16) -> Fate;
+}
+
+/// When a packet arrives: never, once or twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// The first arrival.
+    pub first: Option<Micros>,
+    /// The second, of a duplicated packet.
+    pub second: Option<Micros>,
+}
+
+impl Fate {
+    /// A packet that never arrives.
+    pub const LOST: Fate = Fate { first: None, second: None };
+
+    /// The arrivals in order.
+    pub fn arrivals(self) -> impl Iterator<Item = Micros> {
+        [self.first, self.second].into_iter().flatten()
+    }
+}

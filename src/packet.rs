@@ -1,0 +1,49 @@
+//! What servers and clients say to each other, as values. How it looks on a socket is the wire's business.
+
+use std::sync::Arc;
+
+use crate::game::Effect;
+use crate::history::Frame;
+use crate::units::{CommandSeq, SnapshotSeq};
+use crate::usercmd::Usercmd;
+
+/// From a client: its newest usercmd, and repeats of those before it in case they were lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientPacket {
+    /// Counted from 1.
+    pub number: u32,
+    /// The newest snapshot that the client has.
+    pub ack: SnapshotSeq,
+    /// The usercmds, oldest first; their numbers are consecutive.
+    pub commands: Vec<Usercmd>,
+}
+
+impl ClientPacket {
+    /// A nominal size: UDP/IP and netchan headers of 42 bytes and 16 for each usercmd, which is
+    /// what Half-Life and QuakeWorld clients send on average.
+    pub fn bytes(&self) -> u16 {
+        (42 + 16 * self.commands.len()).min(usize::from(u16::MAX)) as u16
+    }
+}
+
+/// From the server: the world as one client is to know it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot<B> {
+    /// Counted per client from 1.
+    pub seq: SnapshotSeq,
+    /// The newest usercmd of the client that had run.
+    pub ack: CommandSeq,
+    /// The entities; the client's own body is among them, less what only clients know.
+    pub frame: Arc<Frame<B>>,
+    /// Sounds and sights since the last snapshot.
+    pub effects: Vec<Effect>,
+    /// How many updates were held back before this one because the rate was used up.
+    pub choked: u8,
+}
+
+impl<B> Snapshot<B> {
+    /// A nominal size: headers of 50 bytes, 20 for each entity and 8 for each effect.
+    pub fn bytes(&self) -> u16 {
+        (50 + 20 * self.frame.entities.len() + 8 * self.effects.len()).min(usize::from(u16::MAX)) as u16
+    }
+}

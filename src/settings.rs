@@ -1,0 +1,309 @@
+//! The settings of a session: typed values under dotted names, each with bounds, a default and the source of the
+//! default. A log carries all of them; a replay may change some.
+
+mod keys;
+mod preset;
+
+pub use keys::{KEYS, Key, Kind};
+pub use preset::{PRESETS, Preset};
+
+/// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How a client runs ahead of the server.
+    pub prediction: Prediction,
+    /// How a client draws the others.
+    pub interpolation: Interpolation,
+    /// How far drawing may run ahead of what is known, in ms.
+    pub extrapolation_max_ms: i64,
+    /// A body that moves farther than this between two snapshots was teleported, in units.
+    pub teleport_distance_units: i64,
+    /// How the server judges shots.
+    pub lag_compensation: LagCompensation,
+    /// How the server runs.
+    pub server: Server,
+    /// How clients run.
+    pub client: Client,
+}
+
+/// How a client runs ahead of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// What is predicted.
+    pub mode: PredictionMode,
+    /// Bernier's `pushlatency`: minus the most milliseconds that are predicted.
+    pub push_latency_ms: i64,
+    /// How long a correction takes to fade from view, in ms.
+    pub smooth_ms: i64,
+    /// A correction larger than this is shown at once, in units.
+    pub smooth_max_units: i64,
+}
+
+/// How a client draws the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpolation {
+    /// From what.
+    pub mode: InterpolationMode,
+    /// How far behind the client's clock, in ms.
+    pub lerp_ms: i64,
+    /// What is drawn when the next update is not there yet.
+    pub on_missing: OnMissing,
+}
+
+/// How the server judges shots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LagCompensation {
+    /// Whether against the past that the shooter saw.
+    pub enabled: bool,
+    /// How far back at most, in ms.
+    pub max_unlag_ms: i64,
+    /// How far a usercmd's time may be from what the measured latency implies, in ms.
+    pub max_claim_error_ms: i64,
+}
+
+/// How the server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Ticks per second.
+    pub tick_hz: i64,
+    /// Snapshots per second to each client.
+    pub update_hz: i64,
+    /// Bytes per second to each client.
+    pub rate_bytes_per_s: i64,
+    /// How much simulated time a client may be ahead of the server's clock, in ms.
+    pub command_credit_ms: i64,
+    /// What runs in place of usercmds that never came.
+    pub on_lost_command: OnLost,
+}
+
+/// How clients run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Usercmds per second.
+    pub cmd_hz: i64,
+    /// Usercmds in each packet: the newest and repeats of those before it.
+    pub redundancy: i64,
+    /// How the client follows the server's clock.
+    pub clock: ClockMode,
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[$variant_doc])* $variant, )* }
+
+        impl $name {
+            /// The words that name the choices.
+            pub const WORDS: &'static [&'static str] = &[ $( $text ),* ];
+
+            pub(crate) fn word(self) -> &'static str {
+                match self { $( $name::$variant => $text, )* }
+            }
+
+            pub(crate) fn from_word(word: &str) -> Option<$name> {
+                match word { $( $text => Some($name::$variant), )* _ => None }
+            }
+        }
+    };
+}
+
+choice! {
+    /// What a client predicts.
+    PredictionMode {
+        /// Nothing: the dumb client shows the acked state.
+        Off = "off",
+        /// Movement.
+        Movement = "movement",
+        /// Movement and weapons.
+        Weapons = "weapons",
+    }
+}
+choice! {
+    /// From what a client draws the others.
+    InterpolationMode {
+        /// The last snapshot as it is.
+        Off = "off",
+        /// The last snapshot carried on to the present.
+        Extrapolate = "extrapolate",
+        /// The last two snapshots.
+        TwoPoint = "two-point",
+        /// The two of the position history that straddle the time drawn.
+        History = "history",
+    }
+}
+choice! {
+    /// What is drawn when the next update is not there yet.
+    OnMissing {
+        /// The last state carried on, within the cap.
+        Extrapolate = "extrapolate",
+        /// The last state as it is.
+        Hold = "hold",
+    }
+}
+choice! {
+    /// What runs in place of usercmds that never came.
+    OnLost {
+        /// The last one again, as Half-Life and QuakeWorld do.
+        Repeat = "repeat",
+        /// Nothing.
+        Skip = "skip",
+    }
+}
+choice! {
+    /// How a client follows the server's clock.
+    ClockMode {
+        /// Takes each update's time as it comes (Bernier's footnote 6).
+        Adopt = "adopt",
+        /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
+        Drift = "drift",
+    }
+}
+
+/// A setting that is not to be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// No such key.
+    #[error("no setting is called `{key}`{hint}; `hitreg settings` lists them all")]
+    UnknownKey {
+        /// The word given.
+        key: String,
+        /// The nearest key, ready to be read.
+        hint: String,
+    },
+    /// Not a `key=value`.
+    #[error("`{text}` is not of the form key=value, such as interpolation.lerp_ms=100")]
+    NotAPair {
+        /// The words given.
+        text: String,
+    },
+    /// A value that the key cannot have.
+    #[error("`{key}` cannot be `{value}`: it takes {takes}")]
+    BadValue {
+        /// The key.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// What it takes.
+        takes: String,
+    },
+    /// No such preset.
+    #[error("no preset is called `{name}`{hint}; there are {known}")]
+    UnknownPreset {
+        /// The word given.
+        name: String,
+        /// The nearest name, ready to be read.
+        hint: String,
+        /// All names.
+        known: String,
+    },
+}
+
+impl Settings {
+    /// The settings of a preset.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn preset(name: &str) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        settings.apply_preset(name)?;
+        Ok(settings)
+    }
+
+    /// Sets what a preset says, and leaves the rest as it is.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn apply_preset(&mut self, name: &str) -> Result<(), SettingError> {
+        let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| SettingError::UnknownPreset {
+            name: name.to_owned(),
+            hint: nearest(name, PRESETS.iter().map(|p| p.name)),
+            known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        })?;
+        for (key, value, _) in preset.values {
+            self.set(key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Sets one key from text.
+    ///
+    /// # Errors
+    /// When there is no such key, or it cannot have that value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
+        let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
+            key: key.to_owned(),
+            hint: nearest(key, KEYS.iter().map(|k| k.name)),
+        })?;
+        found.set(self, value)
+    }
+
+    /// Sets one key from `key=value`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`], and when there is no `=`.
+    pub fn set_pair(&mut self, pair: &str) -> Result<(), SettingError> {
+        let (key, value) = pair.split_once('=').ok_or_else(|| SettingError::NotAPair { text: pair.to_owned() })?;
+        self.set(key.trim(), value.trim())
+    }
+
+    /// All settings as text, in the order of [`KEYS`]; what a log carries.
+    pub fn to_pairs(&self) -> Vec<(String, String)> {
+        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).collect()
+    }
+
+    /// Settings from a log's pairs. Keys that the log does not have keep their defaults.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        for (key, value) in pairs {
+            settings.set(key, value)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// ` (did you mean ...?)` for the nearest of `names`, or nothing when none is near.
+fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    names
+        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| format!(" (did you mean `{name}`?)"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_survives_the_way_through_text() {
+        for preset in PRESETS {
+            let settings = Settings::preset(preset.name).expect(preset.name);
+            assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings));
+        }
+    }
+
+    #[test]
+    fn the_default_is_what_the_keys_say() {
+        let settings = Settings::default();
+        for key in KEYS {
+            assert_eq!(key.get(&settings), key.default, "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_told_what_would_be_right() {
+        let mut settings = Settings::default();
+        let unknown = settings.set("interpolation.lerp", "100").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `interpolation.lerp_ms`?"), "{unknown}");
+        let range = settings.set_pair("server.tick_hz=0").unwrap_err().to_string();
+        assert_eq!(range, "`server.tick_hz` cannot be `0`: it takes a whole number of Hz from 1 to 1000");
+        let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
+        assert!(word.contains("off, extrapolate, two-point, history"), "{word}");
+        assert_eq!(settings, Settings::default());
+    }
+}

@@ -1,0 +1,248 @@
+//! The keys: name, meaning, bounds, default and where the default comes from.
+
+use super::{
+    Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
+    PredictionMode, Server, SettingError, Settings,
+};
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its dotted name.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its default as text.
+    pub default: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+    read: fn(&Settings) -> Value,
+    write: fn(&mut Settings, Value) -> bool,
+}
+
+/// What values a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number within bounds.
+    Number {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+        /// Its unit.
+        unit: &'static str,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    Flag(bool),
+    Number(i64),
+    Word(&'static str),
+}
+
+impl Kind {
+    /// What it takes, for an error and a listing: `a whole number of ms from 0 to 1000`.
+    pub fn takes(self) -> String {
+        match self {
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+
+    fn parse(self, text: &str) -> Option<Value> {
+        match self {
+            Kind::Flag => text.parse().ok().map(Value::Flag),
+            Kind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number),
+            Kind::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+        }
+    }
+}
+
+impl Key {
+    /// The value as text.
+    pub fn get(&self, settings: &Settings) -> String {
+        match (self.read)(settings) {
+            Value::Flag(flag) => flag.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Word(word) => word.to_owned(),
+        }
+    }
+
+    pub(super) fn set(&self, settings: &mut Settings, text: &str) -> Result<(), SettingError> {
+        let accepted = self.kind.parse(text).is_some_and(|value| (self.write)(settings, value));
+        if accepted {
+            Ok(())
+        } else {
+            Err(SettingError::BadValue { key: self.name, value: text.to_owned(), takes: self.kind.takes() })
+        }
+    }
+}
+
+macro_rules! number {
+    ($name:literal, $($field:ident).+, $min:literal..=$max:literal $unit:literal, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Number { min: $min, max: $max, unit: $unit },
+            default: $default,
+            source: $source,
+            read: |s| Value::Number(s.$($field).+),
+            write: |s, value| match value {
+                Value::Number(number) => {
+                    s.$($field).+ = number;
+                    true
+                }
+                Value::Flag(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
+macro_rules! word {
+    ($name:literal, $($field:ident).+, $choice:ident, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Choice($choice::WORDS),
+            default: $default,
+            source: $source,
+            read: |s| Value::Word(s.$($field).+.word()),
+            write: |s, value| match value {
+                Value::Word(word) => match $choice::from_word(word) {
+                    Some(choice) => {
+                        s.$($field).+ = choice;
+                        true
+                    }
+                    None => false,
+                },
+                Value::Flag(_) | Value::Number(_) => false,
+            },
+        }
+    };
+}
+
+/// All settings, in the order in which they are listed.
+pub static KEYS: &[Key] = &[
+    word!(
+        "prediction.mode",
+        prediction.mode,
+        PredictionMode,
+        "weapons",
+        "what a client predicts of itself",
+        "Half-Life: movement and weapons in shared code"
+    ),
+    number!("prediction.push_latency_ms", prediction.push_latency_ms, -10000..=0 "ms", "-10000",
+        "minus the most milliseconds that are predicted; the default predicts all", "Bernier 2001, footnote 1"),
+    number!("prediction.smooth_ms", prediction.smooth_ms, 0..=1000 "ms", "100",
+        "how long a correction takes to fade from view", "Source: cl_smoothtime 0.1; Quake III: cg_errordecay 100"),
+    number!("prediction.smooth_max_units", prediction.smooth_max_units, 0..=4096 "units", "64",
+        "a larger correction is shown at once", "Half-Life client: 64 units is a teleport"),
+    word!(
+        "interpolation.mode",
+        interpolation.mode,
+        InterpolationMode,
+        "history",
+        "from what the others are drawn",
+        "Bernier 2001: position history"
+    ),
+    number!("interpolation.lerp_ms", interpolation.lerp_ms, 0..=1000 "ms", "100",
+        "how far behind the client's clock the others are drawn", "Bernier 2001: 100 ms"),
+    word!(
+        "interpolation.on_missing",
+        interpolation.on_missing,
+        OnMissing,
+        "extrapolate",
+        "what is drawn when the next update is not there yet",
+        "Source: cl_extrapolate 1"
+    ),
+    number!("extrapolation.max_ms", extrapolation_max_ms, 0..=1000 "ms", "100",
+        "how far drawing may run ahead of what is known", "Bernier 2001: QuakeWorld's 100 ms"),
+    number!("teleport.distance_units", teleport_distance_units, 1..=65536 "units", "128",
+        "a body that moves farther between two snapshots was teleported", "ReHLDS: 128 units; 64 in Source"),
+    Key {
+        name: "lag_compensation.enabled",
+        about: "whether shots are judged against what the shooter saw",
+        kind: Kind::Flag,
+        default: "true",
+        source: "Half-Life: sv_unlag 1",
+        read: |s| Value::Flag(s.lag_compensation.enabled),
+        write: |s, value| match value {
+            Value::Flag(flag) => {
+                s.lag_compensation.enabled = flag;
+                true
+            }
+            Value::Number(_) | Value::Word(_) => false,
+        },
+    },
+    number!("lag_compensation.max_unlag_ms", lag_compensation.max_unlag_ms, 0..=1500 "ms", "500",
+        "how far back a shot may be judged", "ReHLDS: sv_maxunlag 0.5"),
+    number!("lag_compensation.max_claim_error_ms", lag_compensation.max_claim_error_ms, 0..=1500 "ms", "200",
+        "how far a usercmd's own time may be from what the measured latency implies before the latter counts",
+        "source-sdk-2013: 0.2 s"),
+    number!("server.tick_hz", server.tick_hz, 1..=1000 "Hz", "64",
+        "simulation steps per second", "64 ticks, common in Source games"),
+    number!("server.update_hz", server.update_hz, 1..=1000 "Hz", "20",
+        "snapshots per second to each client", "Bernier 2001: 20 updates per second"),
+    number!("server.rate_bytes_per_s", server.rate_bytes_per_s, 500..=10000000 "bytes/s", "100000",
+        "the most that is sent to one client", "above what 32 players need; 2500 is Half-Life's modem setting"),
+    number!("server.command_credit_ms", server.command_credit_ms, 0..=5000 "ms", "500",
+        "how much simulated time a client may use ahead of the server's clock",
+        "ReHLDS: clockwindow 0.5; mvdsv: 500 ms"),
+    word!(
+        "server.on_lost_command",
+        server.on_lost_command,
+        OnLost,
+        "repeat",
+        "what runs in place of usercmds that never came",
+        "Half-Life and QuakeWorld repeat the last one"
+    ),
+    number!("client.cmd_hz", client.cmd_hz, 1..=1000 "Hz", "64",
+        "usercmds per second", "as the tick rate"),
+    number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
+        "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
+    word!(
+        "client.clock",
+        client.clock,
+        ClockMode,
+        "adopt",
+        "how the client follows the server's clock",
+        "Bernier 2001, footnote 6"
+    ),
+];
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            prediction: Prediction {
+                mode: PredictionMode::Weapons,
+                push_latency_ms: -10_000,
+                smooth_ms: 100,
+                smooth_max_units: 64,
+            },
+            interpolation: Interpolation {
+                mode: InterpolationMode::History,
+                lerp_ms: 100,
+                on_missing: OnMissing::Extrapolate,
+            },
+            extrapolation_max_ms: 100,
+            teleport_distance_units: 128,
+            lag_compensation: LagCompensation { enabled: true, max_unlag_ms: 500, max_claim_error_ms: 200 },
+            server: Server {
+                tick_hz: 64,
+                update_hz: 20,
+                rate_bytes_per_s: 100_000,
+                command_credit_ms: 500,
+                on_lost_command: OnLost::Repeat,
+            },
+            client: Client { cmd_hz: 64, redundancy: 3, clock: ClockMode::Adopt },
+        }
+    }
+}

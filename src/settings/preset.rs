@@ -1,0 +1,55 @@
+//! Named sets of settings: the systems that the founding documents describe.
+
+/// A named set of settings; what it does not name keeps its default.
+#[derive(Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What system it stands for.
+    pub about: &'static str,
+    /// (key, value, where the value comes from).
+    pub values: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// All presets.
+pub static PRESETS: &[Preset] = &[
+    Preset {
+        name: "half-life",
+        about: "movement and weapons predicted, position history 100 ms back, shots lag compensated",
+        values: &[],
+    },
+    Preset {
+        name: "quake3",
+        about: "movement and weapons predicted, two snapshots interpolated, shots judged in the server's present",
+        values: &[
+            ("interpolation.mode", "two-point", "Quake III: cg.snap and cg.nextSnap"),
+            ("interpolation.lerp_ms", "50", "Quake III: one snapshot at snaps 20"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: Quake III has none"),
+            ("server.on_lost_command", "skip", "Quake III runs what arrives"),
+            ("client.redundancy", "2", "Quake III: cl_packetdup 1"),
+            ("client.clock", "drift", "Quake III: CL_AdjustTimeDelta"),
+        ],
+    },
+    Preset {
+        name: "quakeworld",
+        about: "movement predicted, the others extrapolated for at most 100 ms, shots judged in the server's present",
+        values: &[
+            ("prediction.mode", "movement", "QuakeWorld predicts movement alone"),
+            ("interpolation.mode", "extrapolate", "Bernier 2001: QuakeWorld extrapolates"),
+            ("interpolation.lerp_ms", "0", "QuakeWorld does not interpolate players"),
+            ("extrapolation.max_ms", "100", "Bernier 2001: 100 ms"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: QuakeWorld has none"),
+        ],
+    },
+    Preset {
+        name: "dumb-client",
+        about: "nothing predicted, the last snapshot drawn as it is, shots judged in the server's present",
+        values: &[
+            ("prediction.mode", "off", "Bernier 2001: the dumb client"),
+            ("interpolation.mode", "off", "Bernier 2001: the dumb client"),
+            ("interpolation.lerp_ms", "0", "Bernier 2001: the dumb client"),
+            ("interpolation.on_missing", "hold", "Bernier 2001: the dumb client"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: the dumb client"),
+        ],
+    },
+];
