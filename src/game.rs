@@ -5,6 +5,7 @@
 //! on the server, in a client's prediction, and in a replay years later.
 
 mod body;
+mod miss;
 mod shot;
 
 use glam::Vec3;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
+pub use miss::{Cause, Evidence, Miss};
 pub use shot::{Reason, Verdict, Wound};
 
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -29,7 +31,7 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// One entity's state, as snapshots carry it and prediction advances it.
     type Body: Body;
     /// A weapon going off: all that is needed to judge the shot later, against any past.
-    type Fire: Clone + Send + 'static;
+    type Fire: Clone + std::fmt::Debug + Send + 'static;
 
     /// The world before the first tick, with a body for each of `players` players.
     fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;
@@ -91,6 +93,16 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// # Errors
     /// When the words are not a whole world.
     fn load(rules: &Self::Rules, words: &[u32]) -> Result<Self::World, BadCells>;
+
+    /// Whether somebody's shot hurt the body between two states of it: evidence that a push came from a shot.
+    fn was_hurt(_before: &Self::Body, _after: &Self::Body) -> bool {
+        false
+    }
+
+    /// Why a prediction was wrong, where the game knows better than the pipeline can tell.
+    fn explain(_rules: &Self::Rules, _miss: &Miss<'_, Self::Body>) -> Option<(Cause, Evidence)> {
+        None
+    }
 
     /// The name of an [`Effect::kind`].
     fn effect_name(kind: u8) -> &'static str;

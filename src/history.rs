@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use place::{How, Limits, Placed};
+pub(crate) use place::{between, beyond};
 
 use crate::game::Game;
 use crate::units::{EntityId, Micros, Tick};
@@ -108,13 +109,13 @@ impl<B: Clone> History<B> {
                 continue;
             }
             let placed = match (before, after) {
-                (Some(before), Some(after)) => place::between::<G>(
+                (Some(before), Some(after)) => between::<G>(
                     before.get(*id).map(|b| (before.server_time, b)),
                     (after.server_time, body),
                     at,
                     limits,
                 ),
-                (Some(last), None) => place::beyond::<G>(rules, last.server_time, body, at, limits),
+                (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
                 // Older than anything known: the oldest known state.
                 (None, _) => Placed { body: body.clone(), how: How::Held },
             };

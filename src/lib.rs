@@ -1,6 +1,7 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
 //! in reconciliation, in interpolation, in who was hit.
 
+pub mod client;
 pub mod game;
 pub mod hash;
 pub mod history;
@@ -8,6 +9,7 @@ pub mod link;
 pub mod packet;
 pub mod record;
 pub mod rng;
+pub mod server;
 pub mod settings;
 pub mod trace;
 pub mod units;

@@ -210,6 +210,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Whether clients run weapons in their prediction.
+    pub fn predicts_weapons(&self) -> bool {
+        self.prediction.mode == PredictionMode::Weapons
+    }
+
     /// Sets what a preset says, and leaves the rest as it is.
     ///
     /// # Errors

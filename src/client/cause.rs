@@ -1,0 +1,102 @@
+//! Why a prediction was wrong. A cause is given only on evidence: something that the snapshot says, something that the
+//! body met, or a hypothesis that reproduces the server's state to the bit.
+
+use super::predict::{Context, Predicted};
+use crate::game::{Body, Cause, Effect, Evidence, Game, Miss, Sink, Touch};
+use crate::units::EntityId;
+use crate::usercmd::Usercmd;
+
+/// The cause of a miss. `fields` are those that the client predicts.
+pub(super) fn explain<G: Game>(
+    context: &Context<'_, G>,
+    fields: &Predicted,
+    miss: &Miss<'_, G::Body>,
+) -> (Cause, Evidence) {
+    if let Some(found) = G::explain(context.rules, miss) {
+        return found;
+    }
+    let before = miss.from.unwrap_or(miss.predicted);
+    if before.is_alive() != miss.authoritative.is_alive() {
+        return (Cause::SpawnOrDeath, Evidence::Told);
+    }
+    if miss.predicted.teleports() != miss.authoritative.teleports() {
+        return (Cause::Teleport, Evidence::Told);
+    }
+    if input_lost_reproduces(context, fields, miss) {
+        return (Cause::InputLost, Evidence::Reproduced);
+    }
+    if G::was_hurt(before, miss.authoritative) {
+        return (Cause::Knockback, Evidence::Told);
+    }
+    if miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss) {
+        return (Cause::OtherPlayer, Evidence::Touched);
+    }
+    if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
+        return (Cause::Mover, Evidence::Touched);
+    }
+    (Cause::Unknown, Evidence::None)
+}
+
+/// Whether the commands, run again among the entities of the snapshot that brought the ack, meet another player: he was
+/// not yet there when they were predicted.
+fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Miss<'_, G::Body>) -> bool {
+    let Some(from) = miss.from else { return false };
+    let mut met = Met { player: None };
+    let mut body = from.clone();
+    for command in miss.commands {
+        body = context.run(&body, command, &mut met);
+    }
+    met.player.is_some()
+}
+
+/// Whether some run of the commands, lost and replaced as the server does it, gives exactly the server's body.
+fn input_lost_reproduces<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Miss<'_, G::Body>) -> bool {
+    let Some(from) = miss.from else { return false };
+    let commands = miss.commands;
+    let lost_runs = (0..commands.len()).flat_map(|start| (start + 1..=commands.len()).map(move |end| (start, end)));
+    let same = |body: &G::Body| fields.errors(body, miss.authoritative).is_empty();
+    lost_runs.take(MOST_HYPOTHESES).any(|(start, end)| {
+        let skipped = run_with_lost(context, from, miss, start..end, false);
+        same(&skipped) || same(&run_with_lost(context, from, miss, start..end, true))
+    })
+}
+
+/// Enough for every run of lost commands within an ack of ten.
+const MOST_HYPOTHESES: usize = 64;
+
+fn run_with_lost<G: Game>(
+    context: &Context<'_, G>,
+    from: &G::Body,
+    miss: &Miss<'_, G::Body>,
+    lost: std::ops::Range<usize>,
+    repeated: bool,
+) -> G::Body {
+    let mut last = miss.last_command;
+    let mut body = from.clone();
+    for (index, command) in miss.commands.iter().enumerate() {
+        if !lost.contains(&index) {
+            body = context.run(&body, command, &mut Met { player: None });
+            last = Some(*command);
+        } else if let (true, Some(stand_in)) = (repeated, last) {
+            let mut input = stand_in.input;
+            input.impulse = 0;
+            body = context.run(&body, &Usercmd { input, ..*command }, &mut Met { player: None });
+        }
+    }
+    body
+}
+
+/// Notes whom a body meets, and drops the rest.
+struct Met {
+    player: Option<EntityId>,
+}
+
+impl<F> Sink<F> for Met {
+    fn effect(&mut self, _effect: Effect) {}
+    fn fire(&mut self, _fire: F) {}
+    fn touch(&mut self, touch: Touch) {
+        if let Touch::Player(id) = touch {
+            self.player = Some(id);
+        }
+    }
+}

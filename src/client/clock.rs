@@ -1,0 +1,89 @@
+//! The client's clock. "The server sends the client, in each update, the value of the server's clock and the client
+//! adopts that value as its clock" (Bernier 2001, footnote 6), so it is behind the server's by the latency. Or it drifts
+//! towards that value, as Quake III's does.
+
+use crate::settings::ClockMode;
+use crate::units::Micros;
+
+const RESET_ABOVE: Micros = Micros::from_ms(500);
+const HALVE_ABOVE: Micros = Micros::from_ms(100);
+const STEP_UP: Micros = Micros::from_ms(1);
+const STEP_DOWN: Micros = Micros::from_ms(-2);
+
+pub(super) struct Clock {
+    mode: ClockMode,
+    /// Server time minus local time.
+    offset: Option<Micros>,
+    round_trip: Option<Micros>,
+}
+
+impl Clock {
+    pub(super) fn new(mode: ClockMode) -> Clock {
+        Clock { mode, offset: None, round_trip: None }
+    }
+
+    pub(super) fn handle_update(&mut self, now: Micros, server_time: Micros) {
+        let told = server_time - now;
+        self.offset = Some(match (self.mode, self.offset) {
+            (ClockMode::Adopt, _) | (ClockMode::Drift, None) => told,
+            (ClockMode::Drift, Some(offset)) => drift(offset, told),
+        });
+    }
+
+    pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
+        self.round_trip = Some(round_trip);
+    }
+
+    /// The server time that the clock shows; `None` before the first update.
+    pub(super) fn read(&self, now: Micros) -> Option<Micros> {
+        self.offset.map(|offset| now + offset)
+    }
+
+    /// How far the clock is behind the server's: half the round trip, as far as anyone can tell.
+    pub(super) fn latency(&self) -> Micros {
+        Micros(self.round_trip.unwrap_or(Micros::ZERO).0 / 2)
+    }
+}
+
+fn drift(offset: Micros, told: Micros) -> Micros {
+    let off = told - offset;
+    let distance = Micros(off.0.abs());
+    if distance > RESET_ABOVE {
+        told
+    } else if distance > HALVE_ABOVE {
+        offset + Micros(off.0 / 2)
+    } else if off.0 > 0 {
+        offset + STEP_UP.min(off)
+    } else {
+        offset + STEP_DOWN.max(off)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adopting_follows_every_update() {
+        let mut clock = Clock::new(ClockMode::Adopt);
+        assert_eq!(clock.read(Micros(5)), None);
+        clock.handle_update(Micros(1_000), Micros(900));
+        assert_eq!(clock.read(Micros(1_500)), Some(Micros(1_400)));
+        clock.handle_update(Micros(2_000), Micros(1_700));
+        assert_eq!(clock.read(Micros(2_000)), Some(Micros(1_700)));
+    }
+
+    #[test]
+    fn drifting_goes_in_small_steps_unless_it_is_far_off() {
+        let mut clock = Clock::new(ClockMode::Drift);
+        let shown_after = |clock: &mut Clock, told_ms| {
+            clock.handle_update(Micros::ZERO, Micros::from_ms(told_ms));
+            clock.read(Micros::ZERO).expect("an update came").0 / 1000
+        };
+        assert_eq!(shown_after(&mut clock, 0), 0);
+        assert_eq!(shown_after(&mut clock, 30), 1);
+        assert_eq!(shown_after(&mut clock, -30), -1);
+        assert_eq!(shown_after(&mut clock, 199), 99);
+        assert_eq!(shown_after(&mut clock, 2_000), 2_000);
+    }
+}

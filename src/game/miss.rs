@@ -1,0 +1,82 @@
+//! Why predictions go wrong: the causes, and what counts as evidence for one.
+
+use crate::game::Touch;
+use crate::usercmd::Usercmd;
+
+/// Why a prediction was wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// A usercmd never reached the server, which ran another in its place or none.
+    InputLost,
+    /// A usercmd was held up on its way, or snapshots were.
+    InputLate,
+    /// The player was put elsewhere.
+    Teleport,
+    /// The player died or came back.
+    SpawnOrDeath,
+    /// Somebody's shot pushed the player.
+    Knockback,
+    /// Another player was in the way, or was not where the client thought.
+    OtherPlayer,
+    /// A moving part of the map was in the way.
+    Mover,
+    /// The surface of water was crossed.
+    WaterEdge,
+    /// The recorded state is rounded, and the rounding decided.
+    Quantisation,
+    /// None of these has evidence.
+    Unknown,
+}
+
+impl Cause {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 10] = [
+        "input_lost",
+        "input_late",
+        "teleport",
+        "spawn_or_death",
+        "knockback",
+        "other_player",
+        "mover",
+        "water_edge",
+        "quantisation",
+        "unknown",
+    ];
+}
+
+/// What shows that a cause is the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// Nothing.
+    None,
+    /// The snapshot itself says so.
+    Told,
+    /// The body met it while it was predicted.
+    Touched,
+    /// It moved farther than its speed allows.
+    TooFar,
+    /// Running it so gives the server's state to the bit.
+    Reproduced,
+}
+
+impl Evidence {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 5] = ["none", "told", "touched", "too_far", "reproduced"];
+}
+
+/// A wrong prediction, with all that may show why.
+#[derive(Debug)]
+pub struct Miss<'a, B> {
+    /// The acked body before.
+    pub from: Option<&'a B>,
+    /// The last usercmd that had run by then.
+    pub last_command: Option<Usercmd>,
+    /// The usercmds that were acked since.
+    pub commands: &'a [Usercmd],
+    /// The body predicted for the last of them.
+    pub predicted: &'a B,
+    /// The server's.
+    pub authoritative: &'a B,
+    /// What the body met while it was predicted.
+    pub touches: &'a [Touch],
+}

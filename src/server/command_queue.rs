@@ -1,0 +1,171 @@
+//! Running usercmds: which ones, in what order, and what happens to those that are missing, late or too many.
+
+use super::{Event, Judged, Server};
+use crate::game::{Body, Effect, Game, Reason, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::packet::ClientPacket;
+use crate::record::Execution;
+use crate::settings::OnLost;
+use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::usercmd::Usercmd;
+
+/// Half-Life runs at most this many commands in place of lost ones; beyond it the player was simply gone.
+const STAND_INS_MAX: u32 = 24;
+
+impl<G: Game> Server<G> {
+    pub(super) fn run_inbox(&mut self) {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for (player, arrived, packet) in inbox.drain(..) {
+            self.run_packet(player, arrived, &packet);
+        }
+        self.inbox = inbox;
+    }
+
+    fn run_packet(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket) {
+        let Some(oldest) = packet.commands.first() else { return };
+        let last = self.connections[usize::from(player.0)].last_command;
+        if oldest.seq > last.next() {
+            self.replace_lost(player, last, oldest.seq);
+        }
+        for command in &packet.commands {
+            if command.seq > last {
+                self.run_or_refuse(player, arrived, command);
+            } else {
+                self.note_late(player, command.seq);
+            }
+        }
+    }
+
+    /// A command that is older than the last one ran before, in an earlier packet, or it was given up and comes late.
+    fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
+        let missing = &mut self.connections[usize::from(player.0)].missing;
+        if let Some(index) = missing.iter().position(|m| *m == seq) {
+            missing.remove(index);
+            self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
+        }
+    }
+
+    /// Deals with the commands between `last` and `next`, none of which will come any more.
+    fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
+        let lost = next.0 - last.0 - 1;
+        let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
+        for seq in last.0 + 1..next.0 {
+            let seq = CommandSeq(seq);
+            let connection = &mut self.connections[usize::from(player.0)];
+            connection.last_command = seq;
+            connection.remember_missing(seq);
+            let how = if repeat { Execution::StoodIn } else { Execution::Missing };
+            self.events.push_back(Event::Executed { player, command: seq, how });
+            if repeat {
+                let mut input = self.connections[usize::from(player.0)].last_input;
+                input.impulse = 0;
+                // A stand-in saw nothing: what it shoots is judged in the present.
+                let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
+                self.run(player, self.now, &command);
+            }
+        }
+    }
+
+    fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+        let connection = &mut self.connections[usize::from(player.0)];
+        connection.last_command = command.seq;
+        let cost = Micros::from_ms(i64::from(command.input.msec));
+        let affordable = cost <= connection.credit;
+        let how = if affordable { Execution::Run } else { Execution::OverBudget };
+        self.events.push_back(Event::Executed { player, command: command.seq, how });
+        if affordable {
+            connection.credit = connection.credit - cost;
+            connection.last_input = command.input;
+            self.run(player, arrived, command);
+        }
+    }
+
+    /// Runs one command on its player's body, and judges what it fires.
+    fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+        let entities = G::entities(&self.world);
+        let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
+        let scene = Scene { seed: self.seed, player, entities, weapons: true };
+        let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new() };
+        let next = G::step_body(&self.rules, &scene, body, command, &mut given_off);
+        G::place_body(&self.rules, &mut self.world, player, next);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.command_ran(player, *command);
+        }
+        for effect in given_off.effects {
+            self.tell(effect);
+        }
+        for (index, fire) in given_off.fires.into_iter().enumerate() {
+            self.shoot(player, arrived, command, index as u8, fire);
+        }
+    }
+
+    fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
+        let rewind = self.rewind(player, arrived, command, &fire);
+        let verdict = self.without_the_dead(G::judge(&self.rules, &fire, &rewind.targets));
+        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.shot_applied(fire.clone(), verdict.clone());
+        }
+        self.take(happened);
+        let judged = Judged { shooter: player, command: command.seq, index, fire, verdict, rewind };
+        self.events.push_back(Event::Judged(judged));
+    }
+
+    /// Nobody dies twice: who is dead at present takes no wound from a shot at his past.
+    fn without_the_dead(&self, mut verdict: Verdict) -> Verdict {
+        if verdict.reason != Reason::Hit {
+            return verdict;
+        }
+        let now = G::entities(&self.world);
+        verdict.wounds.retain(|wound| {
+            now.binary_search_by_key(&wound.target, |(id, _)| *id).is_ok_and(|index| now[index].1.is_alive())
+        });
+        if verdict.wounds.is_empty() { Verdict::miss(Reason::AlreadyDead) } else { verdict }
+    }
+
+    pub(super) fn run_world(&mut self, dt: Micros) {
+        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        G::step_world(&self.rules, &mut self.world, dt, &mut happened);
+        self.take(happened);
+    }
+
+    fn take(&mut self, happened: Happened) {
+        for effect in happened.effects {
+            self.tell(effect);
+        }
+        for (shooter, command, weapon, verdict) in happened.impacts {
+            self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+        }
+    }
+}
+
+/// What a command gave off.
+struct GivenOff<F> {
+    effects: Vec<Effect>,
+    fires: Vec<F>,
+}
+
+impl<F> Sink<F> for GivenOff<F> {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn fire(&mut self, fire: F) {
+        self.fires.push(fire);
+    }
+    fn touch(&mut self, _touch: Touch) {}
+}
+
+/// What happened in the world.
+struct Happened {
+    effects: Vec<Effect>,
+    impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,
+}
+
+impl WorldSink for Happened {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict) {
+        self.impacts.push((shooter, command, weapon, verdict));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the server knows of one client.
+
+use std::collections::VecDeque;
+
+use crate::game::{Effect, Game};
+use crate::history::{FRAMES_KEPT, History};
+use crate::settings::Settings;
+use crate::units::{CommandSeq, Micros, SnapshotSeq};
+use crate::usercmd::Input;
+
+pub(super) struct Connection<G: Game> {
+    /// The newest usercmd that was dealt with.
+    pub(super) last_command: CommandSeq,
+    /// What it said, to repeat it for those that never come.
+    pub(super) last_input: Input,
+    /// Commands that never came in time, in case they come late.
+    pub(super) missing: VecDeque<CommandSeq>,
+    /// How much simulated time the client may still use.
+    pub(super) credit: Micros,
+    /// The frames that were sent to this client: what it can have seen.
+    pub(super) history: History<G::Body>,
+    /// When each of the last snapshots was sent.
+    pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
+    /// The round trip as last measured.
+    pub(super) round_trip: Option<Micros>,
+    /// The last snapshot.
+    pub(super) snapshot: SnapshotSeq,
+    /// When the next snapshot is due.
+    pub(super) due_at: Micros,
+    /// When the rate allows the next packet.
+    pub(super) rate_free_at: Micros,
+    /// Sounds and sights for the next snapshot.
+    pub(super) effects: Vec<Effect>,
+}
+
+impl<G: Game> Connection<G> {
+    pub(super) fn new(settings: &Settings) -> Connection<G> {
+        Connection {
+            last_command: CommandSeq(0),
+            last_input: Input::default(),
+            missing: VecDeque::new(),
+            credit: Micros::from_ms(settings.server.command_credit_ms),
+            history: History::default(),
+            sent: VecDeque::with_capacity(FRAMES_KEPT),
+            round_trip: None,
+            snapshot: SnapshotSeq(0),
+            due_at: Micros::ZERO,
+            rate_free_at: Micros::ZERO,
+            effects: Vec::new(),
+        }
+    }
+
+    /// The round trip, from the snapshot that a packet acks. It includes what the client waited with its packet.
+    pub(super) fn measure_latency(&mut self, now: Micros, ack: SnapshotSeq) {
+        if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
+            self.round_trip = Some(now - *sent);
+        }
+    }
+
+    pub(super) fn remember_missing(&mut self, seq: CommandSeq) {
+        self.missing.push_back(seq);
+        if self.missing.len() > FRAMES_KEPT {
+            self.missing.pop_front();
+        }
+    }
+
+    pub(super) fn grant_time(&mut self, dt: Micros, most: Micros) {
+        self.credit = (self.credit + dt).min(most);
+    }
+
+    pub(super) fn remember_sent(&mut self, seq: SnapshotSeq, at: Micros) {
+        self.sent.push_back((seq, at));
+        if self.sent.len() > FRAMES_KEPT {
+            self.sent.pop_front();
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Lag compensation (Bernier 2001, "Lag Compensation"; limits after ReHLDS and source-sdk-2013).
+//!
+//! The targets of a shot are those of the time that the shooter's screen showed: the server time on its clock when it
+//! made the usercmd, less its interpolation. They come as an immutable list out of the history of frames that this
+//! client was sent, placed by the same function that the client draws with.
+
+use super::Server;
+use super::connection::Connection;
+use crate::game::{Body, Game};
+use crate::history::Placed;
+use crate::settings::Settings;
+use crate::units::{EntityId, Micros, PlayerId};
+use crate::usercmd::Usercmd;
+
+/// The targets that a shot was judged against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rewind<B> {
+    /// How far back they were; zero when they stood in the present.
+    pub by: Micros,
+    /// What kept the rewind from reaching what the shooter saw.
+    pub limit: Limit,
+    /// The others as the shot was judged against them, in ascending order of id.
+    pub targets: Vec<(EntityId, B)>,
+    /// Those among them who stood in the present because they were teleported or died and came back since.
+    pub left_in_present: Vec<EntityId>,
+}
+
+/// What kept a rewind from reaching what the shooter saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// Nothing.
+    None,
+    /// Lag compensation is off, or the shot is a projectile.
+    Off,
+    /// `lag_compensation.max_unlag_ms`.
+    MaxUnlag,
+    /// The usercmd's time disagreed with the measured latency, which counted instead.
+    Claim,
+    /// Nothing so old is remembered; the oldest known frame counted.
+    Oldest,
+}
+
+impl Limit {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 5] = ["none", "off", "max_unlag", "claim", "oldest"];
+}
+
+impl<G: Game> Server<G> {
+    pub(super) fn rewind(
+        &self,
+        shooter: PlayerId,
+        arrived: Micros,
+        command: &Usercmd,
+        fire: &G::Fire,
+    ) -> Rewind<G::Body> {
+        let present =
+            || G::entities(&self.world).iter().filter(|(id, _)| *id != shooter.entity()).cloned().collect::<Vec<_>>();
+        if !self.settings.lag_compensation.enabled || G::is_projectile(fire) {
+            return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
+        }
+        let connection = &self.connections[usize::from(shooter.0)];
+        let (wanted, limit) = drawn_time(connection, arrived, command, &self.settings);
+        let (at, limit) = bounded(connection, wanted, self.now, limit, &self.settings);
+        if at >= self.now {
+            return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
+        }
+        let mut placed = Vec::new();
+        connection.history.place_all::<G>(&self.rules, at, shooter.entity(), &self.limits, &mut placed);
+        let mut left_in_present = Vec::new();
+        let now = G::entities(&self.world);
+        let targets = placed.into_iter().filter_map(|(id, past)| {
+            let index = now.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+            let body = target(&past, &now[index].1);
+            if body.is_none() {
+                left_in_present.push(id);
+            }
+            Some((id, body.unwrap_or_else(|| now[index].1.clone())))
+        });
+        let targets = targets.collect();
+        Rewind { by: self.now - at, limit, targets, left_in_present }
+    }
+}
+
+/// The server time that the shooter's screen showed, if the usercmd can be believed. It can when the time on it is
+/// within `max_claim_error_ms` of what the measured round trip implies; else that counts, so that nobody gains by lying.
+fn drawn_time<G: Game>(
+    connection: &Connection<G>,
+    arrived: Micros,
+    command: &Usercmd,
+    settings: &Settings,
+) -> (Micros, Limit) {
+    let Some(round_trip) = connection.round_trip else {
+        return (command.drawn_at(), Limit::None);
+    };
+    let implied = arrived - round_trip;
+    let off = Micros((command.server_time - implied).0.abs());
+    if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
+        (command.drawn_at(), Limit::None)
+    } else {
+        (implied - Micros::from_ms(i64::from(command.lerp_msec)), Limit::Claim)
+    }
+}
+
+fn bounded<G: Game>(
+    connection: &Connection<G>,
+    wanted: Micros,
+    now: Micros,
+    limit: Limit,
+    settings: &Settings,
+) -> (Micros, Limit) {
+    let earliest = now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
+    let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, limit) };
+    match connection.history.oldest() {
+        Some(oldest) if at >= oldest.server_time => (at, limit),
+        Some(oldest) => (oldest.server_time, Limit::Oldest),
+        // Nothing was sent yet, so nothing was seen.
+        None => (now, Limit::Oldest),
+    }
+}
+
+/// A target in its past, or `None` where it must stay in the present: it was teleported, or died and came back, since.
+fn target<B: Body>(past: &Placed<B>, now: &B) -> Option<B> {
+    (past.body.teleports() == now.teleports()).then(|| past.body.clone())
+}

@@ -1,0 +1,147 @@
+//! The rollback check: every so many ticks the world is restored from its saved words and the tick is run again.
+//! What a save leaves out is lost on the way, and shows as another hash.
+
+use crate::game::{Effect, Game, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::hash;
+use crate::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
+use crate::usercmd::Usercmd;
+
+/// A check that runs along with the server.
+pub struct Rollback<G: Game> {
+    every: u32,
+    ticks: u32,
+    /// The world's words before the ticks that are being remembered.
+    saved: Option<Vec<u32>>,
+    /// What those ticks did.
+    steps: Vec<Step<G>>,
+    checked: u32,
+    failed: Option<RollbackError>,
+}
+
+enum Step<G: Game> {
+    Command(PlayerId, Usercmd),
+    Shot(G::Fire, Verdict),
+    World(Micros),
+}
+
+/// A rollback that came out differently.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// The saved words are no world.
+    #[error("the world saved before tick {tick} cannot be loaded: {why}")]
+    Load {
+        /// The tick.
+        tick: Tick,
+        /// What does not fit.
+        why: String,
+    },
+    /// Another world came out.
+    #[error(
+        "tick {tick}, restored and run again from {from} ticks before, hashes to {again:016x} instead of {first:016x}"
+    )]
+    Differs {
+        /// The tick.
+        tick: Tick,
+        /// How many ticks were run again.
+        from: u32,
+        /// Its hash in the session.
+        first: u64,
+        /// Its hash after the rollback.
+        again: u64,
+    },
+}
+
+impl<G: Game> Rollback<G> {
+    pub(super) fn new(every: u32) -> Rollback<G> {
+        Rollback { every: every.max(1), ticks: 0, saved: None, steps: Vec::new(), checked: 0, failed: None }
+    }
+
+    /// How many times the world was restored and run again.
+    pub fn checked(&self) -> u32 {
+        self.checked
+    }
+
+    /// The first check that failed.
+    pub fn failed(&self) -> Option<&RollbackError> {
+        self.failed.as_ref()
+    }
+
+    pub(super) fn tick_begins<H: Game<World = G::World>>(&mut self, world: &G::World) {
+        if self.saved.is_none() {
+            let mut words = Vec::new();
+            H::save(world, &mut words);
+            self.saved = Some(words);
+        }
+    }
+
+    pub(super) fn command_ran(&mut self, player: PlayerId, command: Usercmd) {
+        self.steps.push(Step::Command(player, command));
+    }
+
+    pub(super) fn shot_applied(&mut self, fire: G::Fire, verdict: Verdict) {
+        self.steps.push(Step::Shot(fire, verdict));
+    }
+
+    pub(super) fn tick_ends(&mut self, rules: &G::Rules, seed: Seed, dt: Micros, hash: u64) {
+        self.steps.push(Step::World(dt));
+        self.ticks += 1;
+        if !self.ticks.is_multiple_of(self.every) {
+            return;
+        }
+        let Some(saved) = self.saved.take() else { return };
+        let steps = std::mem::take(&mut self.steps);
+        let tick = Tick(self.ticks);
+        self.checked += 1;
+        let result = match G::load(rules, &saved) {
+            Ok(world) => run_again::<G>(rules, seed, world, &steps),
+            Err(why) => {
+                self.failed.get_or_insert(RollbackError::Load { tick, why: why.to_string() });
+                return;
+            }
+        };
+        if result != hash {
+            let error = RollbackError::Differs { tick, from: self.every, first: hash, again: result };
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: &[Step<G>]) -> u64 {
+    let mut last: Option<(PlayerId, Usercmd)> = None;
+    for step in steps {
+        match step {
+            Step::Command(player, command) => {
+                let entities = G::entities(&world);
+                let scene = Scene { seed, player: *player, entities, weapons: true };
+                if let Some((_, body)) = entities.get(usize::from(player.0)) {
+                    let next = G::step_body(rules, &scene, body, command, &mut Silence);
+                    G::place_body(rules, &mut world, *player, next);
+                }
+                last = Some((*player, *command));
+            }
+            Step::Shot(fire, verdict) => {
+                if let Some((player, command)) = &last {
+                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut Silence);
+                }
+            }
+            Step::World(dt) => G::step_world(rules, &mut world, *dt, &mut Silence),
+        }
+    }
+    let mut words = Vec::new();
+    G::save(&world, &mut words);
+    hash::hash_words(&words)
+}
+
+/// Takes what is given off a second time, and drops it.
+struct Silence;
+
+impl<F> Sink<F> for Silence {
+    fn effect(&mut self, _effect: Effect) {}
+    fn fire(&mut self, _fire: F) {}
+    fn touch(&mut self, _touch: Touch) {}
+}
+
+impl WorldSink for Silence {
+    fn effect(&mut self, _effect: Effect) {}
+    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: Verdict) {}
+}

@@ -1,0 +1,74 @@
+//! Snapshots: to whom, when, and what the client's rate allows (Bernier 2001, footnote 7).
+
+use std::sync::Arc;
+
+use super::Server;
+use super::connection::Connection;
+use crate::game::{Body, Effect, Game};
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use crate::settings::Settings;
+use crate::units::{Micros, PlayerId, Tick};
+
+impl<G: Game> Server<G> {
+    pub(super) fn send_updates(&mut self) {
+        let interval = Micros(1_000_000 / self.settings.server.update_hz);
+        let mut frame: Option<Arc<Frame<G::Body>>> = None;
+        for index in 0..self.connections.len() {
+            let connection = &self.connections[index];
+            // A packet that the rate holds back goes out as soon as the line is free, not at the next regular time.
+            if self.now < connection.due_at || self.now < connection.rate_free_at {
+                continue;
+            }
+            let frame = Arc::clone(frame.get_or_insert_with(|| self.frame()));
+            let snapshot = self.connections[index].next_snapshot(frame, self.now, interval, &self.settings);
+            self.snapshots.push_back((PlayerId(index as u16), snapshot));
+        }
+    }
+}
+
+impl<G: Game> Connection<G> {
+    fn next_snapshot(
+        &mut self,
+        frame: Arc<Frame<G::Body>>,
+        now: Micros,
+        interval: Micros,
+        settings: &Settings,
+    ) -> Snapshot<G::Body> {
+        self.snapshot = self.snapshot.next();
+        let late_by = now - self.due_at;
+        let held_back = if self.rate_free_at > self.due_at { 1 + late_by.0 / interval.0 } else { 0 };
+        let snapshot = Snapshot {
+            seq: self.snapshot,
+            ack: self.last_command,
+            frame: Arc::clone(&frame),
+            effects: std::mem::take(&mut self.effects),
+            choked: held_back.clamp(0, 255) as u8,
+        };
+        self.history.push(frame);
+        self.remember_sent(snapshot.seq, now);
+        self.rate_free_at = now + Micros(i64::from(snapshot.bytes()) * 1_000_000 / settings.server.rate_bytes_per_s);
+        // On the average the client gets as many updates as it asked for; a missed turn is not made up for.
+        self.due_at = (self.due_at + interval).max(now + interval - Micros(1_000_000 / settings.server.tick_hz));
+        snapshot
+    }
+}
+
+/// The world as a frame: what only clients know is left out.
+pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::Body>> {
+    let mut entities = G::entities(world).to_vec();
+    for (_, body) in &mut entities {
+        body.strip_client_only();
+    }
+    Arc::new(Frame { tick, server_time: now, entities })
+}
+
+/// Keeps an effect for the next snapshot of everybody but a client that has predicted it already.
+pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], settings: &Settings, effect: Effect) {
+    let predicted = effect.predictable && settings.predicts_weapons();
+    for (index, connection) in connections.iter_mut().enumerate() {
+        if !(predicted && index == usize::from(effect.entity.0)) {
+            connection.effects.push(effect);
+        }
+    }
+}
