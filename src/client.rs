@@ -12,10 +12,10 @@ mod smooth;
 
 use std::sync::Arc;
 
-pub use predict::{Correction, FieldError};
+pub use predict::{Comparison, Correction, FieldError};
 
-use crate::game::{Body, Effect, Game, Touch, Verdict};
-use crate::history::{History, Limits, Placed};
+use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
+use crate::history::{History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
@@ -64,11 +64,12 @@ pub struct Commanded<G: Game> {
 
 /// What one snapshot led to.
 #[derive(Debug)]
-pub struct Reconciled<G: Game> {
-    /// Set when what was predicted for the acked usercmd is not what the server made of it.
-    pub correction: Option<Correction<G::Body>>,
-    /// Whether there was a prediction for the acked usercmd to compare at all.
-    pub compared: bool,
+pub struct Reconciled {
+    /// What was predicted for the acked usercmd, held against the server's word. `None` when nothing was predicted or
+    /// nothing new was acked.
+    pub comparison: Option<Comparison>,
+    /// Set when a predicted field had to be corrected.
+    pub correction: Option<Correction>,
     /// How long the acked usercmd took to be acked.
     pub round_trip: Option<Micros>,
 }
@@ -95,7 +96,7 @@ impl<G: Game> Client<G> {
 
     /// Takes a snapshot that arrived at `now`. One that is older than the newest only fills the position history.
     /// Returns `None` for those, and for one that does not hold the player's own body.
-    pub fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled<G>> {
+    pub fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
         self.history.push(Arc::clone(&snapshot.frame));
         if snapshot.seq <= self.newest {
             return None;
@@ -177,6 +178,11 @@ impl<G: Game> Client<G> {
         };
         let drawn_origin = self.shown_origin(now);
         Commanded { command, packet, predicted, drawn_origin, ran, effects: given_off.effects, shots }
+    }
+
+    /// What was drawn at the last [`Client::look`], in ascending order of entity.
+    pub fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+        &self.drawn
     }
 
     /// The server time of what was drawn at the last [`Client::look`].

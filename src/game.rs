@@ -6,6 +6,7 @@
 
 mod body;
 mod miss;
+mod placed;
 mod shot;
 
 use glam::Vec3;
@@ -13,11 +14,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
-pub use miss::{Cause, Evidence, Miss};
+pub use miss::{Cause, Evidence, Grade, Miss};
+pub use placed::{How, Placed};
 pub use shot::{Reason, Verdict, Wound};
 
 use crate::units::{EntityId, Micros, PlayerId, Seed};
-use crate::usercmd::Usercmd;
+use crate::usercmd::{Input, Usercmd};
 
 /// A game, as the pipelines see it.
 pub trait Game: Sized + Send + Sync + 'static {
@@ -32,6 +34,9 @@ pub trait Game: Sized + Send + Sync + 'static {
     type Body: Body;
     /// A weapon going off: all that is needed to judge the shot later, against any past.
     type Fire: Clone + std::fmt::Debug + Send + 'static;
+
+    /// The name of the map that the rules hold.
+    fn map_name(rules: &Self::Rules) -> String;
 
     /// The world before the first tick, with a body for each of `players` players.
     fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;
@@ -94,6 +99,23 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// When the words are not a whole world.
     fn load(rules: &Self::Rules, words: &[u32]) -> Result<Self::World, BadCells>;
 
+    /// Whether the body stands on something; predictions are counted apart for ground and air.
+    fn on_ground(body: &Self::Body) -> bool;
+
+    /// How well a prediction agrees with what the server made of the same usercmd.
+    fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Grade {
+        Grade::of_distance(predicted, authoritative)
+    }
+
+    /// True where recorded states are rounded: a prediction that is not a miss is then kept, because it knows more than
+    /// the record. False where states are exact: then the server's word replaces any prediction that differs at all.
+    const RECORDS_ARE_ROUNDED: bool = false;
+
+    /// What a body keeps of a prediction that agreed, when [`Game::RECORDS_ARE_ROUNDED`]: all but what the server decides.
+    fn keep_predicted(predicted: &Self::Body, _authoritative: &Self::Body) -> Self::Body {
+        predicted.clone()
+    }
+
     /// Whether somebody's shot hurt the body between two states of it: evidence that a push came from a shot.
     fn was_hurt(_before: &Self::Body, _after: &Self::Body) -> bool {
         false
@@ -112,6 +134,26 @@ pub trait Game: Sized + Send + Sync + 'static {
 
     /// The name of the weapon that a shot came from.
     fn weapon_name(fire: &Self::Fire) -> &'static str;
+}
+
+/// A game that can play itself, for synthetic sessions.
+pub trait Bots: Game {
+    /// One bot's mind.
+    type Bot: Send;
+
+    /// The bot of one player. The same seed and player give the same bot.
+    fn bot(rules: &Self::Rules, seed: Seed, player: PlayerId) -> Self::Bot;
+
+    /// What the bot does in a client frame of `msec` milliseconds, from what its screen shows: its own predicted body
+    /// (`None` before the first snapshot) and the others as drawn.
+    fn think(
+        bot: &mut Self::Bot,
+        rules: &Self::Rules,
+        own: Option<&Self::Body>,
+        others: &[(EntityId, Placed<Self::Body>)],
+        now: Micros,
+        msec: u8,
+    ) -> Input;
 }
 
 /// What a command is run among.

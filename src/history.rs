@@ -9,10 +9,10 @@ mod place;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use place::{How, Limits, Placed};
+pub use place::Limits;
 pub(crate) use place::{between, beyond};
 
-use crate::game::Game;
+use crate::game::{Game, How, Placed};
 use crate::units::{EntityId, Micros, Tick};
 
 /// Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`: this many sent frames are remembered per client.

@@ -10,6 +10,7 @@ pub mod packet;
 pub mod record;
 pub mod rng;
 pub mod server;
+pub mod session;
 pub mod settings;
 pub mod trace;
 pub mod units;

@@ -1,8 +1,8 @@
 //! Drawing the others (Bernier 2001, "Display of Targets"): the last snapshot as it is or carried on, two snapshots,
 //! or the position history.
 
-use crate::game::Game;
-use crate::history::{Frame, History, How, Limits, Placed, between, beyond};
+use crate::game::{Game, How, Placed};
+use crate::history::{Frame, History, Limits, between, beyond};
 use crate::settings::InterpolationMode;
 use crate::units::{EntityId, Micros};
 

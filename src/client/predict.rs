@@ -7,20 +7,16 @@
 use std::collections::VecDeque;
 
 use super::{GivenOff, Reconciled, cause};
-use crate::game::{Body, Cause, Effect, Evidence, Game, Miss, Scene, Scope, Sink, Touch};
+use crate::game::{Body, Cause, Effect, Evidence, Game, Grade, Miss, Scene, Scope, Sink, Touch};
 use crate::settings::{PredictionMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
 /// A prediction that turned out wrong.
 #[derive(Clone, Debug)]
-pub struct Correction<B> {
+pub struct Correction {
     /// The acked usercmd.
     pub command: CommandSeq,
-    /// The body that was predicted for it.
-    pub predicted: B,
-    /// The body that the server made of it.
-    pub authoritative: B,
     /// Every predicted field that differs.
     pub errors: Vec<FieldError>,
     /// How many usercmds are run again because of it.
@@ -29,6 +25,23 @@ pub struct Correction<B> {
     pub cause: Cause,
     /// What shows that it is so.
     pub evidence: Evidence,
+}
+
+/// What was predicted for an acked usercmd, held against what the server made of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The acked usercmd.
+    pub command: CommandSeq,
+    /// How many usercmds were acked at once.
+    pub commands: u32,
+    /// How well it agrees.
+    pub grade: Grade,
+    /// Distance between the origins, in units.
+    pub error_units: f32,
+    /// Length of the difference of the velocities, in units/s.
+    pub velocity_error: f32,
+    /// Whether the player stood on something before.
+    pub on_ground: bool,
 }
 
 /// One cell that was predicted wrongly.
@@ -53,9 +66,12 @@ pub(super) struct Context<'a, G: Game> {
 
 impl<G: Game> Context<'_, G> {
     pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
+        G::step_body(self.rules, &self.scene(), body, command, sink)
+    }
+
+    fn scene(&self) -> Scene<'_, G::Body> {
         let weapons = self.settings.predicts_weapons();
-        let scene = Scene { seed: self.seed, player: self.player, entities: self.entities, weapons };
-        G::step_body(self.rules, &scene, body, command, sink)
+        Scene { seed: self.seed, player: self.player, entities: self.entities, weapons }
     }
 }
 
@@ -181,45 +197,56 @@ impl<G: Game> Window<G> {
     }
 
     /// Takes the server's word for everything up to `ack`.
-    pub(super) fn reconcile(&mut self, context: &Context<'_, G>, ack: CommandSeq, mut body: G::Body) -> Reconciled<G> {
+    pub(super) fn reconcile(&mut self, context: &Context<'_, G>, ack: CommandSeq, told: G::Body) -> Reconciled {
         let acked = self.entries.iter().take_while(|e| e.command.seq <= ack).count();
         let predicted = match acked.checked_sub(1) {
             Some(last) => self.entries[last].after.clone(),
             // Nothing new was acked: what the server has done to the body since is compared with the last word.
             None => self.base.clone(),
         };
-        if let Some(predicted) = &predicted {
-            body.adopt_client_only(predicted);
-        }
-        let compared = acked > 0 && predicted.is_some();
-        let unchanged = predicted.as_ref() == Some(&body);
         let passed: Vec<Entry<G::Body>> = self.entries.drain(..acked).collect();
         self.valid = self.valid.saturating_sub(acked);
-        let from = self.base.replace(body.clone());
-        let from_command = self.base_command;
+        let last_command = self.base_command;
         if let Some(last) = passed.last() {
             self.base_command = Some(last.command);
         }
-        if unchanged {
-            return Reconciled { correction: None, compared, round_trip: None };
+        let Some(predicted) = predicted else {
+            self.base = Some(told);
+            self.run_again(context);
+            return Reconciled { comparison: None, correction: None, round_trip: None };
+        };
+        let grade = G::grade(&predicted, &told);
+        let next = next_base::<G>(&predicted, told.clone(), grade);
+        let from = self.base.replace(next.clone());
+        let comparison = (acked > 0 && self.mode != PredictionMode::Off).then(|| Comparison {
+            command: ack,
+            commands: acked as u32,
+            grade,
+            error_units: predicted.origin().distance(told.origin()),
+            velocity_error: predicted.velocity().distance(told.velocity()),
+            on_ground: from.as_ref().is_some_and(G::on_ground),
+        });
+        if next == predicted {
+            return Reconciled { comparison, correction: None, round_trip: None };
         }
         let reran = self.run_again(context);
-        let errors = predicted.as_ref().map(|p| self.fields.errors(p, &body)).unwrap_or_default();
-        let correction = predicted.filter(|_| !errors.is_empty()).map(|predicted| {
+        let errors = self.fields.errors(&predicted, &next);
+        let correction = (!errors.is_empty()).then(|| {
             let commands: Vec<Usercmd> = passed.iter().map(|e| e.command).collect();
             let touches: Vec<Touch> = passed.iter().flat_map(|e| e.touches.iter().copied()).collect();
             let miss = Miss {
+                scene: context.scene(),
                 from: from.as_ref(),
-                last_command: from_command,
+                last_command,
                 commands: &commands,
                 predicted: &predicted,
-                authoritative: &body,
+                authoritative: &next,
                 touches: &touches,
             };
             let (cause, evidence) = cause::explain(context, &self.fields, &miss);
-            Correction { command: ack, predicted, authoritative: body.clone(), errors, reran, cause, evidence }
+            Correction { command: ack, errors, reran, cause, evidence }
         });
-        Reconciled { correction, compared, round_trip: None }
+        Reconciled { comparison, correction, round_trip: None }
     }
 
     fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
@@ -234,6 +261,16 @@ impl<G: Game> Window<G> {
         self.ran_for_correction += ran;
         ran
     }
+}
+
+/// What prediction goes on from after an ack: the server's word, with what only the client knows; or, where that word is
+/// rounded and agrees, the prediction.
+fn next_base<G: Game>(predicted: &G::Body, mut told: G::Body, grade: Grade) -> G::Body {
+    if G::RECORDS_ARE_ROUNDED && grade != Grade::Miss {
+        return G::keep_predicted(predicted, &told);
+    }
+    told.adopt_client_only(predicted);
+    told
 }
 
 /// Which cells of a body a client predicts.

@@ -1,7 +1,36 @@
 //! Why predictions go wrong: the causes, and what counts as evidence for one.
 
-use crate::game::Touch;
+use crate::game::{Body, Scene, Touch};
 use crate::usercmd::Usercmd;
+
+/// How well a prediction agrees with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// As exactly as the recorded state can tell.
+    Exact,
+    /// Within 0.2 units and 1.5 units/s.
+    Near,
+    /// Neither.
+    Miss,
+}
+
+impl Grade {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 3] = ["exact", "near", "miss"];
+
+    /// [`Grade::Exact`] for bodies that are in the same place at the same speed to the bit, else by distance.
+    pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
+        let origin = predicted.origin() - authoritative.origin();
+        let velocity = predicted.velocity() - authoritative.velocity();
+        if origin == glam::Vec3::ZERO && velocity == glam::Vec3::ZERO {
+            Grade::Exact
+        } else if origin.length() <= 0.2 && velocity.length() <= 1.5 {
+            Grade::Near
+        } else {
+            Grade::Miss
+        }
+    }
+}
 
 /// Why a prediction was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +96,8 @@ impl Evidence {
 /// A wrong prediction, with all that may show why.
 #[derive(Debug)]
 pub struct Miss<'a, B> {
+    /// What the usercmds were predicted among, as the snapshot that brought the ack has it.
+    pub scene: Scene<'a, B>,
     /// The acked body before.
     pub from: Option<&'a B>,
     /// The last usercmd that had run by then.

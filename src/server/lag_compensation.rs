@@ -6,8 +6,7 @@
 
 use super::Server;
 use super::connection::Connection;
-use crate::game::{Body, Game};
-use crate::history::Placed;
+use crate::game::{Body, Game, Placed};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::Usercmd;

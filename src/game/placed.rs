@@ -1,0 +1,28 @@
+//! A body as it is drawn or judged.
+
+/// A body at a time, and how it came to be there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed<B> {
+    /// The body.
+    pub body: B,
+    /// How it came to be there.
+    pub how: How,
+}
+
+/// How a body's place was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Between two known states.
+    Interpolated,
+    /// Carried on from the last known state.
+    Extrapolated,
+    /// The nearest known state as it is.
+    Held,
+    /// Put at once where it was teleported to.
+    Teleported,
+}
+
+impl How {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 4] = ["interpolated", "extrapolated", "held", "teleported"];
+}

@@ -1,0 +1,56 @@
+//! Whoever watches a session run: recorders, tables, progress.
+
+use crate::client::{Commanded, Reconciled};
+use crate::game::{Game, Placed, Verdict};
+use crate::packet::Snapshot;
+use crate::record::{ArrivalRecord, Execution, PacketRecord};
+use crate::server::{Judged, Ticked};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+
+/// The others on a client's screen.
+#[derive(Debug)]
+pub struct Shown<'a, B> {
+    /// Where they were drawn, in ascending order of entity.
+    pub drawn: &'a [(EntityId, Placed<B>)],
+    /// The server time that was drawn.
+    pub drawn_at: Micros,
+}
+
+/// Is told everything that happens, in the order in which it happens. What it does not care for it leaves out.
+#[expect(unused_variables, reason = "the names say what an observer is told, though the defaults do nothing with it")]
+pub trait Observer<G: Game> {
+    /// A client drew the others and made a usercmd.
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {}
+    /// A client sent a packet.
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
+    /// A client's packet reached the server.
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {}
+    /// The server dealt with a usercmd.
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {}
+    /// The server judged a shot.
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {}
+    /// A projectile reached something.
+    fn impact(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        shooter: PlayerId,
+        command: CommandSeq,
+        weapon: &'static str,
+        verdict: &Verdict,
+    ) {
+    }
+    /// The server finished a tick.
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {}
+    /// The server sent a snapshot.
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {}
+    /// A snapshot reached its client.
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+    }
+}
