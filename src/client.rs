@@ -94,6 +94,11 @@ impl<G: Game> Client<G> {
         }
     }
 
+    /// Numbers the usercmds from `first` on, as an imported recording does.
+    pub fn number_from(&mut self, first: CommandSeq) {
+        self.window.number_from(first);
+    }
+
     /// Takes a snapshot that arrived at `now`. One that is older than the newest only fills the position history.
     /// Returns `None` for those, and for one that does not hold the player's own body.
     pub fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {

@@ -3,11 +3,13 @@
 
 pub mod client;
 pub mod game;
+pub mod geometry;
 pub mod hash;
 pub mod history;
 pub mod link;
 pub mod packet;
 pub mod record;
+pub mod replay;
 pub mod rng;
 pub mod server;
 pub mod session;

@@ -126,6 +126,10 @@ impl<G: Game> Window<G> {
         self.last_seq.next()
     }
 
+    pub(super) fn number_from(&mut self, first: CommandSeq) {
+        self.last_seq = CommandSeq(first.0.saturating_sub(1));
+    }
+
     /// Adds a command that was made at `now`.
     pub(super) fn push(&mut self, now: Micros, command: Usercmd) {
         self.last_seq = command.seq;

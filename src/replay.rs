@@ -1,0 +1,169 @@
+//! Log in, trace out: the recorded input through the pipelines of this build.
+//!
+//! Closed loop runs the server and all clients, fed by the recorded usercmds over the recorded links. Open loop runs one
+//! client pipeline on the recorded snapshots at their recorded times, and needs no server.
+
+mod closed;
+mod columns;
+mod effects;
+mod open;
+mod shots;
+mod tables;
+
+use std::sync::Arc;
+
+pub use tables::Tables;
+
+use crate::game::{BadCells, Body, Field, Game};
+use crate::record::{Origin, Session};
+use crate::server::RollbackError;
+use crate::settings::{SettingError, Settings};
+use crate::trace::Trace;
+use crate::units::Tick;
+
+/// How to replay.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which pipelines run.
+    pub mode: Mode,
+    /// Settings in place of the log's own.
+    pub settings: Option<Settings>,
+    /// Checks every so many ticks that the world can be restored and run again to the same hash.
+    pub rollback_every: Option<u32>,
+}
+
+/// Which pipelines run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Closed where the log has a server to replay, else open.
+    #[default]
+    Auto,
+    /// Server and clients.
+    Closed,
+    /// Clients alone, on the recorded snapshots.
+    Open,
+}
+
+/// What a replay came to.
+#[derive(Debug)]
+pub struct Replayed {
+    /// All that the pipelines put out.
+    pub trace: Trace,
+    /// The first tick whose hash is not the recorded one.
+    pub first_difference: Option<HashDifference>,
+    /// How many recorded tick hashes there were to compare.
+    pub hashes_compared: u64,
+    /// How often the world was restored and run again.
+    pub rollbacks: u32,
+    /// The first rollback that came out differently.
+    pub rollback_error: Option<RollbackError>,
+}
+
+/// A tick that came out differently than it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashDifference {
+    /// The tick.
+    pub tick: Tick,
+    /// Its recorded hash.
+    pub recorded: u64,
+    /// The hash that it has now; `None` when the replay did not get that far.
+    pub replayed: Option<u64>,
+}
+
+/// A log that this build cannot replay.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It is of another game.
+    #[error("the log is of the game `{log}`, and this build plays `{build}`")]
+    OtherGame {
+        /// The log's game.
+        log: String,
+        /// This build's.
+        build: &'static str,
+    },
+    /// The rules in it are not this build's.
+    #[error("the rules in the log cannot be read: {0}")]
+    Rules(#[from] rmp_serde::decode::Error),
+    /// A body has other fields.
+    #[error("the log's bodies are not this build's: field {index} is {log} in the log and {build} here")]
+    OtherFields {
+        /// The first field that differs.
+        index: usize,
+        /// What it is in the log.
+        log: String,
+        /// What it is here.
+        build: String,
+    },
+    /// A recorded body is not one.
+    #[error("tick {tick}: {source}")]
+    BadState {
+        /// The tick.
+        tick: Tick,
+        /// What does not fit.
+        source: BadCells,
+    },
+    /// A setting in the log is none of this build's.
+    #[error("the log's settings: {0}")]
+    Settings(#[from] SettingError),
+    /// There is no server to replay.
+    #[error("an imported recording has no server to run: replay it with --mode open")]
+    NoServer,
+    /// It has nobody's input.
+    #[error("the log holds no usercmd of any player, so there is nothing to replay")]
+    NoInput,
+}
+
+/// Replays a session through this build's pipelines. `progress` is called now and then with the session time reached.
+///
+/// # Errors
+/// When the log is not one that this build can replay.
+pub fn replay<G: Game>(
+    session: &Session,
+    options: &Options,
+    progress: &mut dyn FnMut(crate::units::Micros),
+) -> Result<Replayed, ReplayError> {
+    check_game::<G>(session)?;
+    let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
+    let settings = match &options.settings {
+        Some(settings) => settings.clone(),
+        None => Settings::from_pairs(&session.header.settings)?,
+    };
+    let settings = Arc::new(settings);
+    if session.players.iter().all(|p| p.frames.is_empty()) {
+        return Err(ReplayError::NoInput);
+    }
+    let has_server = !matches!(session.header.origin, Origin::Imported { .. });
+    let closed = match options.mode {
+        Mode::Closed if !has_server => return Err(ReplayError::NoServer),
+        Mode::Closed => true,
+        Mode::Open => false,
+        Mode::Auto => has_server,
+    };
+    let mut replayed = if closed {
+        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)
+    } else {
+        open::replay::<G>(session, &rules, &settings, progress)?
+    };
+    replayed.trace.header.game = G::NAME.to_owned();
+    replayed.trace.header.mode = if closed { "closed" } else { "open" }.to_owned();
+    replayed.trace.header.settings = settings.to_pairs();
+    Ok(replayed)
+}
+
+/// Refuses logs of another game, or of another version of it.
+fn check_game<G: Game>(session: &Session) -> Result<(), ReplayError> {
+    if session.header.game != G::NAME {
+        return Err(ReplayError::OtherGame { log: session.header.game.clone(), build: G::NAME });
+    }
+    let ours = G::Body::fields();
+    let theirs = &session.header.fields;
+    if &ours == theirs {
+        return Ok(());
+    }
+    let index = (0..ours.len().max(theirs.len())).find(|&i| ours.get(i) != theirs.get(i)).unwrap_or_default();
+    let text = |field: Option<&Field>| match field {
+        Some(field) => format!("`{}` ({:?}, {:?})", field.name, field.kind, field.scope),
+        None => "missing".to_owned(),
+    };
+    Err(ReplayError::OtherFields { index, log: text(theirs.get(index)), build: text(ours.get(index)) })
+}

@@ -1,0 +1,131 @@
+//! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
+
+use std::sync::Arc;
+
+use super::{HashDifference, Replayed, Tables};
+use crate::client::{Commanded, Reconciled};
+use crate::game::{Game, Verdict};
+use crate::link::RecordedLink;
+use crate::packet::Snapshot;
+use crate::record::{Execution, Session};
+use crate::server::{Judged, Ticked};
+use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
+use crate::settings::Settings;
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::usercmd::Input;
+
+pub(super) fn replay<G: Game>(
+    session: &Session,
+    rules: &Arc<G::Rules>,
+    settings: &Arc<Settings>,
+    rollback_every: Option<u32>,
+    progress: &mut dyn FnMut(Micros),
+) -> Replayed {
+    let links = session.players.iter().map(|player| Links {
+        up: RecordedLink::up(&player.sent, &player.reached),
+        down: RecordedLink::down(&player.snapshots, &player.received),
+    });
+    let mut machine = Machine::<G, RecordedLink>::new(rules, settings, session.header.seed, links.collect());
+    if let Some(every) = rollback_every {
+        machine.server().check_rollback(every);
+    }
+    let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
+    let mut watch = Watch {
+        tables: Tables::new::<G>(session.players.len()),
+        session,
+        first_difference: None,
+        compared: 0,
+        progress,
+    };
+    machine.run(tick_times(session, settings), &mut hands, &mut watch);
+    let rollback = machine.server().rollback();
+    let rollbacks = rollback.map_or(0, |r| r.checked());
+    let rollback_error = rollback.and_then(|r| r.failed().cloned());
+    let first_difference = watch.first_difference;
+    let hashes_compared = watch.compared;
+    let trace = watch.tables.finish::<G>();
+    Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error }
+}
+
+/// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
+fn tick_times(session: &Session, settings: &Settings) -> Vec<Micros> {
+    let recorded = Settings::from_pairs(&session.header.settings).map(|s| s.server.tick_hz);
+    let times = session.ticks.iter().map(|t| t.at);
+    match (recorded, times.clone().next(), times.clone().next_back()) {
+        (Ok(hz), Some(first), Some(last)) if hz != settings.server.tick_hz => {
+            let interval = |n: i64| Micros(n * 1_000_000 / settings.server.tick_hz);
+            (0..).map(|n| first + interval(n)).take_while(|at| *at <= last).collect()
+        }
+        _ => times.collect(),
+    }
+}
+
+/// The recorded input.
+struct RecordedHands<'a> {
+    session: &'a Session,
+    next: Vec<usize>,
+}
+
+impl<G: Game> Hands<G> for RecordedHands<'_> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let index = usize::from(player.0);
+        self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
+    }
+
+    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
+        let index = usize::from(screen.player.0);
+        let frame = &self.session.players[index].frames[self.next[index]];
+        self.next[index] += 1;
+        frame.command.input
+    }
+}
+
+/// Fills the tables, and holds each tick against the recorded one.
+struct Watch<'a> {
+    tables: Tables,
+    session: &'a Session,
+    first_difference: Option<HashDifference>,
+    compared: u64,
+    progress: &'a mut dyn FnMut(Micros),
+}
+
+impl<G: Game> Observer<G> for Watch<'_> {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        self.tables.frame(player, at, commanded, shown);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        Observer::<G>::executed(&mut self.tables, player, command, tick, how);
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        self.tables.judged(at, tick, judged);
+    }
+
+    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+        Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        Observer::<G>::ticked(&mut self.tables, at, ticked, world);
+        let recorded = self.session.ticks.get(ticked.tick.0 as usize - 1).filter(|r| r.tick == ticked.tick);
+        if let Some(hash) = recorded.and_then(|r| r.hash) {
+            self.compared += 1;
+            if hash != ticked.hash && self.first_difference.is_none() {
+                let replayed = Some(ticked.hash);
+                self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
+            }
+        }
+        (self.progress)(at);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled);
+    }
+}

@@ -1,0 +1,81 @@
+//! Open loop: each recorded client runs alone on its recorded input and the snapshots that it received, at the times at
+//! which it received them. Every prediction is held against the recorded truth.
+
+use std::sync::Arc;
+
+use super::{ReplayError, Replayed, Tables};
+use crate::client::Client;
+use crate::game::{Body, Game};
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use crate::record::{PlayerRecords, Session, SnapshotRecord};
+use crate::session::{Observer, Shown};
+use crate::settings::Settings;
+use crate::units::{EntityId, Micros, PlayerId};
+
+pub(super) fn replay<G: Game>(
+    session: &Session,
+    rules: &Arc<G::Rules>,
+    settings: &Arc<Settings>,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    let mut tables = Tables::new::<G>(session.players.len());
+    for (index, records) in session.players.iter().enumerate() {
+        if records.frames.is_empty() {
+            continue;
+        }
+        let player = PlayerId(index as u16);
+        let mut client = Client::<G>::new(Arc::clone(rules), Arc::clone(settings), session.header.seed, player);
+        if let Some(first) = records.frames.first() {
+            client.number_from(first.command.seq);
+        }
+        replay_player(session, records, player, client, &mut tables, progress)?;
+    }
+    let trace = tables.finish::<G>();
+    Ok(Replayed { trace, first_difference: None, hashes_compared: 0, rollbacks: 0, rollback_error: None })
+}
+
+fn replay_player<G: Game>(
+    session: &Session,
+    records: &PlayerRecords,
+    player: PlayerId,
+    mut client: Client<G>,
+    tables: &mut Tables,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<(), ReplayError> {
+    let mut arrivals = records.received.iter().peekable();
+    for recorded in &records.frames {
+        while let Some(arrival) = arrivals.next_if(|a| a.at <= recorded.at) {
+            let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
+            if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
+                let snapshot = snapshot::<G>(session, record)?;
+                let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+            }
+        }
+        client.look(recorded.at);
+        let commanded = client.command(recorded.at, &recorded.command.input);
+        tables.frame(player, recorded.at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
+        progress(recorded.at);
+    }
+    Ok(())
+}
+
+/// The snapshot as the client got it.
+pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> Result<Snapshot<G::Body>, ReplayError> {
+    let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
+    for entity in &record.entities {
+        if let Some(cells) = session.states.row(record.tick, *entity) {
+            let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: record.tick, source })?;
+            entities.push((*entity, body));
+        }
+    }
+    let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
+    Ok(Snapshot {
+        seq: record.seq,
+        ack: record.ack,
+        frame: Arc::new(frame),
+        effects: record.effects.clone(),
+        choked: record.choked,
+    })
+}
