@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use place::Limits;
-pub(crate) use place::{between, beyond};
+pub(crate) use place::{between, beyond, is_teleport};
 
 use crate::game::{Game, How, Placed};
 use crate::units::{EntityId, Micros, Tick};

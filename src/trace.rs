@@ -1,6 +1,7 @@
 //! What one replay put out: a set of tables that name their own columns, so that a build in any language can write
 //! one, and every table can be compared, exported and read without knowing the game.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -99,6 +100,22 @@ impl Table {
         self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
     }
 
+    /// The digest of one table: XXH3-128 over its name, its number of columns, and for each column its name, its type's
+    /// name, its number of values and its values, little endian. Names are followed by a zero byte, numbers are 64 bits
+    /// wide, and a `name` column has its list of names before its codes.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Xxh3Default::new();
+        text(&mut hasher, &self.name);
+        number(&mut hasher, self.columns.len());
+        for column in &self.columns {
+            text(&mut hasher, &column.name);
+            text(&mut hasher, column.data.type_name());
+            number(&mut hasher, column.data.len());
+            values(&mut hasher, &column.data);
+        }
+        Digest(hasher.digest128())
+    }
+
     /// A column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
@@ -111,20 +128,13 @@ impl Trace {
         self.tables.iter().find(|t| t.name == name)
     }
 
-    /// The digest of all tables: XXH3-128 over, for each table, its name, its number of columns, and for each column its name,
-    /// its type's name, its number of values and its values, little endian. Names are followed by a zero byte, numbers are 64 bits wide, and a
-    /// `name` column has its list of names before its codes. How a trace is stored does not change it.
+    /// The digest of all tables: XXH3-128 over the tables' own digests in order, 16 bytes each, little endian.
+    /// How a trace is stored does not change it.
     pub fn digest(&self) -> Digest {
+        let digests: Vec<Digest> = self.tables.par_iter().map(Table::digest).collect();
         let mut hasher = Xxh3Default::new();
-        for table in &self.tables {
-            text(&mut hasher, &table.name);
-            number(&mut hasher, table.columns.len());
-            for column in &table.columns {
-                text(&mut hasher, &column.name);
-                text(&mut hasher, column.data.type_name());
-                number(&mut hasher, column.data.len());
-                values(&mut hasher, &column.data);
-            }
+        for digest in digests {
+            hasher.update(&digest.0.to_le_bytes());
         }
         Digest(hasher.digest128())
     }

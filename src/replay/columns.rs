@@ -1,5 +1,7 @@
 //! Building columns row by row.
 
+use rayon::prelude::*;
+
 use crate::game::{CellKind, Field};
 use crate::trace::{Column, Data, Table};
 
@@ -64,7 +66,7 @@ impl CellRows {
             };
             Column { name: format!("{prefix}{}", field.name), data }
         };
-        self.fields.iter().enumerate().map(column).collect()
+        self.fields.par_iter().enumerate().map(column).collect()
     }
 }
 

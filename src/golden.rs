@@ -1,0 +1,105 @@
+//! A golden: the reviewed, expected outcome beside a log. A text file made to be read in a review, so it has headline
+//! counts and every shot in words besides the digests that decide.
+
+use std::fmt::Write;
+
+use crate::summary::Summary;
+use crate::trace::{Data, Table, Trace};
+
+/// The first line of every golden.
+const TITLE: &str = "hitreg golden 1";
+
+/// Writes the golden of a trace.
+pub fn golden(trace: &Trace) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    line(TITLE.to_owned());
+    line(format!("game {}, {} loop", trace.header.game, trace.header.mode));
+    line(format!("trace {}", trace.digest()));
+    line(String::new());
+    for table in &trace.tables {
+        line(format!("{:<12} {:>9} rows  {}", table.name, table.rows(), table.digest()));
+    }
+    line(String::new());
+    for (what, count) in counts(&Summary::of(trace)) {
+        line(format!("{what:<24} {count:>9}"));
+    }
+    if let Some(shots) = trace.table("shots") {
+        line(String::new());
+        for row in 0..shots.rows() {
+            line(shot(shots, row));
+        }
+    }
+    text
+}
+
+/// How the replayed golden differs from the accepted one, as a unified diff; `None` when they are the same.
+pub fn difference(accepted: &str, replayed: &str) -> Option<String> {
+    if accepted == replayed {
+        return None;
+    }
+    let diff = similar::TextDiff::from_lines(accepted, replayed);
+    Some(diff.unified_diff().context_radius(2).header("accepted", "replayed").to_string())
+}
+
+fn counts(summary: &Summary) -> Vec<(String, u64)> {
+    let (p, s, e) = (&summary.prediction, &summary.shots, &summary.exercised);
+    let mut counts = vec![
+        ("ticks".to_owned(), e.ticks),
+        ("usercmds".to_owned(), e.usercmds),
+        ("predictions checked".to_owned(), p.checked),
+        ("predictions exact".to_owned(), p.exact),
+        ("predictions near".to_owned(), p.near),
+    ];
+    counts.extend(p.misses_by_cause.iter().map(|(cause, count)| (format!("misses: {cause}"), *count)));
+    counts.extend([
+        ("shots fired".to_owned(), s.fired),
+        ("shots hit on screen".to_owned(), s.predicted_hit),
+        ("shots hit".to_owned(), s.hit),
+    ]);
+    counts
+}
+
+/// One shot in words: `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
+fn shot(shots: &Table, row: usize) -> String {
+    let get = |name: &str| value(shots, name, row);
+    let mut text = format!("tick {} p{} #{} {}", get("tick"), get("shooter"), get("command"), get("weapon"));
+    if get("impact") == "1" {
+        text.push_str(" impact");
+    }
+    let _ = write!(text, ": {}", get("reason"));
+    if get("target") != "none" {
+        let _ = write!(text, " {} {} {}", get("target"), get("hitgroup"), get("damage"));
+    }
+    if get("predicted_reason") != "not predicted" {
+        let _ = write!(text, "; on screen: {}", get("predicted_reason"));
+        if get("predicted_target") != "none" {
+            let _ = write!(text, " {}", get("predicted_target"));
+        }
+    }
+    if let Some(Data::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
+        && rewind[row] > 0
+    {
+        let _ = write!(text, "; rewound {:.3} ms", rewind[row] as f64 / 1000.0);
+    }
+    if let Some(Data::F32(error)) = shots.column("view_error_units").map(|c| &c.data)
+        && !error[row].is_nan()
+    {
+        let _ = write!(text, ", view error {:.3}", error[row]);
+    }
+    text
+}
+
+fn value(table: &Table, name: &str, row: usize) -> String {
+    match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(v)) => v[row].to_string(),
+        Some(Data::U64(v)) => format!("{:016x}", v[row]),
+        Some(Data::I64(v)) => v[row].to_string(),
+        Some(Data::F32(v)) => v[row].to_string(),
+        Some(Data::Name { names, codes }) => names.get(usize::from(codes[row])).cloned().unwrap_or_default(),
+        None => "-".to_owned(),
+    }
+}

@@ -1,0 +1,192 @@
+//! The headline figures of a trace, computed from its tables alone, so that any build's trace can be summed up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::stats::Spread;
+use crate::trace::{Data, Table, Trace};
+
+/// The headline figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// How the predictions did.
+    pub prediction: Prediction,
+    /// How the shots did.
+    pub shots: Shots,
+    /// What the replay went through.
+    pub exercised: Exercised,
+}
+
+/// How the predictions did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Predictions that were held against the server's word.
+    pub checked: u64,
+    /// Usercmds that those acks covered.
+    pub usercmds: u64,
+    /// Predictions that agreed as exactly as the record can tell.
+    pub exact: u64,
+    /// Predictions within 0.2 units and 1.5 units/s.
+    pub near: u64,
+    /// The others, by cause.
+    pub misses_by_cause: BTreeMap<String, u64>,
+    /// Distance between predicted and authoritative origin.
+    pub error_units: Option<Spread>,
+    /// Of those that began on the ground.
+    pub ground: Share,
+    /// Of those that began in the air.
+    pub air: Share,
+}
+
+/// Predictions of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// How many were checked.
+    pub checked: u64,
+    /// How many were exact.
+    pub exact: u64,
+    /// How many were near.
+    pub near: u64,
+}
+
+/// How the shots did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Shots {
+    /// Shots that the server judged, projectiles included.
+    pub fired: u64,
+    /// Shots and projectiles that hurt somebody.
+    pub hit: u64,
+    /// Shots that hit on the shooter's screen.
+    pub predicted_hit: u64,
+    /// Shots on which the shooter's screen and the server agree about whom they hit, if anyone.
+    pub agreed: u64,
+    /// Distance between where the target was drawn and where the server judged it to be, for shots that were rewound.
+    pub view_error_units: Option<Spread>,
+}
+
+/// What a replay went through. A check of a log that exercised nothing says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Exercised {
+    /// Server ticks.
+    pub ticks: u64,
+    /// Client frames.
+    pub usercmds: u64,
+    /// Client frames with a key down or a button pressed.
+    pub active_usercmds: u64,
+    /// Predictions that had to be corrected.
+    pub corrections: u64,
+    /// Shots.
+    pub shots: u64,
+    /// Hits.
+    pub hits: u64,
+}
+
+impl Summary {
+    /// Sums up a trace. Tables or columns that a build did not write count nothing.
+    pub fn of(trace: &Trace) -> Summary {
+        let empty = Table::default();
+        let table = |name| trace.table(name).unwrap_or(&empty);
+        let prediction = Prediction::of(table("corrections"));
+        let shots = Shots::of(table("shots"));
+        let frames = table("frames");
+        let exercised = Exercised {
+            ticks: table("ticks").rows() as u64,
+            usercmds: frames.rows() as u64,
+            active_usercmds: active(frames),
+            corrections: prediction.misses_by_cause.values().sum(),
+            shots: shots.fired,
+            hits: shots.hit,
+        };
+        Summary { prediction, shots, exercised }
+    }
+}
+
+impl Prediction {
+    fn of(table: &Table) -> Prediction {
+        let mut prediction = Prediction {
+            error_units: Spread::of(floats(table, "error_units").iter().copied()),
+            usercmds: numbers(table, "commands").iter().map(|n| u64::from(*n)).sum(),
+            ..Prediction::default()
+        };
+        let (results, causes) = (names(table, "result"), names(table, "cause"));
+        let on_ground = numbers(table, "on_ground");
+        for (row, result) in results.enumerate() {
+            let share = match on_ground.get(row) {
+                Some(1) => &mut prediction.ground,
+                Some(_) | None => &mut prediction.air,
+            };
+            prediction.checked += 1;
+            share.checked += 1;
+            match result {
+                "exact" => {
+                    prediction.exact += 1;
+                    share.exact += 1;
+                }
+                "near" => {
+                    prediction.near += 1;
+                    share.near += 1;
+                }
+                _ => {}
+            }
+        }
+        for cause in causes.filter(|cause| *cause != "none") {
+            *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
+        }
+        prediction
+    }
+}
+
+impl Shots {
+    fn of(table: &Table) -> Shots {
+        let impact = numbers(table, "impact");
+        let predicted: Vec<(&str, &str)> =
+            names(table, "predicted_reason").zip(names(table, "predicted_target")).collect();
+        let judged: Vec<(&str, &str)> = names(table, "reason").zip(names(table, "target")).collect();
+        let mut shots = Shots {
+            view_error_units: Spread::of(floats(table, "view_error_units").iter().copied()),
+            ..Shots::default()
+        };
+        for (row, (reason, target)) in judged.iter().enumerate() {
+            shots.hit += u64::from(*reason == "hit");
+            if impact.get(row) == Some(&1) || *reason == "not run" {
+                continue;
+            }
+            shots.fired += 1;
+            if let Some((seen, seen_target)) = predicted.get(row) {
+                shots.predicted_hit += u64::from(*seen == "hit");
+                shots.agreed += u64::from(*seen != "not predicted" && seen_target == target);
+            }
+        }
+        shots
+    }
+}
+
+fn active(frames: &Table) -> u64 {
+    let moves = ["forwardmove", "sidemove", "upmove"].map(|name| floats(frames, name));
+    let buttons = numbers(frames, "buttons");
+    let moved = |row: usize| moves.iter().any(|column| column.get(row).is_some_and(|v| *v != 0.0));
+    (0..frames.rows()).filter(|&row| moved(row) || buttons.get(row).is_some_and(|b| *b != 0)).count() as u64
+}
+
+fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
+    match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(values)) => values,
+        _ => &[],
+    }
+}
+
+fn floats<'a>(table: &'a Table, name: &str) -> &'a [f32] {
+    match table.column(name).map(|c| &c.data) {
+        Some(Data::F32(values)) => values,
+        _ => &[],
+    }
+}
+
+fn names<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    let (names, codes): (&[String], &[u8]) = match table.column(name).map(|c| &c.data) {
+        Some(Data::Name { names, codes }) => (names, codes),
+        _ => (&[], &[]),
+    };
+    codes.iter().map(|code| names.get(usize::from(*code)).map_or("", String::as_str))
+}
