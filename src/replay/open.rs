@@ -44,8 +44,8 @@ fn replay_player<G: Game>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    for recorded in &records.frames {
-        while let Some(arrival) = arrivals.next_if(|a| a.at <= recorded.at) {
+    let mut receive = |client: &mut Client<G>, tables: &mut Tables, until: Micros| -> Result<(), ReplayError> {
+        while let Some(arrival) = arrivals.next_if(|a| a.at <= until) {
             let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
             if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
                 let snapshot = snapshot::<G>(session, record)?;
@@ -53,12 +53,17 @@ fn replay_player<G: Game>(
                 Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
             }
         }
+        Ok(())
+    };
+    for recorded in &records.frames {
+        receive(&mut client, tables, recorded.at)?;
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
         tables.frame(player, recorded.at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
         progress(recorded.at);
     }
-    Ok(())
+    // The last usercmds are acked after the last frame.
+    receive(&mut client, tables, Micros(i64::MAX))
 }
 
 /// The snapshot as the client got it.
