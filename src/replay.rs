@@ -5,10 +5,13 @@
 
 mod closed;
 mod columns;
+mod corrections;
 mod effects;
+mod frames;
 mod open;
 mod shots;
 mod tables;
+mod views;
 
 use std::sync::Arc;
 

@@ -75,3 +75,10 @@ pub(super) fn table(name: &str, columns: Vec<(&str, Data)>, rest: Vec<Column>) -
     let named = columns.into_iter().map(|(name, data)| Column { name: name.to_owned(), data });
     Table { name: name.to_owned(), columns: named.chain(rest).collect() }
 }
+
+/// Adds one value to each of a few columns that belong together.
+pub(super) fn push_all<T, const N: usize>(columns: &mut [Vec<T>; N], values: [T; N]) {
+    for (column, value) in columns.iter_mut().zip(values) {
+        column.push(value);
+    }
+}
