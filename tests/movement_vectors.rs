@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use glam::Vec3;
-use hitreg::arena::{Brush, CollisionWorld, Facet, Hull, MoveInput, MoveState, MoveVars, pmove};
+use hitreg::arena::{
+    BUTTON_DUCK, BUTTON_JUMP, Brush, CollisionWorld, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars, pmove,
+};
 use serde::Deserialize;
 
 const ORIGIN_BAR_UNITS: f32 = 1.0 / 32.0;
@@ -181,4 +183,69 @@ impl Score {
 
 fn bits(vector: Vec3) -> [u32; 3] {
     vector.to_array().map(f32::to_bits)
+}
+
+/// Run with `cargo test --release --test movement_vectors -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, for release builds"]
+#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+fn nanoseconds_per_step_among_150_brushes() {
+    const STEPS: u32 = 500_000;
+    let world = pillar_hall();
+    let vars = MoveVars::default();
+    let mut state = MoveState::at(Vec3::new(64.0, 64.0, 37.0));
+    let mut random = 0x9e37_79b9_u32;
+    let (mut yaw, mut ducks) = (0.0, 0);
+    let mut inputs = Vec::new();
+    for _ in 0..STEPS {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        let chance = random >> 16 & 127;
+        yaw += (chance as f32 - 63.5) * 0.4;
+        ducks = if chance == 0 { 60 } else { i32::max(ducks - 1, 0) };
+        let jump = if chance & 31 == 3 { BUTTON_JUMP } else { 0 };
+        let duck = if ducks > 0 { BUTTON_DUCK } else { 0 };
+        let viewangles = Vec3::new(chance as f32 / 16.0, yaw, 0.0);
+        let sidemove = if chance < 40 { -400.0 } else { 0.0 };
+        inputs.push(MoveInput {
+            msec: 10,
+            viewangles,
+            forwardmove: 400.0,
+            sidemove,
+            upmove: 0.0,
+            buttons: jump | duck,
+        });
+    }
+    let (mut landed, mut way) = (0, 0.0);
+    let start = std::time::Instant::now();
+    for input in &inputs {
+        let before = state.origin;
+        state = pmove(&vars, &world, &state, input, &mut |event| {
+            landed += u32::from(matches!(event, MoveEvent::Landed { .. }))
+        });
+        way += state.origin.distance(before);
+    }
+    let ns = start.elapsed().as_nanos() as f64 / f64::from(STEPS);
+    println!("{ns:.0} ns per step; went {way:.0} units, landed {landed} times, at {}", state.origin);
+    assert!(way > 100_000.0, "the walker got stuck, so this measured nothing");
+}
+
+/// A walled floor with 145 boxes: steps, ledges and pillars.
+fn pillar_hall() -> CollisionWorld {
+    let mut brushes = vec![
+        Brush::cuboid([-1_000.0, -1_000.0, -64.0], [1_000.0, 1_000.0, 0.0]),
+        Brush::cuboid([-1_000.0, -1_000.0, 0.0], [-900.0, 1_000.0, 512.0]),
+        Brush::cuboid([900.0, -1_000.0, 0.0], [1_000.0, 1_000.0, 512.0]),
+        Brush::cuboid([-900.0, -1_000.0, 0.0], [900.0, -900.0, 512.0]),
+        Brush::cuboid([-900.0, 900.0, 0.0], [900.0, 1_000.0, 512.0]),
+    ];
+    for i in 0..145 {
+        let (column, row) = (f64::from(i % 12), f64::from(i / 12));
+        let (x, y) = (column * 140.0 - 820.0, row * 140.0 - 820.0);
+        let height = [16.0, 40.0, 128.0, 18.0, 256.0][i as usize % 5];
+        brushes.push(Brush::cuboid([x, y, 0.0], [x + 48.0, y + 48.0, height]));
+    }
+    assert_eq!(brushes.len(), 150);
+    CollisionWorld::new(&brushes)
 }

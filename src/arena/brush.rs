@@ -1,5 +1,6 @@
 //! A convex solid, as level editors make them: everything behind all of its planes.
 
+use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
@@ -30,15 +31,17 @@ impl From<Facet> for [f64; 4] {
 
 impl Facet {
     /// The same plane, moved out by `hull`'s support: where the hull's origin is when the hull touches the plane.
-    pub(crate) fn moved_out(&self, hull: Hull) -> Facet {
+    fn moved_out(&self, hull: Hull) -> Facet {
         let half = hull.half_extent_units().to_array();
         let support: f64 = std::iter::zip(self.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
         Facet { normal: self.normal, distance: self.distance + support }
     }
 
-    fn face(&self) -> Face {
-        let [x, y, z] = self.normal.map(|n| n as f32);
-        Face { normal: glam::Vec3::new(x, y, z), distance: self.distance as f32 }
+    /// The moved plane as sweeps use it: single precision from the first, as Half-Life's planes are.
+    fn face_for(&self, hull: Hull) -> Face {
+        let normal = Vec3::from_array(self.normal.map(|n| n as f32));
+        let support = normal.abs().dot(hull.half_extent_units());
+        Face { normal, distance: self.distance as f32 + support }
     }
 }
 
@@ -111,7 +114,7 @@ impl Brush {
 
     /// What the origin of `hull` must stay out of.
     pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = Face> {
-        self.facets.iter().map(move |facet| facet.moved_out(hull).face())
+        self.facets.iter().map(move |facet| facet.face_for(hull))
     }
 
     /// A box outside of which no sweep of `hull` can hit this brush.

@@ -33,8 +33,8 @@ impl Surfaces {
         let mut turned = velocity;
         for (i, &surface) in self.touching().iter().enumerate() {
             turned = clip(velocity, surface);
-            let others = self.touching().iter().enumerate().filter(|&(j, _)| j != i);
-            if others.into_iter().all(|(_, &other)| turned.dot(other) >= 0.0 || turned.dot(other).is_nan()) {
+            let mut others = self.touching().iter().enumerate().filter(|&(j, _)| j != i);
+            if others.all(|(_, &other)| turned.dot(other) >= 0.0) {
                 return Some(turned);
             }
         }
