@@ -69,6 +69,12 @@ impl Bounds {
         self.min.cmpge(Vec3::splat(-TRUSTED_UNITS)).all() && self.max.cmple(Vec3::splat(TRUSTED_UNITS)).all()
     }
 
+    /// Half of the surface's area.
+    pub(crate) fn surface(&self) -> f32 {
+        let Vec3 { x, y, z } = self.max - self.min;
+        x * y + y * z + z * x
+    }
+
     pub(crate) fn centre(&self) -> Vec3 {
         self.min * 0.5 + self.max * 0.5
     }

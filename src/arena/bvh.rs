@@ -1,69 +1,141 @@
 //! A tree of boxes around brushes, so that a sweep tries only what is near its path.
 
-use glam::Vec3;
+use glam::{Vec3, Vec4};
 
 use super::bounds::Bounds;
 
-/// A branch or a leaf. The tree lies in one array, each branch directly before its nearer child, so that skipping a
-/// branch is a jump forward and no stack is needed.
+/// How many children a branch has, so that their boxes are tested side by side.
+const WIDTH: usize = 4;
+
+/// Down to this level items are split where the boxes come out smallest; below, they are halved, so that the tree stays
+/// shallow whatever the boxes.
+const LEVELS_SPLIT_BY_SIZE: usize = 10;
+
+/// Up to four boxes, each coordinate of all four in one array. Unused places hold a box that nothing overlaps.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    bounds: Bounds,
-    /// The node to go on with when this one is missed: past everything under it.
-    skip: u32,
-    /// The item of a leaf.
-    item: Option<u32>,
+struct Branch {
+    min: [Vec4; 3],
+    max: [Vec4; 3],
+    below: [Below; WIDTH],
+}
+
+/// What a box is around.
+#[derive(Clone, Copy, Debug)]
+enum Below {
+    Branch(u32),
+    Item(u32),
 }
 
 /// The tree. Items are the numbers of the boxes that it was made from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bvh {
-    nodes: Vec<Node>,
+    branches: Vec<Branch>,
 }
 
 impl Bvh {
     pub(crate) fn new(boxes: &[Bounds]) -> Bvh {
         let mut items: Vec<u32> = (0..boxes.len() as u32).collect();
-        let mut tree = Bvh { nodes: Vec::with_capacity(boxes.len() * 2) };
-        if !items.is_empty() {
-            tree.add(boxes, &mut items);
-        }
+        let mut tree = Bvh { branches: Vec::new() };
+        tree.add_branch(boxes, &mut items, 0);
         tree
     }
 
-    /// Adds a subtree over `items`, halved at the median along the axis on which their centres lie farthest apart.
-    fn add(&mut self, boxes: &[Bounds], items: &mut [u32]) {
-        let of = |item: u32| boxes[item as usize];
-        let bounds = items.iter().fold(Bounds::EMPTY, |all, &item| all.union(of(item)));
-        let at = self.nodes.len();
-        self.nodes.push(Node { bounds, skip: 0, item: None });
-        if let [item] = *items {
-            self.nodes[at].item = Some(item);
-        } else {
-            let centres = items.iter().map(|&item| of(item).centre());
-            let spread = centres.fold(Bounds::EMPTY, |all, at| all.union(Bounds { min: at, max: at }));
-            let axis = (spread.max - spread.min).max_position();
-            items.sort_by(|&a, &b| of(a).centre()[axis].total_cmp(&of(b).centre()[axis]).then(a.cmp(&b)));
-            let (low, high) = items.split_at_mut(items.len() / 2);
-            self.add(boxes, low);
-            self.add(boxes, high);
+    fn add_branch(&mut self, boxes: &[Bounds], items: &mut [u32], level: usize) -> u32 {
+        let at = self.branches.len();
+        self.branches.push(Branch {
+            min: [Vec4::INFINITY; 3],
+            max: [Vec4::NEG_INFINITY; 3],
+            below: [Below::Item(0); WIDTH],
+        });
+        let split = if level < LEVELS_SPLIT_BY_SIZE { split_by_size } else { halve };
+        let (low, high) = split(boxes, items);
+        let ((a, b), (c, d)) = (split(boxes, low), split(boxes, high));
+        for (place, part) in [a, b, c, d].into_iter().enumerate() {
+            let around = part.iter().fold(Bounds::EMPTY, |all, &item| all.union(boxes[item as usize]));
+            for axis in 0..3 {
+                self.branches[at].min[axis][place] = around.min[axis];
+                self.branches[at].max[axis][place] = around.max[axis];
+            }
+            match *part {
+                [] => {}
+                [item] => self.branches[at].below[place] = Below::Item(item),
+                _ => self.branches[at].below[place] = Below::Branch(self.add_branch(boxes, part, level + 1)),
+            }
         }
-        self.nodes[at].skip = self.nodes.len() as u32;
+        at as u32
     }
 
     /// Calls `visit` for every item whose box the straight path may touch, in no order that means anything.
+    #[inline]
     pub(crate) fn along(&self, from: Vec3, to: Vec3, mut visit: impl FnMut(u32)) {
-        let path = Bounds::of_path(from, to);
-        let mut at = 0;
-        while let Some(node) = self.nodes.get(at) {
-            if !node.bounds.overlaps(&path) {
-                at = node.skip as usize;
-                continue;
+        self.visit_below(0, &Bounds::of_path(from, to), &mut visit);
+    }
+
+    fn visit_below(&self, branch: u32, path: &Bounds, visit: &mut impl FnMut(u32)) {
+        let branch = &self.branches[branch as usize];
+        let mut near = branch.overlaps(path);
+        while near != 0 {
+            let place = near.trailing_zeros() as usize;
+            near &= near - 1;
+            match branch.below[place % WIDTH] {
+                Below::Item(item) => visit(item),
+                Below::Branch(next) => self.visit_below(next, path, visit),
             }
-            if let Some(item) = node.item {
-                visit(item);
-            }
-            at += 1;
         }
     }
+}
+
+impl Branch {
+    /// One bit for each box that the other box overlaps.
+    #[inline]
+    fn overlaps(&self, other: &Bounds) -> u32 {
+        let along = |axis: usize| {
+            let (min, max) = (Vec4::splat(other.min[axis]), Vec4::splat(other.max[axis]));
+            self.min[axis].cmple(max) & self.max[axis].cmpge(min)
+        };
+        (along(0) & along(1) & along(2)).bitmask()
+    }
+}
+
+/// Splits items so that a path through the space meets as few of their boxes as can be, by the surface area heuristic
+/// (MacDonald and Booth, 1990): the chance to meet a box goes with its surface.
+fn split_by_size<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], &'a mut [u32]) {
+    let mut best: Option<(f32, usize, usize)> = None;
+    for axis in 0..3 {
+        sort_along(axis, boxes, items);
+        let cost_after = |items: &mut dyn Iterator<Item = &u32>| -> Vec<f32> {
+            let mut around = Bounds::EMPTY;
+            let grown = items.zip(1_u32..).map(|(&item, count)| {
+                around = around.union(boxes[item as usize]);
+                around.surface() * count as f32
+            });
+            grown.collect()
+        };
+        let low = cost_after(&mut items.iter());
+        let high = cost_after(&mut items.iter().rev());
+        for at in 1..items.len() {
+            let cost = low[at - 1] + high[items.len() - at - 1];
+            if best.is_none_or(|(least, _, _)| cost < least) {
+                best = Some((cost, axis, at));
+            }
+        }
+    }
+    let Some((_, axis, at)) = best else { return items.split_at_mut(items.len()) };
+    sort_along(axis, boxes, items);
+    items.split_at_mut(at)
+}
+
+/// Splits items at their median along the axis on which the centres of their boxes lie farthest apart.
+fn halve<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], &'a mut [u32]) {
+    let spread = items.iter().fold(Bounds::EMPTY, |all, &item| {
+        let at = boxes[item as usize].centre();
+        all.union(Bounds { min: at, max: at })
+    });
+    sort_along((spread.max - spread.min).max_position(), boxes, items);
+    items.split_at_mut(items.len() / 2)
+}
+
+fn sort_along(axis: usize, boxes: &[Bounds], items: &mut [u32]) {
+    let place = |item: u32| boxes[item as usize].centre()[axis];
+    items.sort_by(|&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
 }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{MoveEvent, Mover, Solid};
+use super::{MoveEvent, Mover, Solid, Sweep};
 
 /// A surface whose normal points up by less than this is too steep to stand on. In double precision, as compared.
 pub(super) const STEEPEST_GROUND_NORMAL_Z: f64 = 0.7;
@@ -23,17 +23,23 @@ const FRICTION_FROM_UNITS_S: f32 = 0.1;
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     /// Decides whether the player is on the ground, and sets them down on it if they are.
     pub(super) fn find_ground(&mut self) {
-        self.now.on_ground = false;
-        if self.now.velocity.z > LEAVES_GROUND_AT_UNITS_S {
-            return;
-        }
+        let probe = self.probe_ground();
+        self.settle(probe);
+    }
+
+    /// Looks for ground directly below, unless the player rises too fast to be on any.
+    pub(super) fn probe_ground(&self) -> Option<Sweep> {
         let below = self.now.origin - Vec3::new(0.0, 0.0, GROUND_REACH_UNITS);
-        let probe = self.sweep(self.now.origin, below);
-        if f64::from(probe.normal.z) >= STEEPEST_GROUND_NORMAL_Z {
-            self.now.on_ground = true;
-            if !probe.start_solid {
-                self.now.origin = probe.end;
-            }
+        let rises = self.now.velocity.z > LEAVES_GROUND_AT_UNITS_S;
+        (!rises).then(|| self.sweep(self.now.origin, below))
+    }
+
+    /// Draws the conclusion from a look at the ground.
+    pub(super) fn settle(&mut self, probe: Option<Sweep>) {
+        self.now.on_ground = probe.is_some_and(|probe| f64::from(probe.normal.z) >= STEEPEST_GROUND_NORMAL_Z);
+        let Some(probe) = probe else { return };
+        if self.now.on_ground && !probe.start_solid {
+            self.now.origin = probe.end;
         }
         self.report_touch(probe.touch);
     }

@@ -72,14 +72,20 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
 
     fn run(&mut self) {
         self.now.run_timers(self.msec);
-        if self.is_stuck() {
-            // Ducking may be the way out.
-            self.duck();
+        let probe = self.probe_ground();
+        if probe.is_some_and(|probe| !probe.start_solid) {
+            // Free to move, so that what was seen from here holds.
+            self.settle(probe);
+        } else {
             if self.is_stuck() {
-                return;
+                // Ducking may be the way out.
+                self.duck();
+                if self.is_stuck() {
+                    return;
+                }
             }
+            self.find_ground();
         }
-        self.find_ground();
         if !self.now.on_ground {
             self.now.fall_velocity = -self.now.velocity.z;
         }
