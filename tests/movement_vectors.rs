@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use glam::Vec3;
 use hitreg::arena::{
-    BUTTON_DUCK, BUTTON_JUMP, Brush, CollisionWorld, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars, pmove,
+    BUTTON_DUCK, BUTTON_JUMP, Brush, CollisionWorld, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars, Solid,
+    pmove,
 };
 use serde::Deserialize;
 
@@ -229,6 +230,25 @@ fn nanoseconds_per_step_among_150_brushes() {
     let ns = start.elapsed().as_nanos() as f64 / f64::from(STEPS);
     println!("{ns:.0} ns per step; went {way:.0} units, landed {landed} times, at {}", state.origin);
     assert!(way > 100_000.0, "the walker got stuck, so this measured nothing");
+}
+
+/// Run with `cargo test --release --test movement_vectors -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, for release builds"]
+#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+fn nanoseconds_per_shot_among_150_brushes() {
+    const SHOTS: u32 = 200_000;
+    let world = pillar_hall();
+    let from = Vec3::new(64.0, 64.0, 64.0);
+    let mut hits = 0;
+    let start = std::time::Instant::now();
+    for shot in 0..SHOTS {
+        let turn = shot as f32 * 0.001;
+        let to = from + Vec3::new(libm::cosf(turn), libm::sinf(turn), 0.02) * 8_192.0;
+        hits += u32::from(world.sweep(Hull::Point, from, to).fraction < 1.0);
+    }
+    println!("{:.0} ns per shot", start.elapsed().as_nanos() as f64 / f64::from(SHOTS));
+    assert_eq!(hits, SHOTS, "a shot left the walled hall");
 }
 
 /// A walled floor with 145 boxes: steps, ledges and pillars.

@@ -11,6 +11,9 @@ const WIDTH: usize = 4;
 /// shallow whatever the boxes.
 const LEVELS_SPLIT_BY_SIZE: usize = 10;
 
+/// From this length on, in units, a path is worth more than a look at the box around it.
+const LONG_UNITS: f32 = 64.0;
+
 /// Up to four boxes, each coordinate of all four in one array. Unused places hold a box that nothing overlaps.
 #[derive(Clone, Copy, Debug)]
 struct Branch {
@@ -68,12 +71,12 @@ impl Bvh {
     /// Calls `visit` for every item whose box the straight path may touch, in no order that means anything.
     #[inline]
     pub(crate) fn along(&self, from: Vec3, to: Vec3, mut visit: impl FnMut(u32)) {
-        self.visit_below(0, &Bounds::of_path(from, to), &mut visit);
+        self.visit_below(0, &Path::new(from, to), &mut visit);
     }
 
-    fn visit_below(&self, branch: u32, path: &Bounds, visit: &mut impl FnMut(u32)) {
+    fn visit_below(&self, branch: u32, path: &Path, visit: &mut impl FnMut(u32)) {
         let branch = &self.branches[branch as usize];
-        let mut near = branch.overlaps(path);
+        let mut near = branch.near(path);
         while near != 0 {
             let place = near.trailing_zeros() as usize;
             near &= near - 1;
@@ -85,15 +88,46 @@ impl Bvh {
     }
 }
 
-impl Branch {
-    /// One bit for each box that the other box overlaps.
+/// A straight path, prepared for being held against boxes.
+struct Path {
+    bounds: Bounds,
+    middle: Vec3,
+    way: Vec3,
+    is_long: bool,
+}
+
+impl Path {
     #[inline]
-    fn overlaps(&self, other: &Bounds) -> u32 {
+    fn new(from: Vec3, to: Vec3) -> Path {
+        let bounds = Bounds::of_path(from, to);
+        let way = to - from;
+        Path { bounds, middle: bounds.centre(), way, is_long: way.abs().max_element() > LONG_UNITS }
+    }
+}
+
+impl Branch {
+    /// One bit for each box that the path may touch.
+    #[inline]
+    fn near(&self, path: &Path) -> u32 {
         let along = |axis: usize| {
-            let (min, max) = (Vec4::splat(other.min[axis]), Vec4::splat(other.max[axis]));
+            let (min, max) = (Vec4::splat(path.bounds.min[axis]), Vec4::splat(path.bounds.max[axis]));
             self.min[axis].cmple(max) & self.max[axis].cmpge(min)
         };
-        (along(0) & along(1) & along(2)).bitmask()
+        let near = (along(0) & along(1) & along(2)).bitmask();
+        if near != 0 && path.is_long { near & self.crossed_by(path) } else { near }
+    }
+
+    /// One bit for each box whose shadow along every axis meets the path's shadow: the separating axes that the boxes
+    /// around paths leave out.
+    fn crossed_by(&self, path: &Path) -> u32 {
+        let middle = |axis: usize| (self.min[axis] + self.max[axis]) * 0.5 - Vec4::splat(path.middle[axis]);
+        let half = |axis: usize| (self.max[axis] - self.min[axis]) * 0.5;
+        let across = |a: usize, b: usize| {
+            let off = middle(b) * path.way[a] - middle(a) * path.way[b];
+            let reach = half(a) * path.way[b].abs() + half(b) * path.way[a].abs();
+            off.abs().cmple(reach)
+        };
+        (across(0, 1) & across(1, 2) & across(2, 0)).bitmask()
     }
 }
 

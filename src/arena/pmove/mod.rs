@@ -59,7 +59,7 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
             vars,
             world,
             on,
-            now: *state,
+            now: state.without_nan(),
             buttons: input.buttons,
             forward_units_s,
             side_units_s,

@@ -103,6 +103,12 @@ impl MoveState {
         }
     }
 
+    /// Replaces what is no number by zero, so that no comparison goes astray on it.
+    pub(super) fn without_nan(self) -> MoveState {
+        let zeroed = |vector: Vec3| Vec3::from_array(vector.to_array().map(|n| if n.is_nan() { 0.0 } else { n }));
+        MoveState { origin: zeroed(self.origin), velocity: zeroed(self.velocity), ..self }
+    }
+
     pub(super) fn run_timers(&mut self, msec: u8) {
         self.duck_time_ms = self.duck_time_ms.saturating_sub(u16::from(msec));
         self.step_time_ms = self.step_time_ms.saturating_sub(u16::from(msec));
