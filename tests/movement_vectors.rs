@@ -90,6 +90,7 @@ fn every_recorded_run_is_followed_within_the_bar() {
     assert!(misses.is_empty(), "beyond the bar:\n{}", misses.join("\n"));
 }
 
+#[expect(clippy::disallowed_methods, reason = "which runs to follow is for whoever runs the test to say")]
 fn vectors_directory() -> PathBuf {
     std::env::var_os("HITREG_MOVEMENT_VECTORS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/movement"), PathBuf::from)

@@ -60,10 +60,6 @@ impl Bounds {
         Bounds { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    pub(crate) fn overlaps(&self, other: &Bounds) -> bool {
-        self.min.cmple(other.max).all() && other.min.cmple(self.max).all()
-    }
-
     /// Whether the box lies in the cube in which boxes are trusted; false where a number is none.
     pub(crate) fn is_trusted(&self) -> bool {
         self.min.cmpge(Vec3::splat(-TRUSTED_UNITS)).all() && self.max.cmple(Vec3::splat(TRUSTED_UNITS)).all()

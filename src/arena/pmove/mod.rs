@@ -10,6 +10,8 @@ mod ground;
 mod slide;
 mod state;
 mod stuck;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod wish;
 
