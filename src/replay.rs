@@ -8,6 +8,7 @@ mod columns;
 mod corrections;
 mod effects;
 mod frames;
+mod imported;
 mod open;
 mod shots;
 mod tables;
@@ -15,6 +16,7 @@ mod views;
 
 use std::sync::Arc;
 
+pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
@@ -120,7 +122,7 @@ pub enum ReplayError {
 ///
 /// # Errors
 /// When the log is not one that this build can replay.
-pub fn replay<G: Game>(
+pub fn replay<G: Imported>(
     session: &Session,
     options: &Options,
     progress: &mut dyn FnMut(crate::units::Micros),

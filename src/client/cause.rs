@@ -17,24 +17,24 @@ pub(super) fn explain<G: Game>(
     }
     let before = miss.from.unwrap_or(miss.predicted);
     if before.is_alive() != miss.authoritative.is_alive() {
-        return (Cause::SpawnOrDeath, Evidence::Told);
+        return (Cause::SpawnOrDeath, "told");
     }
     if miss.predicted.teleports() != miss.authoritative.teleports() {
-        return (Cause::Teleport, Evidence::Told);
+        return (Cause::Teleport, "told");
     }
     if input_lost_reproduces(context, fields, miss) {
-        return (Cause::InputLost, Evidence::Reproduced);
+        return (Cause::InputLost, "reproduced");
     }
     if G::was_hurt(before, miss.authoritative) {
-        return (Cause::Knockback, Evidence::Told);
+        return (Cause::Knockback, "told");
     }
     if miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss) {
-        return (Cause::OtherPlayer, Evidence::Touched);
+        return (Cause::OtherPlayer, "touched");
     }
     if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
-        return (Cause::Mover, Evidence::Touched);
+        return (Cause::Mover, "touched");
     }
-    (Cause::Unknown, Evidence::None)
+    (Cause::Unknown, "none")
 }
 
 /// Whether the commands, run again among the entities of the snapshot that brought the ack, meet another player: he was

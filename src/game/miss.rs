@@ -73,25 +73,9 @@ impl Cause {
     ];
 }
 
-/// What shows that a cause is the right one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Evidence {
-    /// Nothing.
-    None,
-    /// The snapshot itself says so.
-    Told,
-    /// The body met it while it was predicted.
-    Touched,
-    /// It moved farther than its speed allows.
-    TooFar,
-    /// Running it so gives the server's state to the bit.
-    Reproduced,
-}
-
-impl Evidence {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["none", "told", "touched", "too_far", "reproduced"];
-}
+/// What shows that a cause is the right one, as tables name it: `told` (the snapshot itself says so), `touched` (the body
+/// met it while it was predicted), `reproduced` (running it so gives the server's state to the bit), `none`, or a game's own.
+pub type Evidence = &'static str;
 
 /// A wrong prediction, with all that may show why.
 #[derive(Debug)]

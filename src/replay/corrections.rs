@@ -2,8 +2,8 @@
 //! field that had to be corrected.
 
 use super::columns::{Names, push_all, table};
-use crate::client::Reconciled;
-use crate::game::{Cause, CellKind, Evidence, Field, Grade};
+use crate::client::{Comparison, Correction};
+use crate::game::{Cause, CellKind, Field, Grade};
 use crate::trace::{Data, Table};
 use crate::units::{Micros, PlayerId};
 
@@ -49,13 +49,19 @@ impl Corrections {
             fields: Vec::new(),
             reran: Vec::new(),
             cause: Names::known(&causes),
-            evidence: Names::known(&Evidence::NAMES),
+            evidence: Names::known(&["none"]),
             errors: Errors::default(),
         }
     }
 
-    pub(super) fn push(&mut self, fields: &[Field], player: PlayerId, at: Micros, reconciled: &Reconciled) {
-        let (Some(comparison), correction) = (&reconciled.comparison, &reconciled.correction) else { return };
+    pub(super) fn push(
+        &mut self,
+        fields: &[Field],
+        player: PlayerId,
+        at: Micros,
+        comparison: &Comparison,
+        correction: Option<&Correction>,
+    ) {
         self.player.push(u32::from(player.0));
         self.at_us.push(at.0);
         self.command.push(comparison.command.0);
@@ -64,10 +70,10 @@ impl Corrections {
         self.on_ground.push(u32::from(comparison.on_ground));
         self.error_units.push(comparison.error_units);
         self.velocity_error.push(comparison.velocity_error);
-        self.fields.push(correction.as_ref().map_or(0, |c| c.errors.len() as u32));
-        self.reran.push(correction.as_ref().map_or(0, |c| c.reran));
-        self.cause.push_code(correction.as_ref().map_or(0, |c| 1 + c.cause as u8));
-        self.evidence.push_code(correction.as_ref().map_or(Evidence::None as u8, |c| c.evidence as u8));
+        self.fields.push(correction.map_or(0, |c| c.errors.len() as u32));
+        self.reran.push(correction.map_or(0, |c| c.reran));
+        self.cause.push_code(correction.map_or(0, |c| 1 + c.cause as u8));
+        self.evidence.push(correction.map_or("none", |c| c.evidence));
         for error in correction.iter().flat_map(|c| &c.errors) {
             let field = &fields[error.field];
             self.errors.player.push(u32::from(player.0));

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use super::{ReplayError, Replayed, Tables};
+use super::{Imported, ReplayError, Replayed, Tables};
 use crate::client::Client;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
-use crate::record::{PlayerRecords, Session, SnapshotRecord};
+use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId};
 
-pub(super) fn replay<G: Game>(
+pub(super) fn replay<G: Imported>(
     session: &Session,
     rules: &Arc<G::Rules>,
     settings: &Arc<Settings>,
@@ -29,17 +29,28 @@ pub(super) fn replay<G: Game>(
         if let Some(first) = records.frames.first() {
             client.number_from(first.command.seq);
         }
-        replay_player(session, records, player, client, &mut tables, progress)?;
+        let checked = match session.header.origin {
+            Origin::Imported { .. } => {
+                G::check_predictions(session, rules, player, &mut |checked| tables.checked(player, &checked))
+            }
+            Origin::Synthetic | Origin::Live => None,
+        };
+        let pipeline_checks = checked.is_none();
+        if let Some(result) = checked {
+            result?;
+        }
+        replay_player(session, records, player, client, pipeline_checks, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed { trace, first_difference: None, hashes_compared: 0, rollbacks: 0, rollback_error: None })
 }
 
-fn replay_player<G: Game>(
+fn replay_player<G: Imported>(
     session: &Session,
     records: &PlayerRecords,
     player: PlayerId,
     mut client: Client<G>,
+    pipeline_checks: bool,
     tables: &mut Tables,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
@@ -50,6 +61,7 @@ fn replay_player<G: Game>(
             if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
                 let snapshot = snapshot::<G>(session, record)?;
                 let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                let reconciled = reconciled.filter(|_| pipeline_checks);
                 Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
             }
         }

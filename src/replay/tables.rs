@@ -1,5 +1,6 @@
 //! Turns what happens in a session into the tables of a trace.
 
+use super::Checked;
 use super::columns::{CellRows, Names, table};
 use super::corrections::Corrections;
 use super::effects::Effects;
@@ -44,6 +45,11 @@ impl Tables {
             executed: (Vec::new(), Vec::new(), Vec::new(), Names::known(&Execution::NAMES)),
             fields,
         }
+    }
+
+    /// Adds a prediction that was held against the truth elsewhere than in the client pipeline.
+    pub fn checked(&mut self, player: PlayerId, checked: &Checked) {
+        self.corrections.push(&self.fields, player, checked.at, &checked.comparison, checked.correction.as_ref());
     }
 
     /// The finished tables.
@@ -132,7 +138,9 @@ impl<G: Game> Observer<G> for Tables {
             self.effects.push::<G>(player, at, effect, false);
         }
         if let Some(reconciled) = reconciled {
-            self.corrections.push(&self.fields, player, at, reconciled);
+            if let Some(comparison) = &reconciled.comparison {
+                self.corrections.push(&self.fields, player, at, comparison, reconciled.correction.as_ref());
+            }
         }
     }
 }

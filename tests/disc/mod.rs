@@ -197,6 +197,8 @@ impl Game for Discs {
     }
 }
 
+impl hitreg::replay::Imported for Discs {}
+
 /// Walks in a seeded zigzag and shoots at where it sees the nearest other.
 pub(crate) struct Zigzag {
     rng: Rng,
