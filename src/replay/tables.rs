@@ -137,10 +137,8 @@ impl<G: Game> Observer<G> for Tables {
         for effect in &snapshot.effects {
             self.effects.push::<G>(player, at, effect, false);
         }
-        if let Some(reconciled) = reconciled {
-            if let Some(comparison) = &reconciled.comparison {
-                self.corrections.push(&self.fields, player, at, comparison, reconciled.correction.as_ref());
-            }
+        if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled {
+            self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
         }
     }
 }
