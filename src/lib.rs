@@ -3,6 +3,7 @@
 
 pub mod game;
 pub mod hash;
+pub mod log;
 pub mod record;
 pub mod rng;
 pub mod trace;
