@@ -1,0 +1,125 @@
+//! A convex solid, as level editors make them: everything behind all of its planes.
+
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+
+use super::bounds::Bounds;
+use super::solid::{Face, Hull};
+
+/// One plane of a brush: `normal · p <= distance` is its solid side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 4]", into = "[f64; 4]")]
+pub struct Facet {
+    /// Points out of the brush; of length 1.
+    pub normal: [f64; 3],
+    /// From the world's origin, along the normal, in units.
+    pub distance: f64,
+}
+
+impl From<[f64; 4]> for Facet {
+    fn from([x, y, z, distance]: [f64; 4]) -> Facet {
+        Facet { normal: [x, y, z], distance }
+    }
+}
+
+impl From<Facet> for [f64; 4] {
+    fn from(facet: Facet) -> [f64; 4] {
+        let [x, y, z] = facet.normal;
+        [x, y, z, facet.distance]
+    }
+}
+
+impl Facet {
+    /// The same plane, moved out by `hull`'s support: where the hull's origin is when the hull touches the plane.
+    fn moved_out(&self, hull: Hull) -> Facet {
+        let half = hull.half_extent_units().to_array();
+        let support: f64 = std::iter::zip(self.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
+        Facet { normal: self.normal, distance: self.distance + support }
+    }
+
+    /// The moved plane as sweeps use it: single precision from the first, as Half-Life's planes are.
+    fn face_for(&self, hull: Hull) -> Face {
+        let normal = Vec3::from_array(self.normal.map(|n| n as f32));
+        let support = normal.abs().dot(hull.half_extent_units());
+        Face { normal, distance: self.distance as f32 + support }
+    }
+}
+
+/// Why planes do not make a brush.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum BrushError {
+    /// A plane has a number that is infinite or none.
+    #[error("plane {plane}: every number must be finite")]
+    NotFinite {
+        /// Which plane, from 0.
+        plane: usize,
+    },
+    /// A normal is not of length 1, within a thousandth.
+    #[error("plane {plane}: the normal has length {length}, it must be 1")]
+    NotUnit {
+        /// Which plane, from 0.
+        plane: usize,
+        /// The length that it has.
+        length: f64,
+    },
+    /// A brush without planes would be solid everywhere.
+    #[error("a brush needs at least one plane")]
+    NoPlanes,
+}
+
+/// A convex solid. It may be open on some sides (a single plane is a half space).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Brush {
+    facets: Vec<Facet>,
+}
+
+impl Brush {
+    /// A brush from its planes.
+    ///
+    /// # Errors
+    /// See [`BrushError`]. Planes that enclose nothing are no error: such a brush is never hit.
+    pub fn new(facets: Vec<Facet>) -> Result<Brush, BrushError> {
+        if facets.is_empty() {
+            return Err(BrushError::NoPlanes);
+        }
+        for (plane, facet) in facets.iter().enumerate() {
+            if !facet.normal.iter().chain([&facet.distance]).all(|n| n.is_finite()) {
+                return Err(BrushError::NotFinite { plane });
+            }
+            let length = libm::sqrt(facet.normal.iter().map(|n| n * n).sum());
+            if (length - 1.0).abs() > 1e-3 {
+                return Err(BrushError::NotUnit { plane, length });
+            }
+        }
+        Ok(Brush { facets })
+    }
+
+    /// A box with its sides along the axes, from its least to its greatest corner, in units.
+    pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> Brush {
+        let facets = (0..3).flat_map(|axis| {
+            let side = |sign: f64, distance: f64| {
+                let mut normal = [0.0; 3];
+                normal[axis] = sign;
+                Facet { normal, distance }
+            };
+            [side(1.0, max[axis]), side(-1.0, -min[axis])]
+        });
+        Brush { facets: facets.collect() }
+    }
+
+    /// The planes, in the order they were given.
+    pub fn facets(&self) -> &[Facet] {
+        &self.facets
+    }
+
+    /// What the origin of `hull` must stay out of.
+    pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = Face> {
+        self.facets.iter().map(move |facet| facet.face_for(hull))
+    }
+
+    /// A box outside of which no sweep of `hull` can hit this brush.
+    pub(crate) fn bounds_for(&self, hull: Hull) -> Bounds {
+        let grown: Vec<Facet> = self.facets.iter().map(|facet| facet.moved_out(hull)).collect();
+        Bounds::of_convex(&grown)
+    }
+}

@@ -1,0 +1,99 @@
+//! Ducking, which takes its time on the ground, and standing up again, where there is room.
+
+use glam::Vec3;
+
+use super::{BUTTON_DUCK, Hull, MoveEvent, Mover, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS};
+
+/// What the duck timer starts from, and how far it has run down when the player is down.
+const DUCK_TIMER_MS: u16 = 1_000;
+const TIME_TO_DUCK_S: f64 = 0.4;
+
+/// A ducked player asks for this share of what they would ask for standing. In double precision, as multiplied.
+const DUCKED_SPEED: f64 = 0.333;
+
+/// By how much the small hull's middle is lower than the large one's, with the feet in one place, in units.
+const HULL_CENTRE_DROP_UNITS: f32 = Hull::Standing.half_extent_units().z - Hull::Ducked.half_extent_units().z;
+
+/// How far up a player who got stuck by ducking is moved at most, in steps of one unit.
+const UNSTICK_UP_UNITS: u32 = 36;
+
+impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+    /// Begins, carries on, ends or undoes ducking, as the button says.
+    pub(super) fn duck(&mut self) {
+        let held = self.buttons & BUTTON_DUCK != 0;
+        let pressed = held && self.now.old_buttons & BUTTON_DUCK == 0;
+        self.now.old_buttons = (self.now.old_buttons & !BUTTON_DUCK) | (self.buttons & BUTTON_DUCK);
+
+        if self.now.ducked {
+            self.forward_units_s = (f64::from(self.forward_units_s) * DUCKED_SPEED) as f32;
+            self.side_units_s = (f64::from(self.side_units_s) * DUCKED_SPEED) as f32;
+        }
+        if !held {
+            if self.now.in_duck || self.now.ducked {
+                self.stand_up();
+            }
+            return;
+        }
+        if pressed && !self.now.ducked {
+            self.now.duck_time_ms = DUCK_TIMER_MS;
+            self.now.in_duck = true;
+        }
+        if self.now.in_duck {
+            self.go_down();
+        }
+    }
+
+    fn go_down(&mut self) {
+        let timer_s = f64::from(self.now.duck_time_ms) / 1_000.0;
+        if timer_s > 1.0 - TIME_TO_DUCK_S && self.now.on_ground {
+            self.now.view_ofs_z = view_height_after((1.0 - timer_s) as f32);
+            return;
+        }
+        self.now.ducked = true;
+        self.now.in_duck = false;
+        self.now.view_ofs_z = VIEW_HEIGHT_DUCKED_UNITS;
+        if self.now.on_ground {
+            // The feet stay where they are; in the air the middle does, so that the feet come up.
+            self.now.origin.z -= HULL_CENTRE_DROP_UNITS;
+            self.unstick_upwards();
+            self.find_ground();
+        }
+    }
+
+    /// On the ground the feet stay where they are, in the air the middle does. Nothing happens without room.
+    fn stand_up(&mut self) {
+        let mut origin = self.now.origin;
+        if self.now.on_ground {
+            origin += Vec3::new(0.0, 0.0, HULL_CENTRE_DROP_UNITS);
+        }
+        let has_room = self.is_free(origin) && !self.world.sweep(Hull::Standing, origin, origin).start_solid;
+        if !has_room {
+            return;
+        }
+        self.now.ducked = false;
+        self.now.in_duck = false;
+        self.now.duck_time_ms = 0;
+        self.now.view_ofs_z = VIEW_HEIGHT_STANDING_UNITS;
+        self.now.origin = origin;
+        self.find_ground();
+    }
+
+    fn unstick_upwards(&mut self) {
+        let mut at = self.now.origin;
+        for _ in 0..=UNSTICK_UP_UNITS {
+            if self.is_free(at) {
+                self.now.origin = at;
+                return;
+            }
+            at.z += 1.0;
+        }
+    }
+}
+
+/// How high the eyes are so long after ducking began: they ease down to where they will be relative to the large hull.
+fn view_height_after(elapsed_s: f32) -> f32 {
+    let progress = (1.0 / TIME_TO_DUCK_S) as f32 * elapsed_s;
+    let squared = progress * progress;
+    let eased = 3.0 * squared - 2.0 * squared * progress;
+    (VIEW_HEIGHT_DUCKED_UNITS - HULL_CENTRE_DROP_UNITS) * eased + VIEW_HEIGHT_STANDING_UNITS * (1.0 - eased)
+}

@@ -1,0 +1,92 @@
+//! What is underfoot: finding the ground, friction on it, footsteps and landing.
+
+use glam::Vec3;
+
+use super::{MoveEvent, Mover, Solid, Sweep};
+
+/// A surface whose normal points up by less than this is too steep to stand on. In double precision, as compared.
+pub(super) const STEEPEST_GROUND_NORMAL_Z: f64 = 0.7;
+
+/// Anyone who rises faster than this is not on the ground, in units per second.
+const LEAVES_GROUND_AT_UNITS_S: f32 = 180.0;
+
+/// How deep below the hull the ground is looked for, in units.
+const GROUND_REACH_UNITS: f32 = 2.0;
+
+/// How far ahead of the player, and how deep below the feet, an edge is looked for, in units.
+const EDGE_AHEAD_UNITS: f32 = 16.0;
+const EDGE_DEPTH_UNITS: f32 = 34.0;
+
+/// Below this speed friction does nothing, in units per second.
+const FRICTION_FROM_UNITS_S: f32 = 0.1;
+
+impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+    /// Decides whether the player is on the ground, and sets them down on it if they are.
+    pub(super) fn find_ground(&mut self) {
+        let probe = self.probe_ground();
+        self.settle(probe);
+    }
+
+    /// Looks for ground directly below, unless the player rises too fast to be on any.
+    pub(super) fn probe_ground(&self) -> Option<Sweep> {
+        let below = self.now.origin - Vec3::new(0.0, 0.0, GROUND_REACH_UNITS);
+        let rises = self.now.velocity.z > LEAVES_GROUND_AT_UNITS_S;
+        (!rises).then(|| self.sweep(self.now.origin, below))
+    }
+
+    /// Draws the conclusion from a look at the ground.
+    pub(super) fn settle(&mut self, probe: Option<Sweep>) {
+        self.now.on_ground = probe.is_some_and(|probe| f64::from(probe.normal.z) >= STEEPEST_GROUND_NORMAL_Z);
+        let Some(probe) = probe else { return };
+        if self.now.on_ground && !probe.start_solid {
+            self.now.origin = probe.end;
+        }
+        self.report_touch(probe.touch);
+    }
+
+    /// Slows the player by friction, which is greater where the next step would lead over an edge.
+    pub(super) fn rub(&mut self) {
+        let velocity = self.now.velocity;
+        let speed = velocity.length();
+        if speed < FRICTION_FROM_UNITS_S {
+            return;
+        }
+        let ahead = velocity / speed * EDGE_AHEAD_UNITS;
+        let feet_z = self.now.origin.z - self.hull().half_extent_units().z;
+        let from = Vec3::new(self.now.origin.x + ahead.x, self.now.origin.y + ahead.y, feet_z);
+        let edge = self.sweep(from, from - Vec3::new(0.0, 0.0, EDGE_DEPTH_UNITS));
+        let grip = if edge.fraction == 1.0 { self.vars.friction * self.vars.edgefriction } else { self.vars.friction };
+        let control = if speed < self.vars.stopspeed { self.vars.stopspeed } else { speed };
+        let kept = speed - control * grip * self.frame_s;
+        self.now.velocity = velocity * (if kept < 0.0 { 0.0 } else { kept } / speed);
+    }
+
+    /// Puts a foot down whenever the time for it has come. The rhythm is ours; nothing in the movement depends on it.
+    pub(super) fn make_footsteps(&mut self) {
+        let (walk_units_s, run_units_s, slower_ms) =
+            if self.now.ducked { (60.0, 80.0, 100) } else { (120.0, 210.0, 0) };
+        let speed = self.now.velocity.length();
+        if self.now.step_time_ms > 0 || !self.now.on_ground || speed < walk_units_s {
+            return;
+        }
+        let running = speed >= run_units_s;
+        self.now.step_time_ms = slower_ms + if running { 300 } else { 400 };
+        self.put_foot_down(running);
+    }
+
+    pub(super) fn put_foot_down(&mut self, running: bool) {
+        self.now.step_left = !self.now.step_left;
+        (self.on)(MoveEvent::Footstep { left: !self.now.step_left, running });
+    }
+
+    /// Ends a fall, if there was one and there is ground now.
+    pub(super) fn land(&mut self) {
+        if !self.now.on_ground {
+            return;
+        }
+        if self.now.fall_velocity > 0.0 {
+            (self.on)(MoveEvent::Landed { fall_speed: self.now.fall_velocity });
+        }
+        self.now.fall_velocity = 0.0;
+    }
+}

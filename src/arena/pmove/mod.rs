@@ -1,0 +1,134 @@
+//! One player's movement for one usercmd, after Half-Life: a pure function of rules, world, state and input.
+//!
+//! What happens, and in which order, follows the movement of Half-Life as its public SDK (2024) shows it, down to
+//! where single and double precision are used, so that recorded runs of it come out the same to the bit.
+//! Multiplayer rules; without water, ladders, conveyors and punch angles, which the arena does not have.
+
+mod air;
+mod duck;
+mod ground;
+mod slide;
+mod state;
+mod stuck;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod wish;
+
+use glam::Vec3;
+
+use super::solid::{Hull, Solid, Sweep, Touch};
+pub use state::{
+    BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
+    VIEW_HEIGHT_STANDING_UNITS,
+};
+
+/// Moves a player by one usercmd and returns where that leaves them. `on` hears what happens on the way.
+///
+/// Numbers that are none in `state` or `input` end as zeros, as in the original, never as a panic.
+pub fn pmove(
+    vars: &MoveVars,
+    world: &impl Solid,
+    state: &MoveState,
+    input: &MoveInput,
+    on: &mut impl FnMut(MoveEvent),
+) -> MoveState {
+    let mut mover = Mover::new(vars, world, state, input, on);
+    mover.run();
+    mover.now
+}
+
+/// A player on the way through one usercmd.
+struct Mover<'a, W, F> {
+    vars: &'a MoveVars,
+    world: &'a W,
+    on: &'a mut F,
+    now: MoveState,
+    buttons: u16,
+    /// What the player asks for, in units per second, after limits and ducking.
+    forward_units_s: f32,
+    side_units_s: f32,
+    pitch_deg: f32,
+    yaw_deg: f32,
+    msec: u8,
+    frame_s: f32,
+}
+
+impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
+    fn new(vars: &'a MoveVars, world: &'a W, state: &MoveState, input: &MoveInput, on: &'a mut F) -> Self {
+        let (forward_units_s, side_units_s) = wish::within_speed(input, vars.maxspeed);
+        Mover {
+            vars,
+            world,
+            on,
+            now: state.without_nan(),
+            buttons: input.buttons,
+            forward_units_s,
+            side_units_s,
+            pitch_deg: input.viewangles.x,
+            yaw_deg: wish::yaw_within_half_turn(input.viewangles.y),
+            msec: input.msec,
+            frame_s: (f64::from(input.msec) * 0.001) as f32,
+        }
+    }
+
+    fn run(&mut self) {
+        self.now.run_timers(self.msec);
+        let probe = self.probe_ground();
+        if probe.is_some_and(|probe| !probe.start_solid) {
+            // Free to move, so that what was seen from here holds.
+            self.settle(probe);
+        } else {
+            if self.is_stuck() {
+                // Ducking may be the way out.
+                self.duck();
+                if self.is_stuck() {
+                    return;
+                }
+            }
+            self.find_ground();
+        }
+        if !self.now.on_ground {
+            self.now.fall_velocity = -self.now.velocity.z;
+        }
+        self.make_footsteps();
+        self.duck();
+        self.fall_for_half_a_frame_before();
+        self.jump_if_asked();
+        if self.now.on_ground {
+            self.now.velocity.z = 0.0;
+            self.rub();
+        }
+        self.limit_velocity();
+        if self.now.on_ground {
+            self.walk();
+        } else {
+            self.fly();
+        }
+        self.find_ground();
+        self.limit_velocity();
+        self.fall_for_half_a_frame_after();
+        if self.now.on_ground {
+            self.now.velocity.z = 0.0;
+        }
+        self.land();
+    }
+
+    fn hull(&self) -> Hull {
+        if self.now.ducked { Hull::Ducked } else { Hull::Standing }
+    }
+
+    fn sweep(&self, from: Vec3, to: Vec3) -> Sweep {
+        self.world.sweep(self.hull(), from, to)
+    }
+
+    fn is_free(&self, at: Vec3) -> bool {
+        self.world.inside(self.hull(), at) == Touch::Nothing
+    }
+
+    fn report_touch(&mut self, touch: Touch) {
+        if let Touch::Entity(entity) = touch {
+            (self.on)(MoveEvent::Touched { entity });
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A map's brushes, prepared so that a sweep costs well under a microsecond.
+
+use glam::Vec3;
+
+use super::bounds::Bounds;
+use super::brush::Brush;
+use super::bvh::Bvh;
+use super::solid::{Face, Hull, Nearest, Solid, Sweep, Touch, is_inside};
+
+/// The solid part of a map.
+#[derive(Clone, Debug)]
+pub struct CollisionWorld {
+    by_hull: [Grown; 3],
+}
+
+/// All brushes, grown by one hull.
+#[derive(Clone, Debug)]
+struct Grown {
+    faces: Vec<Face>,
+    /// Where each brush's faces end; they begin where the last brush's end.
+    ends: Vec<u32>,
+    tree: Bvh,
+}
+
+impl CollisionWorld {
+    /// Prepares a map. The order of the brushes decides which one is hit where two are equally near.
+    pub fn new(brushes: &[Brush]) -> CollisionWorld {
+        CollisionWorld { by_hull: Hull::ALL.map(|hull| Grown::new(brushes, hull)) }
+    }
+
+    /// The same as [`Solid::sweep`], by trying every brush: what the prepared one is held against.
+    pub fn sweep_all(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+        let grown = &self.by_hull[hull.index()];
+        let mut nearest = Nearest::default();
+        for brush in 0..grown.ends.len() as u32 {
+            nearest.sweep_convex(brush, grown.faces_of(brush), from, to);
+        }
+        nearest.into_sweep(from, to, Touch::World)
+    }
+}
+
+impl Grown {
+    fn new(brushes: &[Brush], hull: Hull) -> Grown {
+        let mut faces = Vec::new();
+        let mut ends = Vec::new();
+        for brush in brushes {
+            faces.extend(brush.faces_for(hull));
+            ends.push(faces.len() as u32);
+        }
+        let boxes: Vec<Bounds> = brushes.iter().map(|brush| brush.bounds_for(hull)).collect();
+        Grown { faces, ends, tree: Bvh::new(&boxes) }
+    }
+
+    fn faces_of(&self, brush: u32) -> &[Face] {
+        let brush = brush as usize;
+        let start = if brush == 0 { 0 } else { self.ends[brush - 1] };
+        &self.faces[start as usize..self.ends[brush] as usize]
+    }
+}
+
+impl Solid for CollisionWorld {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+        if !Bounds::of_path(from, to).is_trusted() {
+            return self.sweep_all(hull, from, to);
+        }
+        let grown = &self.by_hull[hull.index()];
+        let mut nearest = Nearest::default();
+        grown.tree.along(from, to, |brush| nearest.sweep_convex(brush, grown.faces_of(brush), from, to));
+        nearest.into_sweep(from, to, Touch::World)
+    }
+
+    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+        let grown = &self.by_hull[hull.index()];
+        let mut solid = false;
+        if Bounds::of_path(at, at).is_trusted() {
+            grown.tree.along(at, at, |brush| solid |= is_inside(grown.faces_of(brush), at));
+        } else {
+            solid = (0..grown.ends.len() as u32).any(|brush| is_inside(grown.faces_of(brush), at));
+        }
+        if solid { Touch::World } else { Touch::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::brush::Facet;
+    use super::super::pmove::{MoveInput, MoveState, MoveVars, pmove};
+    use super::*;
+
+    /// The same world with every brush tried.
+    struct Plain<'a>(&'a CollisionWorld);
+
+    impl Solid for Plain<'_> {
+        fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+            self.0.sweep_all(hull, from, to)
+        }
+
+        fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+            if self.0.sweep_all(hull, at, at).start_solid { Touch::World } else { Touch::Nothing }
+        }
+    }
+
+    /// Corners lie on a coarse grid, so that brushes share faces and hits tie.
+    fn a_box() -> impl Strategy<Value = Brush> {
+        (prop::array::uniform3(-12_i8..12), prop::array::uniform3(1_i8..10)).prop_map(|(at, size)| {
+            let min = at.map(|n| f64::from(n) * 32.0);
+            Brush::cuboid(min, std::array::from_fn(|axis| min[axis] + f64::from(size[axis]) * 16.0))
+        })
+    }
+
+    /// A box with one or two corners cut off, or an open wedge.
+    fn a_wedge() -> impl Strategy<Value = Brush> {
+        let cut = (prop::array::uniform3(-1.0_f64..1.0), -200.0_f64..200.0);
+        (a_box(), prop::collection::vec(cut, 1..3), any::<bool>()).prop_filter_map("a cut needs a direction", |parts| {
+            let (whole, cuts, open) = parts;
+            let mut facets = if open { Vec::new() } else { whole.facets().to_vec() };
+            for (direction, distance) in cuts {
+                let length = libm::sqrt(direction.iter().map(|n| n * n).sum());
+                facets.push(Facet { normal: direction.map(|n| n / length), distance });
+            }
+            Brush::new(facets).ok()
+        })
+    }
+
+    fn a_world() -> impl Strategy<Value = CollisionWorld> {
+        let brushes = prop::collection::vec(prop_oneof![4 => a_box(), 1 => a_wedge()], 0..40);
+        brushes.prop_map(|brushes| CollisionWorld::new(&brushes))
+    }
+
+    /// Mostly near the brushes, on grid points and off them; sometimes far out, or no number at all.
+    fn a_point() -> impl Strategy<Value = Vec3> {
+        let on_grid = (-16_000_i32..16_000).prop_map(|n| n as f32 / 32.0);
+        let coordinate = prop_oneof![
+            20 => on_grid,
+            20 => -500.0_f32..500.0,
+            2 => -70_000.0_f32..70_000.0,
+            1 => any::<f32>(),
+        ];
+        prop::array::uniform3(coordinate).prop_map(Vec3::from_array)
+    }
+
+    fn a_sweep() -> impl Strategy<Value = (Vec3, Vec3)> {
+        let along_an_axis = (a_point(), 0_usize..3, -100.0_f32..100.0).prop_map(|(from, axis, by)| {
+            let mut to = from;
+            to[axis] += by;
+            (from, to)
+        });
+        prop_oneof![(a_point(), a_point()), along_an_axis]
+    }
+
+    fn a_hull() -> impl Strategy<Value = Hull> {
+        prop::sample::select(Hull::ALL.to_vec())
+    }
+
+    fn bits(sweep: &Sweep) -> ([u32; 7], bool, bool, Touch) {
+        let numbers = [&[sweep.fraction], &sweep.end.to_array()[..], &sweep.normal.to_array()[..]].concat();
+        let numbers = std::array::from_fn(|i| numbers[i].to_bits());
+        (numbers, sweep.start_solid, sweep.all_solid, sweep.touch)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn prepared_sweeps_equal_plain_ones(
+            world in a_world(), hull in a_hull(), sweeps in prop::collection::vec(a_sweep(), 40)
+        ) {
+            for (from, to) in sweeps {
+                let prepared = world.sweep(hull, from, to);
+                prop_assert_eq!(bits(&prepared), bits(&world.sweep_all(hull, from, to)), "{} to {}", from, to);
+                let inside = world.inside(hull, from) != Touch::Nothing;
+                prop_assert_eq!(inside, prepared.start_solid, "at {}", from);
+            }
+        }
+
+        #[test]
+        fn prepared_movement_equals_plain_movement(
+            world in a_world(),
+            start in prop::array::uniform3(-400.0_f32..400.0),
+            turns in prop::collection::vec((any::<u8>(), -180.0_f32..180.0, 0_u16..8, -400.0_f32..400.0), 60),
+        ) {
+            let vars = MoveVars::default();
+            let mut prepared = MoveState::at(Vec3::from_array(start));
+            for (msec, yaw, buttons, sidemove) in turns {
+                let viewangles = Vec3::new(yaw / 8.0, yaw, 0.0);
+                let input = MoveInput { msec, viewangles, forwardmove: 400.0, sidemove, upmove: 0.0, buttons };
+                let plain = pmove(&vars, &Plain(&world), &prepared, &input, &mut |_| ());
+                prepared = pmove(&vars, &world, &prepared, &input, &mut |_| ());
+                prop_assert_eq!(plain, prepared);
+            }
+        }
+    }
+
+    #[test]
+    fn of_two_equally_near_brushes_the_first_is_hit() {
+        let east = Brush::cuboid([100.0, -64.0, -64.0], [200.0, 200.0, 64.0]);
+        let north = Brush::cuboid([-64.0, 100.0, -64.0], [200.0, 200.0, 64.0]);
+        let to = Vec3::new(150.0, 150.0, 0.0);
+        let hit_first = |brushes: [&Brush; 2]| {
+            let world = CollisionWorld::new(&brushes.map(Brush::clone));
+            world.sweep(Hull::Point, Vec3::ZERO, to).normal
+        };
+        assert_eq!(hit_first([&east, &north]), Vec3::NEG_X);
+        assert_eq!(hit_first([&north, &east]), Vec3::NEG_Y);
+    }
+
+    #[test]
+    fn an_empty_world_stops_nothing() {
+        let world = CollisionWorld::new(&[]);
+        assert_eq!(world.sweep(Hull::Standing, Vec3::ZERO, Vec3::X), Sweep::free(Vec3::X));
+        assert_eq!(world.inside(Hull::Standing, Vec3::ZERO), Touch::Nothing);
+    }
+}
