@@ -90,10 +90,21 @@ fn every_recorded_run_is_followed_within_the_bar() {
     assert!(misses.is_empty(), "beyond the bar:\n{}", misses.join("\n"));
 }
 
+#[test]
+fn the_committed_runs_are_followed_to_the_bit() {
+    for path in runs_in(&committed_runs()) {
+        let score = follow(&read(&path));
+        assert_eq!(score.exact, score.steps, "{}: {}", path.display(), score.first_inexact.unwrap_or_default());
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "which runs to follow is for whoever runs the test to say")]
 fn vectors_directory() -> PathBuf {
-    std::env::var_os("HITREG_MOVEMENT_VECTORS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/movement"), PathBuf::from)
+    std::env::var_os("HITREG_MOVEMENT_VECTORS").map_or_else(committed_runs, PathBuf::from)
+}
+
+fn committed_runs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/movement")
 }
 
 fn runs_in(directory: &Path) -> Vec<PathBuf> {

@@ -20,7 +20,7 @@ pub enum Hull {
 }
 
 impl Hull {
-    /// Every hull, in the order of [`Hull::index`].
+    /// Every hull.
     pub const ALL: [Hull; 3] = [Hull::Standing, Hull::Ducked, Hull::Point];
 
     /// Half of the hull's extent along each axis, in units.
@@ -32,6 +32,7 @@ impl Hull {
         }
     }
 
+    /// The hull's place in [`Hull::ALL`].
     pub(crate) const fn index(self) -> usize {
         match self {
             Hull::Standing => 0,

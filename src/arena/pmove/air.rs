@@ -1,5 +1,7 @@
 //! Off the ground: gravity, jumping and steering in the air.
 
+use glam::Vec3;
+
 use super::{BUTTON_JUMP, MoveEvent, Mover, Solid};
 
 /// In the air no more than this is gained towards the direction asked for, in units per second.
@@ -86,6 +88,12 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
             let gain = self.vars.airaccelerate * wish.speed * self.frame_s;
             self.now.velocity += wish.direction * if gain > missing { missing } else { gain };
         }
+        self.drop_negative_zeros();
         self.slide();
+    }
+
+    /// Half-Life adds the velocity of conveyors here. The arena has none, but adding nothing still turns -0 into 0.
+    pub(super) fn drop_negative_zeros(&mut self) {
+        self.now.velocity += Vec3::ZERO;
     }
 }

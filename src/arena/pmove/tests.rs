@@ -134,6 +134,26 @@ fn corners_stop_and_creases_lead_on() {
 }
 
 #[test]
+fn a_groove_of_two_steep_slopes_leads_along_itself() {
+    let slope = |x: f64| Brush::new(vec![Facet { normal: [x, 0.0, 0.6], distance: 0.0 }]).expect("a half space");
+    let world = CollisionWorld::new(&[slope(0.8), slope(-0.8)]);
+    let falling = MoveState { velocity: Vec3::new(30.0, 100.0, -200.0), ..MoveState::at(Vec3::new(0.0, 0.0, 72.0)) };
+    let slid = run(&world, falling, 1, MoveInput { msec: 100, ..still(0) });
+    assert!(slid.origin.z < 57.5 && slid.origin.y > 9.0, "{}", slid.origin);
+    // The crease's direction is as long as the sine between the slopes, and counts twice.
+    let kept = 100.0 * 0.96 * 0.96;
+    assert!(slid.velocity.x == 0.0 && (slid.velocity.y - kept).abs() < 0.01, "{}", slid.velocity);
+}
+
+#[test]
+fn whoever_rises_fast_is_not_on_the_ground() {
+    let world = boxes(&[FLOOR]);
+    let rising = |speed| MoveState { velocity: Vec3::new(0.0, 0.0, speed), ..standing_at(0.0, 0.0, 0.0) };
+    assert!(run(&world, rising(179.0), 1, still(0)).on_ground);
+    assert!(!run(&world, rising(186.0), 1, still(0)).on_ground);
+}
+
+#[test]
 fn whoever_is_a_little_inside_of_something_is_set_free() {
     let world = boxes(&[FLOOR]);
     let freed = run(&world, MoveState::at(Vec3::new(0.0, 0.0, 35.95)), 2, forward(0));

@@ -14,6 +14,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.now.velocity.z = 0.0;
         self.gain_speed();
         self.now.velocity.z = 0.0;
+        self.drop_negative_zeros();
         if self.now.velocity.length() < STANDS_STILL_UNITS_S {
             self.now.velocity = Vec3::ZERO;
             return;
