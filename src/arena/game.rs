@@ -134,3 +134,5 @@ fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
     let turn = (to - from).map(|by| by - 360.0 * libm::roundf(by / 360.0));
     from + turn * fraction
 }
+
+impl crate::replay::Imported for Arena {}
