@@ -23,7 +23,7 @@ pub(crate) const MOST_BRUSHES: usize = 8_192;
 pub(crate) const MOST_SIDES: usize = 48;
 
 /// A map, ready to be played on. Stored as its brushes and places; what sweeps need is prepared when it is read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct ArenaMap {
     stored: Stored,
@@ -83,6 +83,12 @@ impl ArenaMap {
     fn new(stored: Stored) -> ArenaMap {
         let solid = CollisionWorld::new(&stored.brushes);
         ArenaMap { stored, solid }
+    }
+}
+
+impl std::fmt::Debug for ArenaMap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ArenaMap {:?} of {} brushes", self.stored.name, self.stored.brushes.len())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The built-in game, after Half-Life: how players move, shoot and die among convex brushes, and bots that do.
 
 mod body;
+mod bot;
 mod bounds;
 mod brush;
 mod bvh;
@@ -25,6 +26,7 @@ mod wield;
 mod world;
 
 pub use body::{ArenaBody, BodyKind, Rounds};
+pub use bot::Bot;
 pub use brush::{Brush, BrushError, Facet};
 pub use effect::EffectKind;
 pub use fire::ArenaFire;

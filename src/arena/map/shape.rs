@@ -56,7 +56,7 @@ pub(super) fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet,
     }
     // Adding zero turns a negative zero into a positive one.
     let normal = across.map(|n| n / length + 0.0);
-    Ok(Facet { normal, distance: dot(normal, b) })
+    Ok(Facet { normal, distance: dot(normal, b) + 0.0 })
 }
 
 /// A closed solid, with sides along the axes added where it has none. Sweeps move each side out by the box's support;
