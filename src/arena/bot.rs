@@ -6,6 +6,7 @@
 mod eyes;
 mod hand;
 mod legs;
+mod player;
 mod routes;
 
 use std::sync::Arc;
