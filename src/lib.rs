@@ -1,6 +1,7 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
 //! in reconciliation, in interpolation, in who was hit.
 
+pub mod arena;
 pub mod cli;
 pub mod client;
 pub mod game;

@@ -1,8 +1,10 @@
 //! The games that a build plays, behind one face: a log says which one it is of.
 
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Bots, Game};
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
@@ -36,7 +38,13 @@ pub struct Games {
 impl Games {
     /// The games that `hitreg` has built in.
     pub fn built_in() -> Games {
-        Games::default()
+        Games::default().recording::<Arena>(|map| match map {
+            None => Ok(ArenaRules::default()),
+            Some(map) => {
+                let name = Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
+                Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
+            }
+        })
     }
 
     /// Adds a game whose logs can be replayed.
