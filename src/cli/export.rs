@@ -69,8 +69,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
         }
         (None, Some(directory)) if args.all => {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Trouble::file(directory, format!("this directory cannot be made: {error}")))?;
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Trouble::file(directory, format!("this directory cannot be made: {}", files::reason(&error)))
+            })?;
             for table in &trace.tables {
                 write_table(table, args.to, &directory.join(format!("{}.{}", table.name, args.to.ending())))?;
             }
@@ -108,7 +109,7 @@ fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trou
 fn write_table(table: &Table, format: RowFormat, path: &Path) -> Result<(), Trouble> {
     let mut file = Unfinished::create(path)?;
     let written = rows::write(table, format, &mut file).and_then(|()| file.flush());
-    written.map_err(|error| Trouble::file(path, format!("it cannot be written: {error}")))?;
+    written.map_err(|error| Trouble::file(path, format!("it cannot be written: {}", files::reason(&error))))?;
     file.finish()
 }
 

@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
     if path.is_dir() {
         return Err(Trouble::file(path, "this is a directory, and a file is wanted here"));
     }
-    fs::read(path).map_err(|error| Trouble::file(path, format!("it cannot be read: {error}")))
+    fs::read(path).map_err(|error| Trouble::file(path, format!("it cannot be read: {}", reason(&error))))
 }
 
 /// What a file is, from its first bytes.
@@ -52,14 +52,14 @@ pub(super) fn read_trace(path: &Path, bytes: &[u8]) -> Result<Trace, Trouble> {
 /// Writes a trace.
 pub(super) fn write_trace(path: &Path, trace: &Trace) -> Result<(), Trouble> {
     let file = Unfinished::create(path)?;
-    log::write_trace(file, trace).map_err(|error| Trouble::file(path, error))?.finish()
+    log::write_trace(file, trace).map_err(|error| not_written(path, error))?.finish()
 }
 
 /// Writes a whole session as a log, and says how large it is.
 pub(super) fn write_session(path: &Path, session: &Session) -> Result<u64, Trouble> {
     let file = Unfinished::create(path)?;
     let written = log::write_session(file, session, log::Options::whole());
-    let file = written.map_err(|error| Trouble::file(path, error))?;
+    let file = written.map_err(|error| not_written(path, error))?;
     let bytes = file.written;
     file.finish().map(|()| bytes)
 }
@@ -153,12 +153,34 @@ fn beside(shown: &Path, name: PathBuf) -> Result<Target, Trouble> {
     let readable = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
     #[cfg(unix)]
     builder.permissions(readable);
+    if !directory.is_dir() {
+        let what = format!("it cannot be written: there is no directory {}: make it first", directory.display());
+        return Err(Trouble::file(shown, what));
+    }
     let file = builder.tempfile_in(directory).map_err(|error| cannot_write(shown, &error))?;
     Ok(Target::Beside(BufWriter::new(file), name))
 }
 
+/// Trouble with writing a log or a trace.
+pub(super) fn not_written(path: &Path, error: log::WriteError) -> Trouble {
+    match error {
+        log::WriteError::Io(error) => cannot_write(path, &error),
+        other => Trouble::file(path, other),
+    }
+}
+
 fn cannot_write(path: &Path, error: &io::Error) -> Trouble {
-    Trouble::file(path, format!("it cannot be written: {error}"))
+    Trouble::file(path, format!("it cannot be written: {}", reason(error)))
+}
+
+/// Why, in the words that people know; the system's own where there are no better ones.
+pub(super) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// How the program was called, shortened so that it works when it is typed again in this directory.

@@ -132,7 +132,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// Runs a synthetic session into a log.
 pub(super) fn record(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
-    let cannot = |error: WriteError| Trouble::file(path, error);
+    let cannot = |error: WriteError| files::not_written(path, error);
     let header = staged.header();
     let file = Unfinished::create(path)?;
     let writer = LogWriter::new(file, header, Options::live()).map_err(cannot)?;

@@ -25,7 +25,7 @@ pub(super) enum Trouble {
     #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
     ClosedPipe,
     /// The output cannot be written.
-    #[error("standard output cannot be written: {0}")]
+    #[error("standard output cannot be written: {}", super::files::reason(.0))]
     Output(#[source] std::io::Error),
 }
 
