@@ -1,0 +1,162 @@
+//! Bots against each other, without a network: they see each other a tenth of a second late, as clients draw, and
+//! their shots are judged against what they saw.
+
+use std::time::{Duration, Instant};
+
+use hitreg::arena::{Arena, ArenaBody, ArenaRules, ArenaWorld, Bot, WeaponId};
+use hitreg::game::{Game, Reason, Scene};
+use hitreg::hash::StateHasher;
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg::usercmd::{Usercmd, buttons};
+
+use crate::course::Notes;
+use crate::shots::Events;
+
+const MSEC: u8 = 16;
+const DRAWN_TICKS_AGO: usize = 6;
+
+/// What came of a fight.
+#[derive(Debug, Default)]
+struct Score {
+    shots: [u32; 3],
+    hits: [u32; 3],
+    blocked: u32,
+    kills: i32,
+    jumps: usize,
+    ducked: u32,
+    hurt_walks: u32,
+    touched: usize,
+    teleported: usize,
+    commands: u32,
+    digest: u64,
+    in_think: Duration,
+    in_step: Duration,
+    in_judge: Duration,
+    in_world: Duration,
+    judged: u32,
+    ticks: u32,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test measures")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32) -> Score {
+    let mut world = Arena::spawn(rules, Seed(seed), players);
+    let mut bots = Bot::crew(Seed(seed), players, rules);
+    let mut past: Vec<Vec<(EntityId, ArenaBody)>> = Vec::new();
+    let mut score = Score::default();
+    let mut digest = StateHasher::new();
+    let mut words = Vec::new();
+    for tick in 0..seconds * 1_000 / u32::from(MSEC) {
+        let time = Micros::from_ms(i64::from(tick) * i64::from(MSEC));
+        past.push(Arena::entities(&world).to_vec());
+        let drawn = past[past.len().saturating_sub(DRAWN_TICKS_AGO + 1)].clone();
+        let mut events = Events::default();
+        for (player, bot) in (0..players).map(PlayerId).zip(&mut bots) {
+            let own = *world.entity(player.entity()).unwrap();
+            let start = now();
+            let input = bot.think(rules, &own, own.eye(), &drawn, time, MSEC);
+            score.in_think += start.elapsed();
+            let command = Usercmd { seq: CommandSeq(tick + 1), lerp_msec: 96, server_time: time, input };
+            run(rules, &mut world, player, &own, &command, &drawn, &mut score, &mut events);
+        }
+        let start = now();
+        Arena::step_world(rules, &mut world, Micros::from_ms(i64::from(MSEC)), &mut events);
+        score.in_world += start.elapsed();
+        score.ticks += 1;
+        for (.., verdict) in &events.impacts {
+            score.hits[WeaponId::Launcher as usize] += u32::from(verdict.reason == Reason::Hit);
+        }
+        let deaths = events.effects.iter().filter(|effect| Arena::effect_name(effect.kind) == "death").count();
+        score.kills += deaths as i32;
+        words.clear();
+        Arena::save(&world, &mut words);
+        digest.words(&words);
+    }
+    score.digest = digest.finish();
+    score
+}
+
+#[expect(clippy::too_many_arguments, reason = "one command of one bot among everything there is")]
+fn run(
+    rules: &ArenaRules,
+    world: &mut ArenaWorld,
+    player: PlayerId,
+    own: &ArenaBody,
+    command: &Usercmd,
+    drawn: &[(EntityId, ArenaBody)],
+    score: &mut Score,
+    events: &mut Events,
+) {
+    let mut notes = Notes::default();
+    let scene = Scene { seed: Seed(1), player, entities: Arena::entities(world), weapons: true };
+    let start = now();
+    let body = Arena::step_body(rules, &scene, own, command, &mut notes);
+    score.in_step += start.elapsed();
+    score.commands += 1;
+    score.ducked += u32::from(command.input.buttons & buttons::DUCK != 0);
+    score.hurt_walks += u32::from(body.health < 35 && body.alive);
+    score.touched += notes.touched.len();
+    score.jumps += notes.effects.iter().filter(|effect| Arena::effect_name(effect.kind) == "jump").count();
+    score.teleported += notes.effects.iter().filter(|effect| Arena::effect_name(effect.kind) == "teleport").count();
+    Arena::place_body(rules, world, player, body);
+    for fire in &notes.fires {
+        score.shots[fire.weapon as usize] += 1;
+        let start = now();
+        let verdict = Arena::judge(rules, fire, drawn);
+        if !fire.flies {
+            score.in_judge += start.elapsed();
+            score.judged += 1;
+        }
+        score.hits[fire.weapon as usize] += u32::from(verdict.reason == Reason::Hit);
+        score.blocked += u32::from(verdict.reason == Reason::Blocked);
+        Arena::apply(rules, world, player, command, fire, &verdict, events);
+    }
+}
+
+fn report(name: &str, score: &Score) {
+    let ns = |time: Duration, count: u32| time.as_nanos() / u128::from(count.max(1));
+    eprintln!("{name}: {score:?}");
+    eprintln!(
+        "{name}: step_body {} ns, judge {} ns, step_world {} ns, think {} ns",
+        ns(score.in_step, score.commands),
+        ns(score.in_judge, score.judged),
+        ns(score.in_world, score.ticks),
+        ns(score.in_think, score.commands),
+    );
+}
+
+#[test]
+fn four_bots_fight_within_ten_seconds() {
+    let rules = ArenaRules::default();
+    for seed in 1..=6 {
+        let score = brawl(&rules, seed, 4, 10);
+        report(&format!("4 bots, 10 s, seed {seed}"), &score);
+        assert!(score.shots.iter().sum::<u32>() >= 20, "seed {seed}: {score:?}");
+        assert!(score.hits.iter().sum::<u32>() >= 3, "seed {seed}: {score:?}");
+        assert!(score.shots.iter().all(|&shots| shots > 0), "seed {seed}: {score:?}");
+    }
+}
+
+#[test]
+fn four_bots_show_everything_within_a_minute() {
+    let rules = ArenaRules::default();
+    let score = brawl(&rules, 1, 4, 60);
+    report("4 bots, 60 s", &score);
+    assert!(score.shots.iter().all(|&shots| shots > 5), "{score:?}");
+    assert!(score.hits.iter().all(|&hits| hits > 0), "{score:?}");
+    assert!(score.kills > 3 && score.blocked > 0 && score.jumps > 5 && score.ducked > 50, "{score:?}");
+}
+
+#[test]
+fn sixteen_bots_fight_the_same_fight_twice() {
+    let rules = ArenaRules::default();
+    let score = brawl(&rules, 2, 16, 60);
+    report("16 bots, 60 s", &score);
+    assert!(score.kills > 20 && score.touched > 0, "{score:?}");
+    let again = brawl(&rules, 2, 16, 20);
+    assert_eq!(brawl(&rules, 2, 16, 20).digest, again.digest);
+    assert_ne!(brawl(&rules, 3, 16, 20).digest, again.digest);
+}
