@@ -27,6 +27,9 @@ struct Score {
     hurt_walks: u32,
     touched: usize,
     teleported: usize,
+    /// How often somebody alive had not left a spot for two seconds.
+    loitered: u32,
+    walked_units: f32,
     commands: u32,
     digest: u64,
     in_think: Duration,
@@ -75,6 +78,12 @@ fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: boo
         }
         let deaths = events.effects.iter().filter(|effect| Arena::effect_name(effect.kind) == "death").count();
         score.kills += deaths as i32;
+        if tick % 125 == 124 {
+            let before = past[past.len().saturating_sub(125)].iter();
+            let spots = before.zip(Arena::entities(&world)).take(usize::from(players));
+            let still = spots.filter(|((_, a), (_, b))| a.alive && b.alive && a.origin.distance(b.origin) < 16.0);
+            score.loitered += still.count() as u32;
+        }
         words.clear();
         Arena::save(&world, &mut words);
         digest.words(&words);
@@ -101,6 +110,7 @@ fn run(
     score.in_step += start.elapsed();
     needs_no_client_only_field(rules, &scene, own, command, &body);
     score.commands += 1;
+    score.walked_units += body.origin.distance(own.origin).min(64.0);
     score.ducked += u32::from(command.input.buttons & buttons::DUCK != 0);
     score.hurt_walks += u32::from(body.health < 35 && body.alive);
     score.touched += notes.touched.len();
@@ -177,6 +187,9 @@ fn sixteen_bots_fight_the_same_fight_out_of_saved_worlds() {
     let score = brawl(&rules, 2, 16, 60, false);
     report("16 bots, 60 s", &score);
     assert!(score.kills > 20 && score.touched > 0, "{score:?}");
+    assert!(score.loitered < 30, "bots get stuck: {score:?}");
+    let speed_units_s = score.walked_units * 1_000.0 / (score.commands * u32::from(MSEC)) as f32;
+    assert!(speed_units_s > 150.0, "bots stand about: {speed_units_s} units/s");
     let again = brawl(&rules, 2, 16, 20, false);
     assert_eq!(brawl(&rules, 2, 16, 20, true).digest, again.digest);
     assert_ne!(brawl(&rules, 3, 16, 20, false).digest, again.digest);
