@@ -6,6 +6,7 @@ pub mod hash;
 pub mod log;
 pub mod record;
 pub mod rng;
+pub mod store;
 pub mod trace;
 pub mod units;
 pub mod usercmd;
