@@ -2,12 +2,14 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod arena;
+pub mod cli;
 pub mod client;
 pub mod game;
 pub mod geometry;
 pub mod golden;
 pub mod hash;
 pub mod history;
+pub mod info;
 pub mod link;
 pub mod log;
 pub mod packet;
