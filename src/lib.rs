@@ -21,6 +21,7 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod stats;
+pub mod store;
 pub mod summary;
 pub mod trace;
 pub mod units;

@@ -96,7 +96,7 @@ impl Bot {
         msec: u8,
     ) -> Input {
         if self.life != Some(own.teleports) {
-            self.begin_anew(own);
+            self.begin_anew(own, now);
         }
         if !own.alive {
             return Input { msec, viewangles: self.hand.viewangles(), ..Input::default() };
@@ -114,8 +114,11 @@ impl Bot {
         Input { msec, viewangles, forwardmove, sidemove, upmove: 0.0, buttons: pressed, impulse, extra: 0 }
     }
 
-    fn begin_anew(&mut self, own: &ArenaBody) {
+    fn begin_anew(&mut self, own: &ArenaBody, now: Micros) {
         self.life = Some(own.teleports);
+        // Each life begins with the next weapon, so that a short session shows them all.
+        self.favourite = WeaponId::ALL[(usize::from(self.me.0) + own.teleports as usize) % WeaponId::ALL.len()];
+        self.choose_at = now + Micros::from_ms(4_000);
         self.hand.start_from(own.viewangles);
         self.legs.forget();
         self.eyes.forget();
@@ -136,11 +139,19 @@ impl Bot {
         if !self.legs.is_under_way() && now.0 >= self.cover_until.0 {
             let place = match foe {
                 Some(foe) => self.routes.nearest(&rules.map, foe.body.origin),
-                None => self.rng.below(self.routes.places().len() as u64) as usize,
+                None => self.somewhere(),
             };
             self.legs.set_out(rules, &self.routes, own.origin, place);
         }
         self.legs.follow(own, now)
+    }
+
+    /// A place to look for others: of two, the one nearer the middle of the map, where people meet.
+    fn somewhere(&mut self) -> usize {
+        let places = self.routes.places();
+        let middle = places.iter().sum::<Vec3>() / places.len() as f32;
+        let [a, b] = [(); 2].map(|()| self.rng.below(places.len() as u64) as usize);
+        if places[a].distance(middle) <= places[b].distance(middle) { a } else { b }
     }
 
     /// Turns the view, and says whether to pull the trigger.
@@ -164,11 +175,12 @@ impl Bot {
         let is_empty = |weapon: WeaponId| own.clip.of(weapon) == 0 && own.reserve.of(weapon) == 0;
         if now.0 >= self.choose_at.0 || is_empty(self.favourite) {
             self.choose_at = now + Micros::from_ms(2_000 + self.rng.below(4_000) as i64);
-            let away = foe.map_or(500.0, |foe| foe.body.origin.distance(own.origin));
             let draw = self.rng.unit_f32();
-            self.favourite = match away {
-                away if away < 350.0 && draw < 0.7 => WeaponId::Shotgun,
-                away if away > 200.0 && draw < 0.3 => WeaponId::Launcher,
+            self.favourite = match foe.map(|foe| foe.body.origin.distance(own.origin)) {
+                Some(away_units) if away_units < 350.0 && draw < 0.7 => WeaponId::Shotgun,
+                None if draw < 0.35 => WeaponId::Shotgun,
+                Some(away_units) if away_units < 200.0 => WeaponId::Pistol,
+                _ if draw > 0.7 => WeaponId::Launcher,
                 _ => WeaponId::Pistol,
             };
             let has_rounds = WeaponId::ALL.into_iter().find(|weapon| !is_empty(*weapon));

@@ -42,7 +42,7 @@ impl ArenaFire {
             weapon: body.weapon,
             flies: matches!(rules.weapon(body.weapon).shot, Shot::Rocket { .. }),
             muzzle: body.eye(),
-            viewangles: command.input.viewangles,
+            viewangles: body.viewangles,
             seed: scene.seed,
             command: command.seq,
         }

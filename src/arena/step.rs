@@ -21,7 +21,9 @@ pub(crate) fn step_body(
     command: &Usercmd,
     out: &mut impl Sink<ArenaFire>,
 ) -> ArenaBody {
-    let input = move_input(&command.input);
+    let mut input = move_input(&command.input);
+    // An angle that is no number would spread into shots and from there into the world.
+    input.viewangles = input.viewangles.map(|angle| if angle.is_finite() { angle } else { 0.0 });
     let mut next = *body;
     next.viewangles = input.viewangles;
     // The dead fall and slide, but ask for nothing.

@@ -82,6 +82,21 @@ impl Chunk {
         nobody_did_anything && self.ticks.is_empty() && self.states.keys.is_empty()
     }
 
+    /// What its records take in memory, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let of_player = |player: &PlayerRecords| {
+            let snapshots: usize = player.snapshots.iter().map(snapshot_bytes).sum();
+            size_of_val(&player.frames[..])
+                + size_of_val(&player.sent[..])
+                + size_of_val(&player.reached[..])
+                + size_of_val(&player.executed[..])
+                + size_of_val(&player.received[..])
+                + snapshots
+        };
+        let states = size_of_val(&self.states.keys[..]) + size_of_val(&self.states.cells[..]);
+        self.players.iter().map(of_player).sum::<usize>() + size_of_val(&self.ticks[..]) + states
+    }
+
     /// Adds a record; what does not fit the header is not added.
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Misfit> {
         match record {
@@ -129,6 +144,11 @@ impl Chunk {
         let States { keys, cells, .. } = &self.states;
         Stretch { players, ticks: &self.ticks, keys, cells, fields }
     }
+}
+
+/// What a snapshot takes in memory, in bytes.
+pub(crate) fn snapshot_bytes(r: &SnapshotRecord) -> usize {
+    size_of::<SnapshotRecord>() + size_of_val(&r.entities[..]) + size_of_val(&r.effects[..]) + r.extra.len()
 }
 
 /// A stretch of a session that lies elsewhere: in a [`Chunk`], or in a whole [`Session`].
@@ -231,8 +251,8 @@ pub(crate) fn encode(stretch: &Stretch<'_>, (index, before): (u32, Chain)) -> Re
     to_messagepack(&map)
 }
 
-/// Reads a chunk of a log with this header. The memory that it takes is added to what `budget` has spent.
-pub(crate) fn decode(content: &[u8], header: &Header) -> Result<(Chunk, usize), String> {
+/// Reads a chunk of a log with this header.
+pub(crate) fn decode(content: &[u8], header: &Header) -> Result<Chunk, String> {
     let map: ChunkMap<&Bytes> = rmp_serde::from_slice(content).map_err(|e| format!("it is not a chunk's map ({e})"))?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
     let mut chunk = Chunk::new(header);
@@ -260,5 +280,5 @@ pub(crate) fn decode(content: &[u8], header: &Header) -> Result<(Chunk, usize), 
     if let Some(table) = &map.received {
         players::decode_received(table, &mut chunk, &mut budget)?;
     }
-    Ok((chunk, budget.spent()))
+    Ok(chunk)
 }

@@ -111,6 +111,12 @@ pub enum WriteError {
         /// Its size.
         bytes: usize,
     },
+    /// One record is larger than any that a reader takes.
+    #[error("a record takes {bytes} bytes, and one may take at most {}", super::limits::MAX_RECORD_BYTES)]
+    RecordTooLarge {
+        /// Its size in memory.
+        bytes: usize,
+    },
     /// A table that is not one: columns of different lengths, a code without a name.
     #[error("table {table:?}: {what}")]
     BadTable {
@@ -122,6 +128,9 @@ pub enum WriteError {
     /// This writer has already failed; the file ends before that failure.
     #[error("nothing more can be written after an earlier error")]
     Poisoned,
+    /// The writer was dropped before the end.
+    #[error("the log was given up before its end")]
+    Abandoned,
     /// The thread that compresses is gone.
     #[error("the thread that writes the log has stopped")]
     ThreadGone,

@@ -16,7 +16,6 @@ use crate::record::{Header, Session};
 pub struct LogReader<R> {
     chunks: Chunks<R>,
     header: Header,
-    last_bytes: usize,
 }
 
 impl<R: Read> LogReader<R> {
@@ -26,7 +25,7 @@ impl<R: Read> LogReader<R> {
     /// When it is not a log, or not one that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<LogReader<R>, LogError> {
         let (chunks, header) = Chunks::open(from, FileKind::Log)?;
-        Ok(LogReader { chunks, header, last_bytes: 0 })
+        Ok(LogReader { chunks, header })
     }
 
     /// The log's header.
@@ -40,9 +39,7 @@ impl<R: Read> LogReader<R> {
     /// When the log is torn or damaged here. What was given out before is good.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
-        let (chunk, bytes) = chunk::decode(&content.bytes, &self.header).map_err(|what| content.corrupt(what))?;
-        self.last_bytes = bytes;
-        Ok(Some(chunk))
+        chunk::decode(&content.bytes, &self.header).map(Some).map_err(|what| content.corrupt(what))
     }
 
     /// Reads on to the end, or to where the log is cut off.
@@ -52,7 +49,7 @@ impl<R: Read> LogReader<R> {
         loop {
             match self.next_chunk() {
                 Ok(Some(chunk)) => {
-                    used += self.last_bytes;
+                    used = used.saturating_add(chunk.memory());
                     let limit_bytes = session_budget(self.chunks.offset());
                     if used > limit_bytes {
                         return Err(LogError::TooLarge { limit_bytes });

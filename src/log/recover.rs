@@ -89,8 +89,8 @@ struct Found {
     frame: Frame,
     index: u32,
     before: Option<u64>,
-    /// Its records and the memory that they take; `None` for the last chunk.
-    records: Option<(Chunk, usize)>,
+    /// Its records; `None` for the last chunk.
+    records: Option<Chunk>,
 }
 
 impl Recovery<'_> {
@@ -190,9 +190,9 @@ impl Recovery<'_> {
         self.count(&found.frame);
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
-        let Some((chunk, bytes)) = found.records else { return Ok(true) };
+        let Some(chunk) = found.records else { return Ok(true) };
         let limit_bytes = session_budget(self.bytes.len() as u64);
-        self.memory = self.memory.checked_sub(bytes).ok_or(LogError::TooLarge { limit_bytes })?;
+        self.memory = self.memory.checked_sub(chunk.memory()).ok_or(LogError::TooLarge { limit_bytes })?;
         chunk.append_to(&mut self.session);
         self.damage.chunks += 1;
         Ok(false)

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::chunk::{PlayerStretch, Stretch};
+use super::chunk::{PlayerStretch, Stretch, snapshot_bytes};
+use super::error::WriteError;
+use super::limits::MAX_RECORD_BYTES;
 use super::writer::Options;
-use crate::record::{
-    ArrivalRecord, ExecutionRecord, FrameRecord, PacketRecord, Record, Session, SnapshotRecord, TickRecord,
-};
+use crate::record::{ArrivalRecord, ExecutionRecord, FrameRecord, PacketRecord, Record, Session, TickRecord};
 use crate::units::{Micros, Tick};
 
 /// How full the chunk being made is.
@@ -33,19 +33,23 @@ impl Filling {
     }
 
     /// Counts a record of so many bytes in; true when the chunk must end before it.
-    pub(super) fn add(&mut self, at: Option<Micros>, bytes: usize) -> bool {
+    pub(super) fn add(&mut self, at: Option<Micros>, bytes: usize) -> Result<bool, WriteError> {
+        if bytes > MAX_RECORD_BYTES {
+            return Err(WriteError::RecordTooLarge { bytes });
+        }
         let span = match (self.first, at) {
             (Some(first), Some(at)) => at.0.abs_diff(first.0),
             _ => 0,
         };
         let too_long = span >= self.options.span.0.unsigned_abs();
-        let ends = self.bytes > 0 && (too_long || self.bytes + bytes > self.options.bytes);
+        let too_large = self.bytes + bytes > self.options.bytes.min(MAX_RECORD_BYTES);
+        let ends = self.bytes > 0 && (too_long || too_large);
         if ends {
             self.restart();
         }
         self.first = self.first.or(at);
         self.bytes += bytes;
-        ends
+        Ok(ends)
     }
 }
 
@@ -60,10 +64,6 @@ pub(super) fn weigh(record: &Record) -> (Option<Micros>, usize) {
         Record::Tick(r) => (Some(r.at), size_of::<TickRecord>()),
         Record::State(r) => (None, state_bytes(r.cells.len())),
     }
-}
-
-fn snapshot_bytes(r: &SnapshotRecord) -> usize {
-    size_of::<SnapshotRecord>() + size_of_val(&r.entities[..]) + size_of_val(&r.effects[..]) + r.extra.len()
 }
 
 fn state_bytes(width: usize) -> usize {
@@ -185,25 +185,22 @@ impl<'a> Timeline<'a> {
     }
 }
 
-impl<'a> Iterator for Timeline<'a> {
-    type Item = Stretch<'a>;
-
-    fn next(&mut self) -> Option<Stretch<'a>> {
+impl<'a> Timeline<'a> {
+    /// The next stretch; `None` when there is no record left.
+    pub(super) fn next(&mut self) -> Result<Option<Stretch<'a>>, WriteError> {
         while let Some(Reverse((at, _, index))) = self.queue.pop() {
-            let (_, bytes) = self.record(self.streams[index])?;
+            let Some((_, bytes)) = self.record(self.streams[index]) else { continue };
             let at = Some(at).filter(|at| at.0 != i64::MIN);
-            let full = self.filling.add(at, bytes).then(|| self.cut());
+            let full = self.filling.add(at, bytes)?.then(|| self.cut());
             self.streams[index].next += 1;
             self.enqueue(index);
             if full.is_some() {
-                return full;
+                return Ok(full);
             }
         }
-        if self.filling.is_empty() {
-            return None;
-        }
+        let last = (!self.filling.is_empty()).then(|| self.cut());
         self.filling.restart();
-        Some(self.cut())
+        Ok(last)
     }
 }
 

@@ -26,8 +26,12 @@ const LEVEL: i32 = 5;
 pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
     let mut sink = ChunkSink::new(out, LEVEL)?;
     sink.chunk("the header", &header::encode(FileKind::Trace, &trace.header)?)?;
-    for table in &trace.tables {
+    for (place, table) in trace.tables.iter().enumerate() {
         layout::check(table)?;
+        if trace.tables[..place].iter().any(|other| other.name == table.name) {
+            let what = "there are two tables of this name".into();
+            return Err(WriteError::BadTable { table: table.name.clone(), what });
+        }
         let (rows, step) = (table.rows(), layout::rows_per_chunk(table, CHUNK_BYTES));
         for start in (0..rows.max(1)).step_by(step) {
             let content = layout::encode(table, start..rows.min(start + step), sink.next())?;

@@ -21,7 +21,8 @@ pub struct Options {
     pub level: i32,
     /// How much time of the session a chunk spans at most.
     pub span: Micros,
-    /// How many bytes of records in memory a chunk holds at most.
+    /// How many bytes of records in memory a chunk holds at most; more than [`MAX_RECORD_BYTES`](super::MAX_RECORD_BYTES)
+    /// is never used.
     pub bytes: usize,
 }
 
@@ -66,7 +67,7 @@ impl<W: Write> LogWriter<W> {
     /// When the record does not fit, or a full chunk could not be written; after the latter nothing more is written.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         let (at, bytes) = weigh(record);
-        if self.filling.add(at, bytes) {
+        if self.filling.add(at, bytes)? {
             self.write_chunk()?;
         }
         Ok(self.chunk.push(record)?)
@@ -124,7 +125,8 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> R
     check(session)?;
     let mut sink = ChunkSink::new(out, options.level)?;
     sink.chunk("the header", &header::encode(FileKind::Log, &session.header)?)?;
-    for stretch in Timeline::new(session, options) {
+    let mut timeline = Timeline::new(session, options);
+    while let Some(stretch) = timeline.next()? {
         write_stretch(&mut sink, &stretch)?;
     }
     write_end(sink)

@@ -5,7 +5,7 @@ use hitreg::arena::{
     Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, Hull, Solid, Touch, VIEW_HEIGHT_STANDING_UNITS,
 };
 use hitreg::game::{Effect, Game, Scene, Sink, Touch as Met};
-use hitreg::units::{CommandSeq, Micros, PlayerId, Seed};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
 /// Forgets everything but what was touched and how often weapons went off.
@@ -33,6 +33,8 @@ pub(crate) struct Walker {
     pub(crate) rules: ArenaRules,
     pub(crate) body: ArenaBody,
     pub(crate) notes: Notes,
+    pub(crate) others: Vec<(EntityId, ArenaBody)>,
+    pub(crate) weapons: bool,
     seq: u32,
 }
 
@@ -44,7 +46,8 @@ impl Walker {
             view_ofs_z: VIEW_HEIGHT_STANDING_UNITS,
             ..ArenaBody::default()
         };
-        Walker { rules: ArenaRules::default(), body, notes: Notes::default(), seq: 0 }
+        let (rules, notes) = (ArenaRules::default(), Notes::default());
+        Walker { rules, body, notes, others: Vec::new(), weapons: true, seq: 0 }
     }
 
     pub(crate) fn run(&mut self, input: Input, seconds: f32) {
@@ -56,7 +59,7 @@ impl Walker {
                 server_time: Micros::ZERO,
                 input: Input { msec: 16, ..input },
             };
-            let scene = Scene { seed: Seed(1), player: PlayerId(0), entities: &[], weapons: true };
+            let scene = Scene { seed: Seed(1), player: PlayerId(0), entities: &self.others, weapons: self.weapons };
             self.body = Arena::step_body(&self.rules, &scene, &self.body, &command, &mut self.notes);
         }
     }
@@ -132,6 +135,58 @@ fn walls_stop_people() {
     walker.forward(0.0, buttons::JUMP, 5.0);
     let origin = walker.body.origin;
     assert!(origin.x > 300.0 && origin.x < 512.0, "{origin}");
+}
+
+#[test]
+fn the_living_are_in_the_way_and_the_dead_are_not() {
+    let wall = ArenaBody { origin: Vec3::new(0.0, -180.0, 36.03), alive: true, ..ArenaBody::default() };
+    let run = |other: ArenaBody, collision: bool| {
+        let mut walker = Walker::at(-150.0, -180.0, 37.0);
+        walker.rules.player_collision = collision;
+        walker.others = vec![(EntityId(0), walker.body), (EntityId(1), other)];
+        walker.forward(0.0, 0, 2.0);
+        walker
+    };
+    let stopped = run(wall, true);
+    assert!((stopped.body.origin.x + 32.0).abs() < 0.1, "{}", stopped.body.origin);
+    assert!(stopped.notes.touched.contains(&Met::Player(EntityId(1))));
+    let over_the_dead = run(ArenaBody { alive: false, ..wall }, true);
+    assert!(over_the_dead.body.origin.x > 100.0 && over_the_dead.notes.touched.is_empty());
+    assert!(run(wall, false).body.origin.x > 100.0);
+}
+
+#[test]
+fn a_teleporter_waits_until_its_end_is_free() {
+    let end = ArenaMap::courtyard().teleporters()[0].to.origin;
+    let mut walker = Walker::at(960.0, -840.0, 37.0);
+    walker.others = vec![(EntityId(1), ArenaBody { origin: end, alive: true, ..ArenaBody::default() })];
+    walker.forward(-90.0, 0, 0.5);
+    assert_eq!(walker.body.teleports, 0);
+    walker.others.clear();
+    walker.forward(-90.0, 0, 0.1);
+    assert_eq!(walker.body.teleports, 1);
+}
+
+#[test]
+fn the_dead_ask_for_nothing() {
+    let mut walker = Walker::at(0.0, -180.0, 37.0);
+    walker.body.alive = false;
+    walker.forward(0.0, buttons::ATTACK | buttons::JUMP, 1.0);
+    assert_eq!(walker.body.origin.truncate(), Vec3::new(0.0, -180.0, 0.0).truncate());
+    assert!(walker.notes.fires.is_empty());
+}
+
+#[test]
+fn without_weapons_nothing_of_them_changes() {
+    let mut walker = Walker::at(0.0, -180.0, 37.0);
+    walker.weapons = false;
+    walker.body.clip.pistol = 3;
+    walker.body.next_attack_ms = 50;
+    let before = walker.body;
+    walker.run(Input { impulse: 2, buttons: buttons::ATTACK, ..Input::default() }, 1.0);
+    let after = walker.body;
+    assert!(walker.notes.fires.is_empty());
+    assert_eq!((after.clip, after.next_attack_ms, after.next_weapon), (before.clip, 50, before.next_weapon));
 }
 
 #[test]

@@ -25,7 +25,7 @@ const CELLS: [(&str, CellKind); 12] = [
     ("alive", CellKind::U32),
 ];
 
-pub fn header(players: u16) -> Header {
+pub(crate) fn header(players: u16) -> Header {
     let field = |(name, kind): (&str, CellKind)| Field { name: name.into(), kind, scope: Scope::Movement };
     Header {
         game: "disc".into(),
@@ -41,7 +41,7 @@ pub fn header(players: u16) -> Header {
 }
 
 /// People who run in circles, look around, and lose a packet now and then, at 64 usercmds and ticks a second.
-pub fn session(players: u16, ticks: u32) -> Session {
+pub(crate) fn session(players: u16, ticks: u32) -> Session {
     let mut session = Session::new(header(players));
     let mut bodies = vec![[0.0f32; 9]; usize::from(players)];
     for tick in 1..=ticks {
@@ -72,10 +72,10 @@ fn play(session: &mut Session, player: u16, tick: u32, at: Micros, mut rng: Rng,
     let viewangles = Vec3::new(last.x + turn(&mut rng), last.y + turn(&mut rng), 0.0);
     let made = at - Micros(20_000 + (rng.unit_f32() * 900.0) as i64);
     let input = Input {
-        msec: if tick % 3 == 0 { 15 } else { 16 },
+        msec: if tick.is_multiple_of(3) { 15 } else { 16 },
         viewangles,
-        forwardmove: if tick / 40 % 3 == 0 { 320.0 } else { 0.0 },
-        sidemove: if tick / 25 % 2 == 0 { -320.0 } else { 320.0 },
+        forwardmove: if (tick / 40).is_multiple_of(3) { 320.0 } else { 0.0 },
+        sidemove: if (tick / 25).is_multiple_of(2) { -320.0 } else { 320.0 },
         upmove: 0.0,
         buttons: u16::from(rng.chance(0.05)),
         impulse: 0,

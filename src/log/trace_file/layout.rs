@@ -49,7 +49,10 @@ fn raw<'a>() -> Cow<'a, str> {
 /// Whether the columns make a table.
 pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
-    for column in &table.columns {
+    for (place, column) in table.columns.iter().enumerate() {
+        if table.columns[..place].iter().any(|other| other.name == column.name) {
+            return bad(format!("there are two columns {:?}", column.name));
+        }
         if column.data.len() != table.rows() {
             return bad(format!("column {:?} has {} rows and others {}", column.name, column.data.len(), table.rows()));
         }

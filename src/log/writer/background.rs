@@ -15,12 +15,19 @@ use crate::record::{Header, Record};
 /// How many full chunks may wait; when the disk is slower than that for longer, [`BackgroundLogWriter::push`] waits.
 const WAITING_CHUNKS: usize = 16;
 
-/// Writes a log while its session runs; laying out, compressing and writing happen on a thread of their own.
+/// What the thread is to do next.
+enum Job {
+    Write(Chunk),
+    End,
+}
+
+/// Writes a log while its session runs; laying out, compressing and writing happen on a thread of their own. Dropped
+/// without [`BackgroundLogWriter::finish`] it leaves a torn log, as a crash would.
 pub struct BackgroundLogWriter<W> {
     header: Header,
     chunk: Chunk,
     filling: Filling,
-    chunks: SyncSender<Chunk>,
+    jobs: SyncSender<Job>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
@@ -32,12 +39,12 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     pub fn new(out: W, header: &Header, options: Options) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
-        let (chunks, waiting) = sync_channel(WAITING_CHUNKS);
+        let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let fields = header.clone();
         let work = move || write_all(sink, &fields, &waiting);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
         let (chunk, filling) = (Chunk::new(header), Filling::new(options));
-        Ok(BackgroundLogWriter { header: header.clone(), chunk, filling, chunks, thread })
+        Ok(BackgroundLogWriter { header: header.clone(), chunk, filling, jobs, thread })
     }
 
     /// Adds a record. One that does not fit the header is refused and harms nothing.
@@ -47,7 +54,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// tells.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         let (at, bytes) = weigh(record);
-        if self.filling.add(at, bytes) {
+        if self.filling.add(at, bytes)? {
             self.hand_over()?;
         }
         Ok(self.chunk.push(record)?)
@@ -67,8 +74,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// The first thing that could not be written: the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        let last = self.flush();
-        drop(self.chunks);
+        let last = self.flush().and_then(|()| self.send(Job::End));
+        drop(self.jobs);
         // If the thread has stopped, its own error says more than that it has.
         let out = self.thread.join().map_err(|_| WriteError::ThreadGone)??;
         last.map(|()| out)
@@ -79,13 +86,21 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             return Ok(());
         }
         let next = Chunk::like(&self.chunk, &self.header);
-        self.chunks.send(std::mem::replace(&mut self.chunk, next)).map_err(|_| WriteError::ThreadGone)
+        let full = std::mem::replace(&mut self.chunk, next);
+        self.send(Job::Write(full))
+    }
+
+    fn send(&self, job: Job) -> Result<(), WriteError> {
+        self.jobs.send(job).map_err(|_| WriteError::ThreadGone)
     }
 }
 
-fn write_all<W: Write>(mut sink: ChunkSink<W>, header: &Header, waiting: &Receiver<Chunk>) -> Result<W, WriteError> {
-    for chunk in waiting {
-        write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?;
+fn write_all<W: Write>(mut sink: ChunkSink<W>, header: &Header, jobs: &Receiver<Job>) -> Result<W, WriteError> {
+    loop {
+        match jobs.recv() {
+            Ok(Job::Write(chunk)) => write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?,
+            Ok(Job::End) => return write_end(sink),
+            Err(_) => return Err(WriteError::Abandoned),
+        }
     }
-    write_end(sink)
 }
