@@ -84,12 +84,12 @@ struct ColumnInfo<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let path = &args.file;
-    let file = files::read(path)?;
-    if files::kind_of(&file) == FileKind::Trace {
-        let trace = files::read_trace(path, &file)?;
+    let (file, kind) = files::read(path)?;
+    if kind == FileKind::Trace {
+        let trace = files::trace_in(path, &file)?;
         return show_trace(path, file.len(), &trace, output);
     }
-    let (session, torn) = files::read_log_prefix(path, &file)?;
+    let (session, torn) = files::log_prefix_in(path, &file)?;
     let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = Info::of(&session);
     let (shots, shots_unknown) = match count_shots(games, &session) {
