@@ -2,5 +2,6 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod hash;
+pub mod quakeworld;
 pub mod rng;
 pub mod units;
