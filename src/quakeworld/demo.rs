@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::movevars::{Dialect, MoveVars};
 use super::protocol::{Extensions, ServerExtensions};
 use super::usercmd::UserCmd;
+use super::verdict::OriginWire;
 
 /// A whole recording of one client on one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,17 @@ pub struct Server {
     pub server_extensions: ServerExtensions,
     /// Which movement code the server runs.
     pub dialect: Dialect,
+}
+
+impl Server {
+    /// How origins stand on this server's wire.
+    pub fn origin_wire(&self) -> OriginWire {
+        match self.dialect {
+            _ if self.extensions.float_origins() => OriginWire::Float,
+            Dialect::Classic { .. } => OriginWire::Cut,
+            Dialect::Reworked { .. } => OriginWire::Rounded,
+        }
+    }
 }
 
 /// One level of the recording. A server that restarts its level starts another one with the same map.

@@ -51,7 +51,7 @@ pub(crate) struct Submodel {
 /// An invisible box that acts on whoever touches it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Lowest corner, in units, already widened by one unit as servers do when linking.
+    /// Lowest corner, in units, already widened as servers do.
     pub mins: [f32; 3],
     /// Highest corner, likewise.
     pub maxs: [f32; 3],

@@ -5,8 +5,8 @@ use super::map::{MovingKind, MovingModel, Submodel, Trigger, TriggerEffect};
 
 /// Servers raise a teleporter's destination by this much, in units.
 const DESTINATION_RAISE: f32 = 27.0;
-/// Triggers and players are linked with boxes one unit larger.
-const LINK_MARGIN: f32 = 1.0;
+/// Servers widen a brush model's box by a unit when they load it, and by another when they link it.
+const LINK_MARGIN: f32 = 2.0;
 
 /// What the entities lump says about triggers and moving models.
 pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> (Vec<Trigger>, Vec<MovingModel>) {
@@ -122,7 +122,7 @@ mod tests {
         let (triggers, moving) = read_entities(text, &[model; 3]);
         assert_eq!(moving, [MovingModel { model: 2, kind: MovingKind::Plat }]);
         let effect = TriggerEffect::Teleport { to: [10.0, 20.0, 57.0], angles: [0.0, 90.0, 0.0] };
-        assert_eq!(triggers, [Trigger { mins: [-1.0; 3], maxs: [9.0; 3], effect }]);
+        assert_eq!(triggers, [Trigger { mins: [-2.0; 3], maxs: [10.0; 3], effect }]);
     }
 
     #[test]

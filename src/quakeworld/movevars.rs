@@ -49,7 +49,10 @@ impl Default for MoveVars {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Dialect {
     /// id Software's server, up to 2.40 and what was built on it.
-    Classic,
+    Classic {
+        /// The game is KTeams or one of its children: it takes the fall out of landings and jumps.
+        soft_landing: bool,
+    },
     /// ZQuake's reworked movement, in every MVDSV and ezQuake.
     Reworked {
         /// `pm_ktjump`: how far a jump is lifted to 270 units/s, 0 to 1.

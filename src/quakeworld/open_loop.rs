@@ -1,12 +1,14 @@
 //! Runs every prediction of a demo against the recorded truth: from the state that one packet acked, the usercmds up to
 //! the next packet's ack.
 
+use glam::Vec3;
+
 use super::demo::{Demo, OwnState, ServerPacket};
 use super::map::Map;
-use super::run::{Run, run_commands};
+use super::run::{Run, Runner};
 use super::state::PlayerState;
 use super::usercmd::UserCmd;
-use super::verdict::{Verdict, judge, reconcile};
+use super::verdict::{OriginWire, Verdict, judge, reconcile};
 use super::world::{Solid, World};
 
 /// One prediction and its truth.
@@ -32,45 +34,59 @@ pub struct Check {
 
 /// All predictions of `demo` on the level that `map` is, in order, given to `see`.
 pub fn open_loop(demo: &Demo, map: &Map, mut see: impl FnMut(&Check, &[Solid])) {
+    let wire = demo.server.origin_wire();
     let mut solids = Vec::new();
+    let mut cmds: Vec<UserCmd> = Vec::new();
     let mut last: Option<(usize, PlayerState)> = None;
     for (index, packet) in demo.packets.iter().enumerate() {
         let Some(recorded) = packet.own else { continue };
-        let Some((base, from)) = last else {
-            last = Some((index, start(&recorded)));
+        let first = &demo.levels[0].map;
+        let same_map = demo.levels.get(usize::from(packet.level)).is_some_and(|level| level.map == *first);
+        let Some((base, from)) = last.filter(|_| same_map) else {
+            last = same_map.then(|| (index, start(&recorded, wire)));
             continue;
         };
         let commands = between(demo, demo.packets[base].ack, packet.ack);
         if commands.is_empty() {
-            last = Some((index, reconcile(&from, &recorded, demo.server.extensions.float_origins())));
+            last = Some((index, reconcile(&from, &recorded, wire)));
             continue;
         }
         solids_at(demo, &demo.packets[base], &mut solids);
         let world = World { map, solids: &solids };
         let vars = &demo.move_vars[usize::from(demo.packets[base].move_vars)];
-        let cmds: Vec<UserCmd> = demo.commands[commands.clone()].iter().map(|sent| sent.cmd).collect();
-        let run = run_commands(demo.server.dialect, vars, &world, &from, &cmds);
+        cmds.clear();
+        cmds.extend(demo.commands[commands.clone()].iter().map(|sent| sent.cmd));
+        let run = Runner { dialect: demo.server.dialect, vars, world }.run(&from, &cmds);
         let verdict = judge(&run.state, &recorded);
-        let check = Check {
-            packet: index,
-            base,
-            first_command: commands.start,
-            commands: commands.len(),
-            from,
-            run,
-            recorded,
-            verdict,
-        };
-        see(&check, &solids);
-        last = Some((index, reconcile(&run.state, &recorded, demo.server.extensions.float_origins())));
+        let (first_command, commands) = (commands.start, commands.len());
+        see(&Check { packet: index, base, first_command, commands, from, run, recorded, verdict }, &solids);
+        last = Some((index, settle(&world, reconcile(&run.state, &recorded, wire), &recorded)));
     }
 }
 
-fn start(recorded: &OwnState) -> PlayerState {
+fn start(recorded: &OwnState, wire: OriginWire) -> PlayerState {
     let mut state = PlayerState::at(recorded.origin);
     state.velocity = recorded.velocity.map(f32::from);
-    state.dead = recorded.dead;
-    state.jump_held = recorded.jump_held.unwrap_or(false);
+    reconcile(&state, recorded, wire)
+}
+
+/// A state that lies in solid moves to where it can stand and still be sent as recorded, if there is such a place.
+fn settle(world: &World<'_>, mut state: PlayerState, recorded: &OwnState) -> PlayerState {
+    const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
+    if world.has_room(Vec3::from_array(state.origin)) {
+        return state;
+    }
+    for z in TRIES {
+        for y in TRIES {
+            for x in TRIES {
+                let moved = Vec3::from_array(recorded.origin) + Vec3::new(x, y, z);
+                if world.has_room(moved) {
+                    state.origin = moved.to_array();
+                    return state;
+                }
+            }
+        }
+    }
     state
 }
 

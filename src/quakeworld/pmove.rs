@@ -37,7 +37,8 @@ pub fn step(
         origin: Vec3::from_array(from.origin),
         velocity: Vec3::from_array(from.velocity),
         state: *from,
-        rule: if dialect == Dialect::Classic { SweepRule::Classic } else { SweepRule::Reworked },
+        rule: if matches!(dialect, Dialect::Classic { .. }) { SweepRule::Classic } else { SweepRule::Reworked },
+        stood_before: from.on_ground,
         ground_normal: Vec3::ZERO,
         axes: axes(cmd.angles),
         touched: Touched::default(),
@@ -58,6 +59,7 @@ pub(crate) struct Pmove<'a> {
     pub(crate) velocity: Vec3,
     pub(crate) state: PlayerState,
     rule: SweepRule,
+    stood_before: bool,
     ground_normal: Vec3,
     axes: [Vec3; 2],
     pub(crate) touched: Touched,
@@ -217,6 +219,9 @@ impl Pmove<'_> {
         } else if self.state.water_level >= 2 {
             self.swim_up();
         } else if self.state.on_ground && !self.state.jump_held {
+            if self.stood_before && self.dialect == (Dialect::Classic { soft_landing: true }) {
+                self.velocity.z = self.velocity.z.max(0.0);
+            }
             self.leave_ground();
         }
     }

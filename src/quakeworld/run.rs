@@ -9,6 +9,8 @@ use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
 
 /// A teleporter takes the steering away until the player lands or falls; servers set a time far in the future.
 const TELEPORT_LOCK_S: f32 = 1_000.0;
+/// Landings from a faster fall are heard, and KTeams takes their speed.
+const HARD_LANDING: f32 = -300.0;
 const TELEPORT_SPEED: f32 = 300.0;
 
 /// Where commands led, and what they touched on the way.
@@ -20,24 +22,57 @@ pub struct Run {
     pub touched: Touched,
 }
 
-/// Runs `commands` in order from `from`.
-pub fn run_commands(
-    dialect: Dialect,
-    vars: &MoveVars,
-    world: &World<'_>,
-    from: &PlayerState,
-    commands: &[UserCmd],
-) -> Run {
-    let mut run = Run { state: *from, touched: Touched::default() };
-    for command in commands {
+/// A server at work on one player's packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// Which movement code.
+    pub dialect: Dialect,
+    /// The movement rules in force.
+    pub vars: &'a MoveVars,
+    /// The surroundings.
+    pub world: World<'a>,
+}
+
+impl Runner<'_> {
+    /// Runs `commands` in order from `from`, each in a packet of its own.
+    pub fn run(&self, from: &PlayerState, commands: &[UserCmd]) -> Run {
+        let mut run = Run::from(from);
+        for command in commands {
+            self.command(&mut run, command);
+            self.end_packet(&mut run);
+        }
+        run
+    }
+
+    /// Runs one command, in as many steps as it needs.
+    pub fn command(&self, run: &mut Run, command: &UserCmd) {
         for cmd in command.steps() {
-            let (state, mut touched) = step(dialect, vars, world, &run.state, &cmd);
+            let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &cmd);
             run.state = state;
-            touch_triggers(world, &mut run.state, &mut touched);
+            touch_triggers(&self.world, &mut run.state, &mut touched);
             run.touched.add(&touched);
         }
     }
-    run
+
+    /// What the game does after all commands of one packet.
+    pub fn end_packet(&self, run: &mut Run) {
+        let state = &mut run.state;
+        if state.dead {
+            return;
+        }
+        let soft = self.dialect == Dialect::Classic { soft_landing: true };
+        if soft && state.on_ground && state.fall_speed < HARD_LANDING {
+            state.velocity[2] = 0.0;
+        }
+        state.fall_speed = state.velocity[2];
+    }
+}
+
+impl Run {
+    /// Nothing run yet.
+    pub fn from(state: &PlayerState) -> Run {
+        Run { state: *state, touched: Touched::default() }
+    }
 }
 
 /// What the map's triggers do to a living player at this place.

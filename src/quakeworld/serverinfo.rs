@@ -12,6 +12,7 @@ pub(crate) struct ServerInfo {
     air_step: bool,
     slide_fix: bool,
     bunny_speed_cap: f32,
+    kteams: bool,
 }
 
 impl ServerInfo {
@@ -35,6 +36,8 @@ impl ServerInfo {
             b"pm_airstep" => self.air_step = number() != 0.0,
             b"pm_slidefix" => self.slide_fix = number() != 0.0,
             b"pm_bunnyspeedcap" => self.bunny_speed_cap = number().max(0.0),
+            // "Forbidden player dirtywork", a setting that only KTeams and its children have.
+            b"fpd" => self.kteams = true,
             _ => {}
         }
     }
@@ -48,7 +51,7 @@ impl ServerInfo {
         let version = self.version.to_ascii_lowercase();
         let reworked = self.extensions != 0 || ["mvdsv", "ezquake", "zquake", "fte"].iter().any(|n| version.contains(n));
         if !reworked {
-            return Dialect::Classic;
+            return Dialect::Classic { soft_landing: self.kteams };
         }
         let ServerInfo { jump_floor, air_step, slide_fix, bunny_speed_cap, .. } = *self;
         Dialect::Reworked { jump_floor, air_step, slide_fix, bunny_speed_cap }
@@ -68,8 +71,8 @@ mod tests {
     #[test]
     fn the_version_decides_the_movement_code() {
         let mut info = ServerInfo::default();
-        info.read(br"\maxfps\77\*version\2.30\*gamedir\qw");
-        assert_eq!((info.version.as_str(), info.dialect(), info.proxy()), ("2.30", Dialect::Classic, None));
+        info.read(br"\maxfps\77\*version\2.30\*gamedir\qw\fpd\34");
+        assert_eq!((info.version.as_str(), info.dialect(), info.proxy()), ("2.30", Dialect::Classic { soft_landing: true }, None));
         info.read(br"\*version\MVDSV 1.20-dev\*z_ext\511\pm_ktjump\1");
         let Dialect::Reworked { jump_floor, air_step, .. } = info.dialect() else { panic!("reworked") };
         assert_eq!((jump_floor, air_step, info.server_extensions().says_jump_held()), (1.0, false, true));

@@ -18,6 +18,8 @@ pub struct PlayerState {
     pub dead: bool,
     /// Stood on something walkable after the last step.
     pub on_ground: bool,
+    /// Upward speed at the end of the last packet, in units/s; the game judges landings by it.
+    pub fall_speed: f32,
     /// How deep in liquid after the last step: 0 not, 1 feet, 2 waist, 3 eyes.
     pub water_level: u8,
     /// What the liquid is, as a map's contents number; -1 is none.
@@ -34,6 +36,7 @@ impl PlayerState {
             jump_held: false,
             dead: false,
             on_ground: false,
+            fall_speed: 0.0,
             water_level: 0,
             water_type: super::map::EMPTY,
         }

@@ -65,41 +65,57 @@ pub fn judge(predicted: &PlayerState, recorded: &OwnState) -> Verdict {
     }
 }
 
+/// How an origin is cut to the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OriginWire {
+    /// Toward zero, to 1/8 unit (id's servers).
+    Cut,
+    /// To the nearest 1/8 unit (ZQuake's children).
+    Rounded,
+    /// As a float.
+    Float,
+}
+
+impl OriginWire {
+    /// The values that `wire` can stand for.
+    fn cell(self, wire: f32) -> (f32, f32) {
+        match self {
+            OriginWire::Cut => cut_cell(wire, ORIGIN_STEP),
+            OriginWire::Rounded => (wire - ORIGIN_STEP * 0.499, wire + ORIGIN_STEP * 0.499),
+            OriginWire::Float => (wire, wire),
+        }
+    }
+}
+
 /// The state to predict from once `recorded` is known: the prediction with every value moved into what the recorded
 /// one can stand for. A good prediction keeps its sub-unit precision; a bad one becomes the recorded state. What the
 /// wire does not carry stays as predicted.
-pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, float_origins: bool) -> PlayerState {
+pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
     let mut state = *predicted;
     for axis in 0..3 {
-        state.velocity[axis] = into_cell(predicted.velocity[axis], f32::from(recorded.velocity[axis]), 1.0);
-        let step = if float_origins { 0.0 } else { ORIGIN_STEP };
-        state.origin[axis] = into_cell(predicted.origin[axis], recorded.origin[axis], step);
+        let (low, high) = cut_cell(f32::from(recorded.velocity[axis]), 1.0);
+        state.velocity[axis] = into_cell(predicted.velocity[axis], low, high, 2.0);
+        let (low, high) = wire.cell(recorded.origin[axis]);
+        state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
     state.dead = recorded.dead;
     state.jump_held = recorded.jump_held.unwrap_or(predicted.jump_held);
     state
 }
 
-/// The recorded state alone, with what the wire does not carry taken from `unsent`.
-pub fn recorded_state(recorded: &OwnState, unsent: &PlayerState) -> PlayerState {
-    PlayerState {
-        origin: recorded.origin,
-        velocity: recorded.velocity.map(f32::from),
-        dead: recorded.dead,
-        jump_held: recorded.jump_held.unwrap_or(unsent.jump_held),
-        ..*unsent
-    }
-}
-
-/// `value`, or the nearest value that is cut toward zero to `wire` in steps of `step`.
-fn into_cell(value: f32, wire: f32, step: f32) -> f32 {
+/// The values that are cut toward zero to `wire` in steps of `step`.
+fn cut_cell(wire: f32, step: f32) -> (f32, f32) {
     let inner = step * 0.999;
-    let (low, high) = match wire {
+    match wire {
         w if w > 0.0 => (w, w + inner),
         w if w < 0.0 => (w - inner, w),
         _ => (-inner, inner),
-    };
-    value.clamp(low, high)
+    }
+}
+
+/// `value` moved into the cell: to its nearer edge, or, from farther off than `far`, to its middle.
+fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
+    if value < low - far || value > high + far { (low + high) * 0.5 } else { value.clamp(low, high) }
 }
 
 #[cfg(test)]
@@ -117,14 +133,14 @@ mod tests {
         assert_eq!(judge(&state, &recorded([320, 0, 0])), Verdict::Exact);
         assert_eq!(judge(&state, &recorded([319, 0, 0])), Verdict::Miss);
         assert_eq!(judge(&state, &recorded([321, 0, 0])), Verdict::Near);
-        assert_eq!(reconcile(&state, &recorded([320, 0, 0]), false), state);
+        assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
     }
 
     #[test]
     fn a_wrong_prediction_becomes_the_recorded_state() {
         let mut state = PlayerState::at([500.0, 0.0, 3.0]);
         state.velocity = [0.0, 10.0, -10.0];
-        let fixed = reconcile(&state, &recorded([100, -100, 0]), false);
+        let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
         assert_eq!(judge(&fixed, &recorded([100, -100, 0])), Verdict::Exact);
     }
 }
