@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{Demo, Map, Verdict, difference, open_loop};
+use hitreg::quakeworld::{Demo, Event, Map, Verdict, difference, open_loop};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -86,5 +86,89 @@ fn scores() {
             print!(" {:6} {:5.1}/{:5.2}", s.checked, pct(s.exact), pct(s.exact + s.near));
         }
         println!();
+    }
+}
+
+#[test]
+fn triage() {
+    let Some(data) = data() else { return };
+    let dump = std::env::var("QW_DUMP").ok();
+    let want = std::env::var("QW_CAT").ok();
+    for path in demos(&data.join("matches")) {
+        let demo = Demo::parse(&read(&path)).unwrap();
+        let map = map(&data, &demo);
+        let mut counts = std::collections::BTreeMap::<String, [usize; 2]>::new();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut shown = 0;
+        let mut n = 0;
+        open_loop(&demo, &map, |check, solids| {
+            n += 1;
+            if check.verdict != Verdict::Miss { return; }
+            let class = usize::from(!check.from.on_ground);
+            let d = difference(&check.run.state, &check.recorded);
+            let mut cat = String::new();
+            let dmg = (check.base + 1..=(check.packet + 1).min(demo.packets.len() - 1)).any(|i| demo.packets[i].events.of(&demo.events).iter().any(|e| matches!(e, Event::Damage { .. })));
+            let expl = (check.base..=(check.packet + 1).min(demo.packets.len() - 1)).any(|i| demo.packets[i].events.of(&demo.events).iter().any(|e| matches!(e, Event::Effect { origin, .. } if (0..3).map(|a| (origin[a]-check.recorded.origin[a]).powi(2)).sum::<f32>() < 40000.0)));
+            if dmg { cat += "dmg "; }
+            if expl { cat += "expl "; }
+            if check.recorded.dead { cat += "dead "; }
+            if check.from.dead && !check.recorded.dead { cat += "spawn "; }
+            if check.run.touched.trigger.is_some() { cat += "trig "; }
+            if check.commands > 1 { cat += "multi "; }
+            let near = |o: [f32;3], r: f32| (0..3).all(|a| (o[a] - check.recorded.origin[a]).abs() < r);
+            let near_p = solids.iter().any(|s| matches!(s, hitreg::quakeworld::Solid::Player { origin, .. } if near(*origin, 80.0)));
+            if near_p { cat += "player "; }
+            let mv = demo.packets[check.packet].movers.of(&demo.movers).iter().any(|m| demo.packets[check.base].movers.of(&demo.movers).iter().any(|b| b.model == m.model && b.origin != m.origin));
+            if mv { cat += "mover "; }
+            if d.origin.iter().any(|o| o.abs() > 80.0) { cat += "far "; }
+            if check.from.water_level > 0 || check.run.state.water_level > 0 { cat += "water "; }
+            if d.origin.iter().all(|o| o.abs() <= 0.3) && d.velocity.iter().all(|o| o.abs() <= 3.0) { cat += "small "; }
+            if check.run.touched.solids != 0 { cat += "touch "; }
+            counts.entry(cat.clone()).or_default()[class] += 1;
+            if dump.as_ref().is_some_and(|d| name.contains(d)) && shown < 40 && want.as_ref().is_none_or(|w| w.trim() == cat.trim()) {
+                shown += 1;
+                println!("{} n{} g{} w{} d{:.2?} from {:.3?} v {:.2?} rec {:?} v{:?} jump{} held{} wj{} t{:x} {} {} trig{:?} dead{} cmd {:?} [{}]", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, (d.origin, d.velocity),
+                    check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched.jumped, check.from.jump_held, check.from.water_jump_s, check.run.touched.solids, check.run.touched.bumped, check.run.touched.nudged, check.run.touched.trigger, check.recorded.dead,
+                    demo.commands[check.first_command + check.commands - 1].cmd, cat);
+            }
+        });
+        println!("{name} {n}");
+        let mut v: Vec<_> = counts.into_iter().collect();
+        v.sort_by_key(|(_, c)| std::cmp::Reverse(c[0] + c[1]));
+        for (cat, c) in v.iter().take(22) {
+            println!("   {:5} {:5} {}", c[0], c[1], cat);
+        }
+    }
+}
+
+#[test]
+fn causes() {
+    let Some(data) = data() else { return };
+    let dump = std::env::var("QW_DUMP").ok();
+    for path in demos(&data.join("matches")) {
+        let demo = Demo::parse(&read(&path)).unwrap();
+        let map = map(&data, &demo);
+        let mut counts = std::collections::BTreeMap::<hitreg::quakeworld::Cause, [usize; 2]>::new();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut n = [0; 2];
+        let mut miss = [0; 2];
+        open_loop(&demo, &map, |check, solids| {
+            let class = usize::from(!check.from.on_ground);
+            n[class] += 1;
+            if check.verdict != Verdict::Miss { return; }
+            miss[class] += 1;
+            let d = difference(&check.run.state, &check.recorded);
+            let (cause, evidence) = hitreg::quakeworld::explain(&demo, &map, check, solids);
+            counts.entry(cause).or_default()[class] += 1;
+            if dump.as_ref().is_some_and(|d| name.contains(d)) && (cause == hitreg::quakeworld::Cause::Unknown || cause == hitreg::quakeworld::Cause::WaterEdge) {
+                println!("{} n{} g{} w{} d{:.2?} from {:.3?} v {:.2?} rec {:?} v{:?} jump{} held{} wj{} t{:x} {} {} trig{:?} dead{} cmd {:?} {evidence:?}", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, (d.origin, d.velocity),
+                    check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched.jumped, check.from.jump_held, check.from.water_jump_s, check.run.touched.solids, check.run.touched.bumped, check.run.touched.nudged, check.run.touched.trigger, check.recorded.dead,
+                    demo.commands[check.first_command + check.commands - 1].cmd);
+            }
+        });
+        println!("{name} {n:?} near {:.2} {:.2}", 100.0 - 100.0 * miss[0] as f64 / n[0] as f64, 100.0 - 100.0 * miss[1] as f64 / n[1] as f64);
+        for (cause, c) in counts {
+            println!("   {:5} {:5} {:.3} % {:?}", c[0], c[1], 100.0 * (c[0] + c[1]) as f64 / (n[0] + n[1]) as f64, cause);
+        }
     }
 }

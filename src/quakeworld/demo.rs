@@ -117,7 +117,7 @@ pub struct ServerPacket {
 /// A player state as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnState {
-    /// Units; multiples of 1/8 but where floats were negotiated.
+    /// Units; multiples of 1/8 but where floats were negotiated. Always that of a standing box, a head's too.
     pub origin: [f32; 3],
     /// Whole units/s, truncated toward zero by the server.
     pub velocity: [i16; 3],

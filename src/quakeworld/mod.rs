@@ -3,9 +3,13 @@
 
 mod bsp;
 mod bytes;
+mod carry;
+mod cause;
 mod demo;
 mod entities;
 mod error;
+mod explain;
+mod hypotheses;
 mod map;
 mod map_entities;
 mod movevars;
@@ -18,6 +22,7 @@ mod run;
 mod serverinfo;
 mod slide;
 mod state;
+mod surroundings;
 mod svc;
 mod trace;
 mod usercmd;
@@ -26,17 +31,20 @@ mod wire;
 mod world;
 
 pub use bsp::BspError;
+pub use cause::{Cause, Evidence, Hypothesis};
 pub use demo::{
     Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
 };
 pub use error::QwdError;
+pub use explain::explain;
 pub use map::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
 pub use movevars::{Dialect, MoveVars};
-pub use open_loop::{Check, between, open_loop, solids_at};
+pub use open_loop::{Check, between, open_loop};
 pub use pmove::step;
 pub use protocol::{Extensions, ServerExtensions};
 pub use run::{Run, Runner};
 pub use state::{PlayerState, Touched};
+pub use surroundings::{Surroundings, msec_between};
 pub use usercmd::{BUTTON_ATTACK, BUTTON_JUMP, UserCmd, wire_angle_degrees};
 pub use verdict::{Difference, ORIGIN_STEP, OriginWire, Verdict, difference, judge, reconcile, wire_velocity};
 pub use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Solid, World};

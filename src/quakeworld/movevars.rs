@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::trace::SweepRule;
+
 /// Movement settings, as a server sends them. Speeds in units/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveVars {
@@ -64,4 +66,13 @@ pub enum Dialect {
         /// `pm_bunnyspeedcap`: air control cannot raise speed above this multiple of the maximum; 0 is no cap.
         bunny_speed_cap: f32,
     },
+}
+
+impl Dialect {
+    pub(crate) fn sweep_rule(self) -> SweepRule {
+        match self {
+            Dialect::Classic { .. } => SweepRule::Classic,
+            Dialect::Reworked { .. } => SweepRule::Reworked,
+        }
+    }
 }

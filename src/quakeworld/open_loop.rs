@@ -3,10 +3,12 @@
 
 use glam::Vec3;
 
-use super::demo::{Demo, OwnState, ServerPacket};
+use super::demo::{Demo, OwnState};
+use super::hypotheses::Trial;
 use super::map::Map;
 use super::run::{Run, Runner};
 use super::state::PlayerState;
+use super::surroundings::Surroundings;
 use super::usercmd::UserCmd;
 use super::verdict::{OriginWire, Verdict, judge, reconcile};
 use super::world::{Solid, World};
@@ -35,7 +37,7 @@ pub struct Check {
 /// All predictions of `demo` on the level that `map` is, in order, given to `see`.
 pub fn open_loop(demo: &Demo, map: &Map, mut see: impl FnMut(&Check, &[Solid])) {
     let wire = demo.server.origin_wire();
-    let mut solids = Vec::new();
+    let mut surroundings = Surroundings::default();
     let mut cmds: Vec<UserCmd> = Vec::new();
     let mut last: Option<(usize, PlayerState)> = None;
     for (index, packet) in demo.packets.iter().enumerate() {
@@ -51,16 +53,19 @@ pub fn open_loop(demo: &Demo, map: &Map, mut see: impl FnMut(&Check, &[Solid])) 
             last = Some((index, reconcile(&from, &recorded, wire)));
             continue;
         }
-        solids_at(demo, &demo.packets[base], &mut solids);
-        let world = World { map, solids: &solids };
+        let solids = surroundings.known(demo, base, index);
+        let world = World { map, solids };
         let vars = &demo.move_vars[usize::from(demo.packets[base].move_vars)];
         cmds.clear();
         cmds.extend(demo.commands[commands.clone()].iter().map(|sent| sent.cmd));
         let run = Runner { dialect: demo.server.dialect, vars, world }.run(&from, &cmds);
         let verdict = judge(&run.state, &recorded);
         let (first_command, commands) = (commands.start, commands.len());
-        see(&Check { packet: index, base, first_command, commands, from, run, recorded, verdict }, &solids);
-        last = Some((index, settle(&world, reconcile(&run.state, &recorded, wire), &recorded)));
+        let check = Check { packet: index, base, first_command, commands, from, run, recorded, verdict };
+        see(&check, solids);
+        let mut state = settle(&world, reconcile(&run.state, &recorded, wire), &recorded);
+        state.corpse |= verdict == Verdict::Miss && Trial { demo, map, check: &check }.lies_still();
+        last = Some((index, state));
     }
 }
 
@@ -94,12 +99,4 @@ fn settle(world: &World<'_>, mut state: PlayerState, recorded: &OwnState) -> Pla
 pub fn between(demo: &Demo, after: i32, until: i32) -> std::ops::Range<usize> {
     let at = |seq: i32| demo.commands.partition_point(|sent| sent.seq <= seq);
     at(after)..at(until).max(at(after))
-}
-
-/// Fills `solids` with the brush models and players that the packet shows.
-pub fn solids_at(demo: &Demo, packet: &ServerPacket, solids: &mut Vec<Solid>) {
-    solids.clear();
-    solids.extend(packet.movers.of(&demo.movers).iter().map(|m| Solid::Mover { model: m.model, origin: m.origin }));
-    let alive = packet.others.of(&demo.others).iter().filter(|other| !other.dead);
-    solids.extend(alive.map(|other| Solid::Player { slot: other.slot, origin: other.origin }));
 }

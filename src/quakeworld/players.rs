@@ -10,6 +10,9 @@ use super::wire::read_origin;
 /// Slots that a server has.
 pub(crate) const MOST_PLAYERS: u8 = 32;
 
+/// A head's box starts at its origin, a standing player's 24 units below.
+const HEAD_RAISE: f32 = 24.0;
+
 const MSEC: u32 = 1 << 0;
 const COMMAND: u32 = 1 << 1;
 const VELOCITY: [u32; 3] = [1 << 2, 1 << 3, 1 << 4];
@@ -79,7 +82,10 @@ impl PlayerInfo {
 
     /// The message as the recording player's own state.
     pub(crate) fn own(&self, server: ServerExtensions) -> OwnState {
-        let OtherPlayer { origin, velocity, dead, gib, .. } = self.state;
+        let OtherPlayer { mut origin, velocity, dead, gib, .. } = self.state;
+        if gib {
+            origin[2] += HEAD_RAISE;
+        }
         let normal = self.move_code <= 1;
         let jump_held = (server.says_jump_held() && normal).then_some(self.move_code == 1);
         let movable = !server.says_jump_held() || normal;

@@ -37,7 +37,7 @@ pub fn step(
         origin: Vec3::from_array(from.origin),
         velocity: Vec3::from_array(from.velocity),
         state: *from,
-        rule: if matches!(dialect, Dialect::Classic { .. }) { SweepRule::Classic } else { SweepRule::Reworked },
+        rule: dialect.sweep_rule(),
         stood_before: from.on_ground,
         ground_normal: Vec3::ZERO,
         axes: axes(cmd.angles),

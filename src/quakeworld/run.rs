@@ -1,9 +1,12 @@
 //! Runs whole usercmds as a server does: in steps, with the map's triggers after each.
 
+use glam::Vec3;
+
+use super::carry::carry;
 use super::map::TriggerEffect;
 use super::movevars::{Dialect, MoveVars};
 use super::pmove::step;
-use super::state::{PlayerState, Touched};
+use super::state::{PlayerState, Touched, normalize};
 use super::usercmd::UserCmd;
 use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
 
@@ -11,6 +14,8 @@ use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
 const TELEPORT_LOCK_S: f32 = 1_000.0;
 /// Landings from a faster fall are heard, and KTeams takes their speed.
 const HARD_LANDING: f32 = -300.0;
+/// Each step takes this from a corpse's speed, in units/s.
+const CORPSE_SLOWING: f32 = 20.0;
 const TELEPORT_SPEED: f32 = 300.0;
 
 /// Where commands led, and what they touched on the way.
@@ -36,7 +41,7 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// Runs `commands` in order from `from`, each in a packet of its own.
     pub fn run(&self, from: &PlayerState, commands: &[UserCmd]) -> Run {
-        let mut run = Run::from(from);
+        let mut run = self.start(from);
         for command in commands {
             self.command(&mut run, command);
             self.end_packet(&mut run);
@@ -44,9 +49,17 @@ impl Runner<'_> {
         run
     }
 
+    /// The state after the brush models have moved, and before any command.
+    pub fn start(&self, from: &PlayerState) -> Run {
+        let mut run = Run { state: *from, touched: Touched::default() };
+        carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
+        run
+    }
+
     /// Runs one command, in as many steps as it needs.
     pub fn command(&self, run: &mut Run, command: &UserCmd) {
         for cmd in command.steps() {
+            slow_corpse(&mut run.state);
             let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &cmd);
             run.state = state;
             touch_triggers(&self.world, &mut run.state, &mut touched);
@@ -68,10 +81,11 @@ impl Runner<'_> {
     }
 }
 
-impl Run {
-    /// Nothing run yet.
-    pub fn from(state: &PlayerState) -> Run {
-        Run { state: *state, touched: Touched::default() }
+/// What the game does to a dead body before each step.
+fn slow_corpse(state: &mut PlayerState) {
+    if state.corpse && state.on_ground {
+        let (direction, speed) = normalize(Vec3::from_array(state.velocity));
+        state.velocity = (direction * (speed - CORPSE_SLOWING).max(0.0)).to_array();
     }
 }
 

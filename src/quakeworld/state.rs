@@ -16,6 +16,8 @@ pub struct PlayerState {
     pub jump_held: bool,
     /// No health left: no steering.
     pub dead: bool,
+    /// Dead and done falling: the game slows the body on the ground.
+    pub corpse: bool,
     /// Stood on something walkable after the last step.
     pub on_ground: bool,
     /// Upward speed at the end of the last packet, in units/s; the game judges landings by it.
@@ -35,6 +37,7 @@ impl PlayerState {
             water_jump_s: 0.0,
             jump_held: false,
             dead: false,
+            corpse: false,
             on_ground: false,
             fall_speed: 0.0,
             water_level: 0,

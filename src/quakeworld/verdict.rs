@@ -99,6 +99,7 @@ pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire)
         state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
     state.dead = recorded.dead;
+    state.corpse = recorded.dead && (predicted.corpse || recorded.gib);
     state.jump_held = recorded.jump_held.unwrap_or(predicted.jump_held);
     state
 }

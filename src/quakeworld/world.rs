@@ -20,8 +20,10 @@ pub enum Solid {
     Mover {
         /// Submodel number, from 1.
         model: u16,
-        /// Displacement in units.
+        /// Displacement from the place where the map has it, in units.
         origin: [f32; 3],
+        /// How much of that happened since the state that commands start from, in units.
+        moved: [f32; 3],
     },
     /// Another player's standing box.
     Player {
@@ -113,7 +115,7 @@ impl World<'_> {
     pub(crate) fn contents_with_movers(&self, p: Vec3) -> i32 {
         let mut found = self.contents(p);
         for solid in self.solids() {
-            if let Solid::Mover { model, origin } = *solid
+            if let Solid::Mover { model, origin, .. } = *solid
                 && let Some(model) = self.map.model(model)
             {
                 let contents = Hull::points(self.map, model.point_root).contents(p - Vec3::from_array(origin));
@@ -131,7 +133,7 @@ impl World<'_> {
     /// The corners between which a player's origin can meet the solid, and the solid's own origin.
     fn bounds(&self, solid: &Solid) -> Option<(Vec3, Vec3, Vec3)> {
         let (mins, maxs, origin) = match *solid {
-            Solid::Mover { model, origin } => {
+            Solid::Mover { model, origin, .. } => {
                 let model = self.map.model(model)?;
                 (model.mins, model.maxs, origin)
             }

@@ -1,0 +1,191 @@
+//! Tries what a recording does not say: runs a missed prediction again under an assumption, and holds it against the
+//! recorded state.
+
+use super::cause::{Cause, Evidence, Hypothesis};
+use super::demo::Demo;
+use super::explain::reproduced;
+use super::map::Map;
+use super::movevars::Dialect;
+use super::open_loop::Check;
+use super::run::{Run, Runner};
+use super::state::PlayerState;
+use super::surroundings::Surroundings;
+use super::usercmd::UserCmd;
+use super::verdict::{Verdict, judge};
+use super::world::{Solid, World};
+
+/// From so many lost packets on, a server does not repeat commands any more.
+const TOO_MANY_LOST: usize = 20;
+/// More commands in one prediction than any client sends in a second are not searched for losses.
+const MOST_COMMANDS: usize = 100;
+
+/// A missed prediction to try again.
+pub(crate) struct Trial<'a> {
+    pub(crate) demo: &'a Demo,
+    pub(crate) map: &'a Map,
+    pub(crate) check: &'a Check,
+}
+
+type Found = Option<(Cause, Evidence)>;
+
+impl Trial<'_> {
+    fn commands(&self) -> impl ExactSizeIterator<Item = UserCmd> + '_ {
+        let first = self.check.first_command;
+        self.demo.commands[first..first + self.check.commands].iter().map(|sent| sent.cmd)
+    }
+
+    fn with_runner<T>(&self, solids: &[Solid], run: impl FnOnce(&Runner<'_>) -> T) -> T {
+        let vars = &self.demo.move_vars[usize::from(self.demo.packets[self.check.base].move_vars)];
+        run(&Runner { dialect: self.demo.server.dialect, vars, world: World { map: self.map, solids } })
+    }
+
+    fn judge(&self, run: &Run) -> Verdict {
+        judge(&run.state, &self.check.recorded)
+    }
+
+    fn run_all(&self, solids: &[Solid], from: &PlayerState) -> Verdict {
+        let commands: Vec<UserCmd> = self.commands().collect();
+        self.with_runner(solids, |runner| self.judge(&runner.run(from, &commands)))
+    }
+
+    fn known_solids(&self) -> Vec<Solid> {
+        let mut surroundings = Surroundings::default();
+        surroundings.known(self.demo, self.check.base, self.check.packet).to_vec()
+    }
+
+    /// The game slows a corpse once its fall is over.
+    pub(crate) fn corpse(&self) -> Found {
+        let dead = self.check.from.dead && self.check.recorded.dead;
+        dead.then_some(if self.lies_still() {
+            let hypothesis = Hypothesis::Corpse;
+            (Cause::SpawnOrDeath, Evidence::Reproduced { hypothesis, verdict: self.run_as_corpse() })
+        } else {
+            (Cause::SpawnOrDeath, Evidence::DeathMark { was: true, is: true })
+        })
+    }
+
+    /// Whether the dead player moved as a corpse, against what was predicted.
+    pub(crate) fn lies_still(&self) -> bool {
+        let (from, recorded) = (&self.check.from, &self.check.recorded);
+        from.dead && recorded.dead && !from.corpse && self.run_as_corpse() != Verdict::Miss
+    }
+
+    fn run_as_corpse(&self) -> Verdict {
+        self.run_all(&self.known_solids(), &PlayerState { corpse: true, ..self.check.from })
+    }
+
+    /// One burst of lost packets, at every place and of every length; the best fit counts.
+    pub(crate) fn lost_input(&self) -> Found {
+        let commands: Vec<UserCmd> = self.commands().collect();
+        if commands.len() < 2 || commands.len() > MOST_COMMANDS {
+            return None;
+        }
+        let before = self.check.first_command.checked_sub(1).map(|index| self.demo.commands[index].cmd);
+        let solids = self.known_solids();
+        let mut best: Option<(Verdict, Hypothesis)> = None;
+        self.with_runner(&solids, |runner| {
+            for arrived in 1..commands.len() {
+                for lost in 1..=arrived {
+                    let run = run_with_loss(runner, &self.check.from, &commands, before, lost, arrived);
+                    let verdict = self.judge(&run);
+                    if best.is_none_or(|(known, _)| verdict < known) {
+                        best = Some((verdict, Hypothesis::LostInARow { lost: lost as u16, arrived: arrived as u16 }));
+                    }
+                }
+            }
+        });
+        let (verdict, hypothesis) = best?;
+        reproduced(Cause::InputLost, hypothesis, verdict)
+    }
+
+    /// The start anywhere within the wire's precision: every combination of its corners.
+    pub(crate) fn start_off(&self) -> Found {
+        const SIDES: [f32; 3] = [0.0, -1.0, 1.0];
+        let solids = self.known_solids();
+        let commands: Vec<UserCmd> = self.commands().collect();
+        self.with_runner(&solids, |runner| {
+            for code in 1..729usize {
+                let side = |digit: u32| SIDES[code / 3usize.pow(digit) % 3];
+                let origin = [side(0), side(1), side(2)].map(|s| s * 0.12);
+                let velocity = [side(3), side(4), side(5)].map(|s| s * 0.99);
+                let mut from = self.check.from;
+                for axis in 0..3 {
+                    from.origin[axis] += origin[axis];
+                    from.velocity[axis] += velocity[axis];
+                }
+                let verdict = self.judge(&runner.run(&from, &commands));
+                if verdict != Verdict::Miss {
+                    return reproduced(Cause::Quantisation, Hypothesis::StartOff { origin, velocity }, verdict);
+                }
+            }
+            None
+        })
+    }
+
+    /// Other players elsewhere.
+    pub(crate) fn bodies(&self) -> Found {
+        let mut solids = self.known_solids();
+        let others = self.demo.packets[self.check.packet].others.of(&self.demo.others);
+        for solid in &mut solids {
+            if let Solid::Player { slot, origin } = solid
+                && let Some(now) = others.iter().find(|other| other.slot == *slot)
+            {
+                *origin = now.origin;
+            }
+        }
+        let moved = self.run_all(&solids, &self.check.from);
+        solids.retain(|solid| !matches!(solid, Solid::Player { .. }));
+        reproduced(Cause::OtherPlayer, Hypothesis::PlayersMoved, moved)
+            .or_else(|| reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, self.run_all(&solids, &self.check.from)))
+    }
+
+    /// What the wire does not carry, otherwise.
+    pub(crate) fn controls(&self) -> Found {
+        let solids = self.known_solids();
+        let from = &self.check.from;
+        let held = PlayerState { jump_held: !from.jump_held, ..*from };
+        let found = reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(&solids, &held));
+        let locked = from.water_jump_s != 0.0;
+        let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
+        let run = || self.run_all(&solids, &steering);
+        found.or_else(|| reproduced(Cause::WaterEdge, Hypothesis::Steering(locked), run()))
+    }
+}
+
+/// Runs the commands as a server does that misses `lost` packets before the packet of command `arrived`.
+fn run_with_loss(
+    runner: &Runner<'_>,
+    from: &PlayerState,
+    commands: &[UserCmd],
+    before: Option<UserCmd>,
+    lost: usize,
+    arrived: usize,
+) -> Run {
+    let mut run = runner.start(from);
+    let first_lost = arrived - lost;
+    for command in &commands[..first_lost] {
+        runner.command(&mut run, command);
+        runner.end_packet(&mut run);
+    }
+    let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(before);
+    let classic = matches!(runner.dialect, Dialect::Classic { .. });
+    if lost < TOO_MANY_LOST {
+        for _ in 2..lost {
+            if let Some(repeated) = last_run {
+                runner.command(&mut run, &repeated.repeated_by_server());
+            }
+        }
+    }
+    if lost < TOO_MANY_LOST || !classic {
+        for command in &commands[arrived - lost.min(2)..arrived] {
+            runner.command(&mut run, command);
+        }
+    }
+    runner.command(&mut run, &commands[arrived]);
+    runner.end_packet(&mut run);
+    for command in &commands[arrived + 1..] {
+        runner.command(&mut run, command);
+        runner.end_packet(&mut run);
+    }
+    run
+}
