@@ -160,7 +160,7 @@ fn causes() {
             let d = difference(&check.run.state, &check.recorded);
             let (cause, evidence) = hitreg::quakeworld::explain(&demo, &map, check, solids);
             counts.entry(cause).or_default()[class] += 1;
-            if dump.as_ref().is_some_and(|d| name.contains(d)) && (cause == hitreg::quakeworld::Cause::Unknown || cause == hitreg::quakeworld::Cause::WaterEdge) {
+            if dump.as_ref().is_some_and(|d| name.contains(d)) && (cause == hitreg::quakeworld::Cause::Unknown || cause == hitreg::quakeworld::Cause::WaterEdge || cause == hitreg::quakeworld::Cause::InputLost || cause == hitreg::quakeworld::Cause::Teleport || cause == hitreg::quakeworld::Cause::InputLate) {
                 println!("{} n{} g{} w{} d{:.2?} from {:.3?} v {:.2?} rec {:?} v{:?} jump{} held{} wj{} t{:x} {} {} trig{:?} dead{} cmd {:?} {evidence:?}", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, (d.origin, d.velocity),
                     check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched.jumped, check.from.jump_held, check.from.water_jump_s, check.run.touched.solids, check.run.touched.bumped, check.run.touched.nudged, check.run.touched.trigger, check.recorded.dead,
                     demo.commands[check.first_command + check.commands - 1].cmd);
@@ -170,5 +170,22 @@ fn causes() {
         for (cause, c) in counts {
             println!("   {:5} {:5} {:.3} % {:?}", c[0], c[1], 100.0 * (c[0] + c[1]) as f64 / (n[0] + n[1]) as f64, cause);
         }
+    }
+}
+
+#[test]
+fn landings() {
+    let Some(data) = data() else { return };
+    for path in demos(&data.join("matches")) {
+        let demo = Demo::parse(&read(&path)).unwrap();
+        let map = map(&data, &demo);
+        let mut hist = std::collections::BTreeMap::<i32, [usize; 2]>::new();
+        open_loop(&demo, &map, |check, _| {
+            if check.commands == 1 && !check.from.on_ground && check.run.state.on_ground && !check.run.touched.bumped && check.run.state.water_level == 0 {
+                let fall = check.from.velocity[2];
+                hist.entry((fall / 50.0).floor() as i32 * 50).or_default()[usize::from(check.recorded.velocity[2] == 0)] += 1;
+            }
+        });
+        println!("{} {hist:?}", path.display());
     }
 }

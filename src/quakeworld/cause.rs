@@ -138,18 +138,13 @@ pub enum Evidence {
 /// Something that the recording does not say, but that can be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Hypothesis {
-    /// `lost` packets in a row did not arrive; the packet of command `arrived` (counted from 0 in the prediction) came
-    /// next, and the server ran its last command for each beyond two, then the two backups, then the command itself.
-    LostInARow {
-        /// How many.
-        lost: u16,
-        /// The first that arrived after them.
-        arrived: u16,
-    },
-    /// The last `count` usercmds did not run.
-    NotRun {
-        /// How many.
-        count: u16,
+    /// Some packets did not arrive, and the server ran its last command for each beyond two, then the two backups, then
+    /// the command of the packet that did.
+    Lost {
+        /// An earlier burst, where two are needed.
+        first: Option<Burst>,
+        /// The burst, or the later of two.
+        last: Burst,
     },
     /// The player's corpse lay still already, which the game slows.
     Corpse,
@@ -168,4 +163,13 @@ pub enum Hypothesis {
     JumpHeld(bool),
     /// The player could steer, or could not, against what was predicted.
     Steering(bool),
+}
+
+/// Packets that were lost in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// How many.
+    pub lost: u16,
+    /// The first command whose packet arrived after them, counted from 0 in the prediction.
+    pub arrived: u16,
 }

@@ -11,8 +11,10 @@ use super::state::length;
 use super::verdict::{Verdict, difference};
 use super::world::{Solid, World};
 
-/// A jump is what no speed explains: so much farther, in units.
+/// A jump is what no speed explains: so much farther, in units, if the server turned the view too.
 const JUMP_SLACK: f32 = 32.0;
+/// And this much, beyond twice the way, if it did not.
+const UNTURNED_JUMP_SLACK: f32 = 256.0;
 /// A rocket's blast reaches 120 units and 40 more.
 const BLAST_REACH: f32 = 180.0;
 /// Blood is drawn within or at the body.
@@ -27,10 +29,10 @@ pub fn explain(demo: &Demo, map: &Map, check: &Check, solids: &[Solid]) -> (Caus
     let packet = &demo.packets[check.packet];
     let trial = Trial { demo, map, check };
     death(check)
-        .or_else(|| halt(demo, packet))
-        .or_else(|| jump(demo, check, packet))
         .or_else(|| trial.corpse())
         .or_else(|| trial.lost_input())
+        .or_else(|| jump(demo, check, packet))
+        .or_else(|| halt(demo, packet))
         .or_else(|| damage(demo, check))
         .or_else(|| trial.start_off())
         .or_else(|| pushed(demo, check))
@@ -61,7 +63,7 @@ fn jump(demo: &Demo, check: &Check, packet: &ServerPacket) -> Found {
         .max(length(Vec3::from_array(check.recorded.velocity.map(f32::from))));
     let reachable = speed * ms as f32 * 0.001;
     let turned = packet.events.of(&demo.events).iter().any(|e| matches!(e, Event::SetAngle { .. }));
-    let jumped = units > reachable + JUMP_SLACK;
+    let jumped = units > if turned { reachable + JUMP_SLACK } else { 2.0 * reachable + UNTURNED_JUMP_SLACK };
     jumped.then_some((Cause::Teleport, Evidence::Jump { units, reachable, turned }))
 }
 

@@ -1,7 +1,7 @@
 //! Tries what a recording does not say: runs a missed prediction again under an assumption, and holds it against the
 //! recorded state.
 
-use super::cause::{Cause, Evidence, Hypothesis};
+use super::cause::{Burst, Cause, Evidence, Hypothesis};
 use super::demo::Demo;
 use super::explain::reproduced;
 use super::map::Map;
@@ -18,6 +18,8 @@ use super::world::{Solid, World};
 const TOO_MANY_LOST: usize = 20;
 /// More commands in one prediction than any client sends in a second are not searched for losses.
 const MOST_COMMANDS: usize = 100;
+/// Two bursts are searched for among so many.
+const MOST_COMMANDS_FOR_TWO: usize = 16;
 
 /// A missed prediction to try again.
 pub(crate) struct Trial<'a> {
@@ -74,28 +76,35 @@ impl Trial<'_> {
         self.run_all(&self.known_solids(), &PlayerState { corpse: true, ..self.check.from })
     }
 
-    /// One burst of lost packets, at every place and of every length; the best fit counts.
+    /// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
+    /// counts, of equal ones the first with the fewest losses.
     pub(crate) fn lost_input(&self) -> Found {
         let commands: Vec<UserCmd> = self.commands().collect();
-        if commands.len() < 2 || commands.len() > MOST_COMMANDS {
+        let count = commands.len();
+        if !(2..=MOST_COMMANDS).contains(&count) {
             return None;
         }
         let before = self.check.first_command.checked_sub(1).map(|index| self.demo.commands[index].cmd);
         let solids = self.known_solids();
-        let mut best: Option<(Verdict, Hypothesis)> = None;
         self.with_runner(&solids, |runner| {
-            for arrived in 1..commands.len() {
-                for lost in 1..=arrived {
-                    let run = run_with_loss(runner, &self.check.from, &commands, before, lost, arrived);
-                    let verdict = self.judge(&run);
-                    if best.is_none_or(|(known, _)| verdict < known) {
-                        best = Some((verdict, Hypothesis::LostInARow { lost: lost as u16, arrived: arrived as u16 }));
-                    }
-                }
+            let try_bursts = |bursts: &[Burst]| {
+                let verdict = self.judge(&run_with_losses(runner, &self.check.from, &commands, before, bursts));
+                let last = bursts[bursts.len() - 1];
+                let first = if bursts.len() > 1 { Some(bursts[0]) } else { None };
+                (verdict, Hypothesis::Lost { first, last })
+            };
+            let singles = bursts_from(0, count).map(|burst| try_bursts(&[burst]));
+            let (verdict, hypothesis) = singles.min_by_key(|(verdict, _)| *verdict)?;
+            let single = reproduced(Cause::InputLost, hypothesis, verdict);
+            if verdict == Verdict::Exact || count > MOST_COMMANDS_FOR_TWO {
+                return single;
             }
-        });
-        let (verdict, hypothesis) = best?;
-        reproduced(Cause::InputLost, hypothesis, verdict)
+            let doubles = bursts_from(0, count).flat_map(|first| {
+                bursts_from(usize::from(first.arrived) + 1, count).map(move |second| [first, second])
+            });
+            let double = doubles.map(|bursts| try_bursts(&bursts)).min_by_key(|(verdict, _)| *verdict);
+            double.and_then(|(verdict, hypothesis)| reproduced(Cause::InputLost, hypothesis, verdict)).or(single)
+        })
     }
 
     /// The start anywhere within the wire's precision: every combination of its corners.
@@ -152,40 +161,56 @@ impl Trial<'_> {
     }
 }
 
-/// Runs the commands as a server does that misses `lost` packets before the packet of command `arrived`.
-fn run_with_loss(
+/// Every burst that starts at command `from` or later and leaves an arriving one behind it.
+fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = Burst> {
+    (from + 1..count).flat_map(move |arrived| {
+        (1..=arrived - from).map(move |lost| Burst { lost: lost as u16, arrived: arrived as u16 })
+    })
+}
+
+/// Runs the commands as a server does that misses the bursts, which come in order.
+fn run_with_losses(
     runner: &Runner<'_>,
     from: &PlayerState,
     commands: &[UserCmd],
     before: Option<UserCmd>,
-    lost: usize,
-    arrived: usize,
+    bursts: &[Burst],
 ) -> Run {
     let mut run = runner.start(from);
-    let first_lost = arrived - lost;
-    for command in &commands[..first_lost] {
-        runner.command(&mut run, command);
+    let mut next = 0;
+    for burst in bursts {
+        let (lost, arrived) = (usize::from(burst.lost), usize::from(burst.arrived));
+        let first_lost = arrived - lost;
+        run_arrived(runner, &mut run, &commands[next..first_lost]);
+        let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(before);
+        run_recovered(runner, &mut run, last_run, &commands[first_lost..arrived]);
+        runner.command(&mut run, &commands[arrived]);
         runner.end_packet(&mut run);
+        next = arrived + 1;
     }
-    let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(before);
-    let classic = matches!(runner.dialect, Dialect::Classic { .. });
-    if lost < TOO_MANY_LOST {
-        for _ in 2..lost {
-            if let Some(repeated) = last_run {
-                runner.command(&mut run, &repeated.repeated_by_server());
-            }
-        }
-    }
-    if lost < TOO_MANY_LOST || !classic {
-        for command in &commands[arrived - lost.min(2)..arrived] {
-            runner.command(&mut run, command);
-        }
-    }
-    runner.command(&mut run, &commands[arrived]);
-    runner.end_packet(&mut run);
-    for command in &commands[arrived + 1..] {
-        runner.command(&mut run, command);
-        runner.end_packet(&mut run);
-    }
+    run_arrived(runner, &mut run, &commands[next..]);
     run
+}
+
+fn run_arrived(runner: &Runner<'_>, run: &mut Run, commands: &[UserCmd]) {
+    for command in commands {
+        runner.command(run, command);
+        runner.end_packet(run);
+    }
+}
+
+/// What a server runs for lost packets once the next one is there: the last command again for each beyond two, then
+/// the two backups that the packet carries. From twenty on id's servers run neither, MVDSV only the backups.
+fn run_recovered(runner: &Runner<'_>, run: &mut Run, last_run: Option<UserCmd>, lost: &[UserCmd]) {
+    let few = lost.len() < TOO_MANY_LOST;
+    if few && let Some(last) = last_run {
+        for _ in 2..lost.len() {
+            runner.command(run, &last.repeated_by_server());
+        }
+    }
+    if few || matches!(runner.dialect, Dialect::Reworked { .. }) {
+        for command in &lost[lost.len().saturating_sub(2)..] {
+            runner.command(run, command);
+        }
+    }
 }

@@ -31,7 +31,7 @@ mod wire;
 mod world;
 
 pub use bsp::BspError;
-pub use cause::{Cause, Evidence, Hypothesis};
+pub use cause::{Burst, Cause, Evidence, Hypothesis};
 pub use demo::{
     Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
 };

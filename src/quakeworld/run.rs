@@ -25,6 +25,8 @@ pub struct Run {
     pub state: PlayerState,
     /// Everything touched.
     pub touched: Touched,
+    /// The view of the last command run.
+    view: [f32; 3],
 }
 
 /// A server at work on one player's packets.
@@ -51,7 +53,7 @@ impl Runner<'_> {
 
     /// The state after the brush models have moved, and before any command.
     pub fn start(&self, from: &PlayerState) -> Run {
-        let mut run = Run { state: *from, touched: Touched::default() };
+        let mut run = Run { state: *from, touched: Touched::default(), view: [0.0; 3] };
         carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
         run
     }
@@ -60,7 +62,10 @@ impl Runner<'_> {
     pub fn command(&self, run: &mut Run, command: &UserCmd) {
         for cmd in command.steps() {
             slow_corpse(&mut run.state);
-            let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &cmd);
+            let stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
+            let steered = UserCmd { angles: if stale { run.view } else { cmd.angles }, ..cmd };
+            let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &steered);
+            run.view = cmd.angles;
             run.state = state;
             touch_triggers(&self.world, &mut run.state, &mut touched);
             run.touched.add(&touched);
@@ -110,6 +115,7 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touc
                 state.origin = to;
                 state.velocity = [cos as f32 * TELEPORT_SPEED, sin as f32 * TELEPORT_SPEED, 0.0];
                 state.on_ground = false;
+                state.view_fixed = true;
                 state.water_jump_s = TELEPORT_LOCK_S;
             }
         }

@@ -20,6 +20,8 @@ pub struct PlayerState {
     pub corpse: bool,
     /// Stood on something walkable after the last step.
     pub on_ground: bool,
+    /// The server turned the view and has not told the client yet; id's servers then steer by the last command's view.
+    pub view_fixed: bool,
     /// Upward speed at the end of the last packet, in units/s; the game judges landings by it.
     pub fall_speed: f32,
     /// How deep in liquid after the last step: 0 not, 1 feet, 2 waist, 3 eyes.
@@ -39,6 +41,7 @@ impl PlayerState {
             dead: false,
             corpse: false,
             on_ground: false,
+            view_fixed: false,
             fall_speed: 0.0,
             water_level: 0,
             water_type: super::map::EMPTY,

@@ -98,9 +98,14 @@ pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire)
         let (low, high) = wire.cell(recorded.origin[axis]);
         state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
+    if predicted.dead && !recorded.dead {
+        state = PlayerState { origin: state.origin, velocity: state.velocity, ..PlayerState::at(recorded.origin) };
+    }
+    state.fall_speed = state.velocity[2];
     state.dead = recorded.dead;
-    state.corpse = recorded.dead && (predicted.corpse || recorded.gib);
-    state.jump_held = recorded.jump_held.unwrap_or(predicted.jump_held);
+    state.corpse = recorded.dead && (state.corpse || recorded.gib);
+    state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
+    state.view_fixed = false;
     state
 }
 
