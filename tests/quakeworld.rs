@@ -1,9 +1,10 @@
 //! Real QuakeWorld demos from ../shared/data: import, statistics, and predictions against the recorded truth.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{Demo, Event, Map, Verdict, difference, open_loop};
+use hitreg::quakeworld::{Bodies, Cause, Demo, Map, OriginWire, Verdict, explain, open_loop};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -26,166 +27,150 @@ fn read(path: &Path) -> Vec<u8> {
     out
 }
 
-fn demos(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).expect("folder").map(|e| e.expect("entry").path()).collect();
-    found.sort();
-    found
+fn import(path: &Path) -> Demo {
+    Demo::parse(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-#[test]
-fn every_demo_is_read() {
-    let Some(data) = data() else { return };
-    for path in demos(&data.join("drills")).into_iter().chain(demos(&data.join("matches"))) {
-        let demo = Demo::parse(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        println!(
-            "{}: {:?} {} cmds {} packets {} others {} movers {} events {} movevars {:?}",
-            path.display(), demo.server, demo.commands.len(), demo.packets.len(), demo.others.len(), demo.movers.len(),
-            demo.events.len(), demo.move_vars.len(), demo.end
-        );
-    }
+fn matched(data: &Path, number: u8) -> Demo {
+    import(&data.join(format!("matches/demo{number:02}.qwd.xz")))
 }
 
-fn map(data: &Path, demo: &Demo) -> Map {
+fn map_of(data: &Path, demo: &Demo) -> Map {
     let name = demo.levels[0].map.trim_start_matches("maps/");
     Map::parse(&read(&data.join("maps").join(format!("{name}.gz")))).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-#[derive(Default, Clone, Copy)]
-struct Score {
-    checked: usize,
-    exact: usize,
-    near: usize,
+/// Checked, exact, near.
+#[derive(Clone, Copy, Default)]
+struct Score([usize; 3]);
+
+impl Score {
+    fn add(&mut self, verdict: Verdict) {
+        self.0[0] += 1;
+        self.0[1] += usize::from(verdict == Verdict::Exact);
+        self.0[2] += usize::from(verdict != Verdict::Miss);
+    }
+
+    fn percent(&self) -> [f64; 2] {
+        [1, 2].map(|n| 100.0 * self.0[n] as f64 / self.0[0].max(1) as f64)
+    }
 }
 
-#[test]
-fn scores() {
-    let Some(data) = data() else { return };
-    let dump = std::env::var("QW_DUMP").ok();
-    for path in demos(&data.join("drills")).into_iter().chain(demos(&data.join("matches"))) {
-        let demo = Demo::parse(&read(&path)).unwrap();
-        let map = map(&data, &demo);
-        let mut scores = [Score::default(); 3];
-        let mut shown = 0;
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        open_loop(&demo, &map, |check, _| {
-            let class = if check.from.water_level >= 2 { 2 } else { usize::from(!check.from.on_ground) };
-            let score = &mut scores[class];
-            score.checked += 1;
-            score.exact += usize::from(check.verdict == Verdict::Exact);
-            score.near += usize::from(check.verdict == Verdict::Near);
-            if check.verdict == Verdict::Miss && dump.as_ref().is_some_and(|d| name.contains(d)) && shown < 60 {
-                shown += 1;
-                let d = difference(&check.run.state, &check.recorded);
-                println!("{} n{} g{} w{} d{:?} from {:?} v {:?} rec {:?} v{:?} t{:?} dead{}", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, d,
-                    check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched, check.recorded.dead);
+impl std::fmt::Display for Score {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [exact, near] = self.percent();
+        write!(f, "{:6} checked, exact {exact:6.2} %, exact or near {near:6.2} %", self.0[0])
+    }
+}
+
+#[derive(Default)]
+struct Scores {
+    ground: Score,
+    air: Score,
+    causes: BTreeMap<Cause, usize>,
+}
+
+impl Scores {
+    fn run(&mut self, demo: &Demo, map: &Map, bodies: Bodies) {
+        open_loop(demo, map, bodies, |check, solids| {
+            let score = if check.from.on_ground { &mut self.ground } else { &mut self.air };
+            score.add(check.verdict);
+            if check.verdict == Verdict::Miss {
+                let (cause, _) = explain(demo, map, check, solids);
+                *self.causes.entry(cause).or_default() += 1;
             }
         });
-        print!("{name:40}");
-        for s in scores {
-            let pct = |n: usize| 100.0 * n as f64 / s.checked.max(1) as f64;
-            print!(" {:6} {:5.1}/{:5.2}", s.checked, pct(s.exact), pct(s.exact + s.near));
+    }
+
+    fn checked(&self) -> usize {
+        self.ground.0[0] + self.air.0[0]
+    }
+
+    fn causes(&self, which: impl Fn(Cause) -> bool) -> usize {
+        self.causes.iter().filter(|(cause, _)| which(**cause)).map(|(_, count)| count).sum()
+    }
+
+    fn unknown_percent(&self) -> f64 {
+        100.0 * self.causes(|cause| cause == Cause::Unknown) as f64 / self.checked() as f64
+    }
+
+    /// Exact or near among the predictions without a recorded outside cause.
+    fn inside_percent(&self) -> f64 {
+        let inside = self.checked() - self.causes(Cause::is_outside);
+        100.0 - 100.0 * self.causes(|cause| !cause.is_outside()) as f64 / inside as f64
+    }
+
+    fn print(&self, name: &str) {
+        println!("{name}: ground {}", self.ground);
+        println!("{name}: air    {}", self.air);
+        for (cause, count) in &self.causes {
+            println!("{name}: {count:5} misses: {}", cause.name());
         }
-        println!();
+        println!("{name}: unknown {:.3} %, without outside cause {:.3} %", self.unknown_percent(), self.inside_percent());
     }
 }
 
 #[test]
-fn triage() {
+fn drills_are_predicted() {
     let Some(data) = data() else { return };
-    let dump = std::env::var("QW_DUMP").ok();
-    let want = std::env::var("QW_CAT").ok();
-    for path in demos(&data.join("matches")) {
-        let demo = Demo::parse(&read(&path)).unwrap();
-        let map = map(&data, &demo);
-        let mut counts = std::collections::BTreeMap::<String, [usize; 2]>::new();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let mut shown = 0;
-        let mut n = 0;
-        open_loop(&demo, &map, |check, solids| {
-            n += 1;
-            if check.verdict != Verdict::Miss { return; }
-            let class = usize::from(!check.from.on_ground);
-            let d = difference(&check.run.state, &check.recorded);
-            let mut cat = String::new();
-            let dmg = (check.base + 1..=(check.packet + 1).min(demo.packets.len() - 1)).any(|i| demo.packets[i].events.of(&demo.events).iter().any(|e| matches!(e, Event::Damage { .. })));
-            let expl = (check.base..=(check.packet + 1).min(demo.packets.len() - 1)).any(|i| demo.packets[i].events.of(&demo.events).iter().any(|e| matches!(e, Event::Effect { origin, .. } if (0..3).map(|a| (origin[a]-check.recorded.origin[a]).powi(2)).sum::<f32>() < 40000.0)));
-            if dmg { cat += "dmg "; }
-            if expl { cat += "expl "; }
-            if check.recorded.dead { cat += "dead "; }
-            if check.from.dead && !check.recorded.dead { cat += "spawn "; }
-            if check.run.touched.trigger.is_some() { cat += "trig "; }
-            if check.commands > 1 { cat += "multi "; }
-            let near = |o: [f32;3], r: f32| (0..3).all(|a| (o[a] - check.recorded.origin[a]).abs() < r);
-            let near_p = solids.iter().any(|s| matches!(s, hitreg::quakeworld::Solid::Player { origin, .. } if near(*origin, 80.0)));
-            if near_p { cat += "player "; }
-            let mv = demo.packets[check.packet].movers.of(&demo.movers).iter().any(|m| demo.packets[check.base].movers.of(&demo.movers).iter().any(|b| b.model == m.model && b.origin != m.origin));
-            if mv { cat += "mover "; }
-            if d.origin.iter().any(|o| o.abs() > 80.0) { cat += "far "; }
-            if check.from.water_level > 0 || check.run.state.water_level > 0 { cat += "water "; }
-            if d.origin.iter().all(|o| o.abs() <= 0.3) && d.velocity.iter().all(|o| o.abs() <= 3.0) { cat += "small "; }
-            if check.run.touched.solids != 0 { cat += "touch "; }
-            counts.entry(cat.clone()).or_default()[class] += 1;
-            if dump.as_ref().is_some_and(|d| name.contains(d)) && shown < 40 && want.as_ref().is_none_or(|w| w.trim() == cat.trim()) {
-                shown += 1;
-                println!("{} n{} g{} w{} d{:.2?} from {:.3?} v {:.2?} rec {:?} v{:?} jump{} held{} wj{} t{:x} {} {} trig{:?} dead{} cmd {:?} [{}]", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, (d.origin, d.velocity),
-                    check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched.jumped, check.from.jump_held, check.from.water_jump_s, check.run.touched.solids, check.run.touched.bumped, check.run.touched.nudged, check.run.touched.trigger, check.recorded.dead,
-                    demo.commands[check.first_command + check.commands - 1].cmd, cat);
-            }
-        });
-        println!("{name} {n}");
-        let mut v: Vec<_> = counts.into_iter().collect();
-        v.sort_by_key(|(_, c)| std::cmp::Reverse(c[0] + c[1]));
-        for (cat, c) in v.iter().take(22) {
-            println!("   {:5} {:5} {}", c[0], c[1], cat);
+    let mut all = Scores::default();
+    let mut floats = Scores::default();
+    let folder = std::fs::read_dir(data.join("drills")).expect("drills");
+    let mut paths: Vec<PathBuf> = folder.map(|entry| entry.expect("entry").path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 12, "{} drills", paths.len());
+    for path in paths {
+        let demo = import(&path);
+        let map = map_of(&data, &demo);
+        all.run(&demo, &map, Bodies::Acking);
+        if demo.server.origin_wire() == OriginWire::Float {
+            floats.run(&demo, &map, Bodies::Acking);
         }
+    }
+    for (name, scores) in [("drills", &all), ("float origins", &floats)] {
+        scores.print(name);
+        assert!(scores.checked() > 1_000, "{name}");
+        assert!(scores.air.percent()[1] >= 99.0, "{name}");
+        assert!(scores.ground.percent()[1] >= 99.8, "{name}");
     }
 }
 
 #[test]
-fn causes() {
+fn matches_are_predicted_and_misses_explained() {
     let Some(data) = data() else { return };
-    let dump = std::env::var("QW_DUMP").ok();
-    for path in demos(&data.join("matches")) {
-        let demo = Demo::parse(&read(&path)).unwrap();
-        let map = map(&data, &demo);
-        let mut counts = std::collections::BTreeMap::<hitreg::quakeworld::Cause, [usize; 2]>::new();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let mut n = [0; 2];
-        let mut miss = [0; 2];
-        open_loop(&demo, &map, |check, solids| {
-            let class = usize::from(!check.from.on_ground);
-            n[class] += 1;
-            if check.verdict != Verdict::Miss { return; }
-            miss[class] += 1;
-            let d = difference(&check.run.state, &check.recorded);
-            let (cause, evidence) = hitreg::quakeworld::explain(&demo, &map, check, solids);
-            counts.entry(cause).or_default()[class] += 1;
-            if dump.as_ref().is_some_and(|d| name.contains(d)) && (cause == hitreg::quakeworld::Cause::Unknown || cause == hitreg::quakeworld::Cause::WaterEdge || cause == hitreg::quakeworld::Cause::InputLost || cause == hitreg::quakeworld::Cause::Teleport || cause == hitreg::quakeworld::Cause::InputLate) {
-                println!("{} n{} g{} w{} d{:.2?} from {:.3?} v {:.2?} rec {:?} v{:?} jump{} held{} wj{} t{:x} {} {} trig{:?} dead{} cmd {:?} {evidence:?}", demo.packets[check.packet].time_s, check.commands, check.from.on_ground, check.from.water_level, (d.origin, d.velocity),
-                    check.from.origin, check.from.velocity, check.recorded.origin, check.recorded.velocity, check.run.touched.jumped, check.from.jump_held, check.from.water_jump_s, check.run.touched.solids, check.run.touched.bumped, check.run.touched.nudged, check.run.touched.trigger, check.recorded.dead,
-                    demo.commands[check.first_command + check.commands - 1].cmd);
-            }
-        });
-        println!("{name} {n:?} near {:.2} {:.2}", 100.0 - 100.0 * miss[0] as f64 / n[0] as f64, 100.0 - 100.0 * miss[1] as f64 / n[1] as f64);
-        for (cause, c) in counts {
-            println!("   {:5} {:5} {:.3} % {:?}", c[0], c[1], 100.0 * (c[0] + c[1]) as f64 / (n[0] + n[1]) as f64, cause);
-        }
+    for number in [16, 22] {
+        let demo = matched(&data, number);
+        let map = map_of(&data, &demo);
+        let name = format!("demo{number}");
+        let mut scores = Scores::default();
+        scores.run(&demo, &map, Bodies::Acking);
+        scores.print(&name);
+        assert!(scores.ground.percent()[1] >= 98.8, "{name}");
+        assert!(scores.air.percent()[1] >= 98.0, "{name}");
+        assert!(scores.inside_percent() >= 99.5, "{name}");
+        assert!(scores.unknown_percent() < 0.5, "{name}");
+        let mut blind = Scores::default();
+        blind.run(&demo, &map, Bodies::Acked);
+        blind.print(&format!("{name}, bodies as the client knew them"));
     }
 }
 
 #[test]
-fn landings() {
+fn a_modem_player_is_predicted() {
     let Some(data) = data() else { return };
-    for path in demos(&data.join("matches")) {
-        let demo = Demo::parse(&read(&path)).unwrap();
-        let map = map(&data, &demo);
-        let mut hist = std::collections::BTreeMap::<i32, [usize; 2]>::new();
-        open_loop(&demo, &map, |check, _| {
-            if check.commands == 1 && !check.from.on_ground && check.run.state.on_ground && !check.run.touched.bumped && check.run.state.water_level == 0 {
-                let fall = check.from.velocity[2];
-                hist.entry((fall / 50.0).floor() as i32 * 50).or_default()[usize::from(check.recorded.velocity[2] == 0)] += 1;
-            }
-        });
-        println!("{} {hist:?}", path.display());
+    let demo = matched(&data, 31);
+    let mut scores = Scores::default();
+    scores.run(&demo, &map_of(&data, &demo), Bodies::Acking);
+    scores.print("demo31");
+    assert!(scores.ground.percent()[1] > 78.8 && scores.air.percent()[1] > 72.5);
+    assert!(scores.unknown_percent() < 3.0);
+    assert!(scores.causes(|cause| cause == Cause::InputLost) > 0);
+}
+
+#[test]
+fn statistics_are_those_of_the_data() {
+    let Some(data) = data() else { return };
+    for number in [9, 16, 22, 31] {
+        println!("demo{number:02}: {:?}", matched(&data, number).statistics());
     }
 }

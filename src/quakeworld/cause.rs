@@ -155,8 +155,8 @@ pub enum Hypothesis {
         /// Added to the velocity, in units/s.
         velocity: [f32; 3],
     },
-    /// The other players stood where this packet shows them, not where the last one did.
-    PlayersMoved,
+    /// The other players still stood where the packet before showed them.
+    PlayersEarlier,
     /// The other players were not in the way at all.
     NoPlayers,
     /// Jump was held, or let go, against what was predicted.

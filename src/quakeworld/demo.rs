@@ -31,6 +31,19 @@ pub struct Demo {
     pub end: DemoEnd,
 }
 
+impl Demo {
+    /// The commands sent after `after`, up to and with `until`, as indices into the list; empty if there are none.
+    pub fn commands_between(&self, after: i32, until: i32) -> std::ops::Range<usize> {
+        let at = |seq: i32| self.commands.partition_point(|sent| sent.seq <= seq);
+        at(after)..at(until).max(at(after))
+    }
+
+    /// Milliseconds of those commands.
+    pub fn msec_between(&self, after: i32, until: i32) -> u32 {
+        self.commands[self.commands_between(after, until)].iter().map(|sent| u32::from(sent.cmd.msec)).sum()
+    }
+}
+
 /// What the server said of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Server {

@@ -24,10 +24,10 @@ const AWAY: f32 = 0.7;
 /// Two players' boxes meet within this distance on each axis, and a packet's motion, in units.
 const PLAYER_REACH: [f32; 3] = [48.0, 48.0, 72.0];
 
-/// The cause of the miss `check`, and what shows it. `solids` are the bodies that the prediction knew.
+/// The cause of the miss `check`, and what shows it. `solids` are the bodies that the prediction met.
 pub fn explain(demo: &Demo, map: &Map, check: &Check, solids: &[Solid]) -> (Cause, Evidence) {
     let packet = &demo.packets[check.packet];
-    let trial = Trial { demo, map, check };
+    let trial = Trial { demo, map, check, solids };
     death(check)
         .or_else(|| trial.corpse())
         .or_else(|| trial.lost_input())
@@ -58,7 +58,7 @@ fn halt(demo: &Demo, packet: &ServerPacket) -> Found {
 fn jump(demo: &Demo, check: &Check, packet: &ServerPacket) -> Found {
     let moved = Vec3::from_array(check.recorded.origin) - Vec3::from_array(check.from.origin);
     let units = length(moved);
-    let ms = super::surroundings::msec_between(demo, demo.packets[check.base].ack, packet.ack);
+    let ms = demo.msec_between(demo.packets[check.base].ack, packet.ack);
     let speed = length(Vec3::from_array(check.from.velocity))
         .max(length(Vec3::from_array(check.recorded.velocity.map(f32::from))));
     let reachable = speed * ms as f32 * 0.001;

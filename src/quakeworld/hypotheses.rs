@@ -9,7 +9,6 @@ use super::movevars::Dialect;
 use super::open_loop::Check;
 use super::run::{Run, Runner};
 use super::state::PlayerState;
-use super::surroundings::Surroundings;
 use super::usercmd::UserCmd;
 use super::verdict::{Verdict, judge};
 use super::world::{Solid, World};
@@ -26,14 +25,14 @@ pub(crate) struct Trial<'a> {
     pub(crate) demo: &'a Demo,
     pub(crate) map: &'a Map,
     pub(crate) check: &'a Check,
+    pub(crate) solids: &'a [Solid],
 }
 
 type Found = Option<(Cause, Evidence)>;
 
 impl Trial<'_> {
     fn commands(&self) -> impl ExactSizeIterator<Item = UserCmd> + '_ {
-        let first = self.check.first_command;
-        self.demo.commands[first..first + self.check.commands].iter().map(|sent| sent.cmd)
+        self.demo.commands[self.check.commands.clone()].iter().map(|sent| sent.cmd)
     }
 
     fn with_runner<T>(&self, solids: &[Solid], run: impl FnOnce(&Runner<'_>) -> T) -> T {
@@ -48,11 +47,6 @@ impl Trial<'_> {
     fn run_all(&self, solids: &[Solid], from: &PlayerState) -> Verdict {
         let commands: Vec<UserCmd> = self.commands().collect();
         self.with_runner(solids, |runner| self.judge(&runner.run(from, &commands)))
-    }
-
-    fn known_solids(&self) -> Vec<Solid> {
-        let mut surroundings = Surroundings::default();
-        surroundings.known(self.demo, self.check.base, self.check.packet).to_vec()
     }
 
     /// The game slows a corpse once its fall is over.
@@ -73,7 +67,7 @@ impl Trial<'_> {
     }
 
     fn run_as_corpse(&self) -> Verdict {
-        self.run_all(&self.known_solids(), &PlayerState { corpse: true, ..self.check.from })
+        self.run_all(self.solids, &PlayerState { corpse: true, ..self.check.from })
     }
 
     /// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
@@ -84,9 +78,8 @@ impl Trial<'_> {
         if !(2..=MOST_COMMANDS).contains(&count) {
             return None;
         }
-        let before = self.check.first_command.checked_sub(1).map(|index| self.demo.commands[index].cmd);
-        let solids = self.known_solids();
-        self.with_runner(&solids, |runner| {
+        let before = self.check.commands.start.checked_sub(1).map(|index| self.demo.commands[index].cmd);
+        self.with_runner(self.solids, |runner| {
             let try_bursts = |bursts: &[Burst]| {
                 let verdict = self.judge(&run_with_losses(runner, &self.check.from, &commands, before, bursts));
                 let last = bursts[bursts.len() - 1];
@@ -107,56 +100,55 @@ impl Trial<'_> {
         })
     }
 
-    /// The start anywhere within the wire's precision: every combination of its corners.
+    /// The start elsewhere within the wire's precision: every combination of its corners, and small steps on the
+    /// ground plan, which decide how a corner of two walls is met.
     pub(crate) fn start_off(&self) -> Found {
         const SIDES: [f32; 3] = [0.0, -1.0, 1.0];
-        let solids = self.known_solids();
+        const STEPS: [f32; 7] = [0.0, 0.01, -0.01, 0.03, -0.03, 0.06, -0.06];
+        let corners = (1..729usize).map(|code| {
+            let side = |digit: u32| SIDES[code / 3usize.pow(digit) % 3];
+            ([side(0), side(1), side(2)].map(|s| s * 0.12), [side(3), side(4), side(5)].map(|s| s * 0.99))
+        });
+        let steps = STEPS.iter().flat_map(|&x| STEPS.iter().map(move |&y| ([x, y, 0.0], [0.0; 3])));
         let commands: Vec<UserCmd> = self.commands().collect();
-        self.with_runner(&solids, |runner| {
-            for code in 1..729usize {
-                let side = |digit: u32| SIDES[code / 3usize.pow(digit) % 3];
-                let origin = [side(0), side(1), side(2)].map(|s| s * 0.12);
-                let velocity = [side(3), side(4), side(5)].map(|s| s * 0.99);
+        self.with_runner(self.solids, |runner| {
+            steps.chain(corners).find_map(|(origin, velocity)| {
                 let mut from = self.check.from;
                 for axis in 0..3 {
                     from.origin[axis] += origin[axis];
                     from.velocity[axis] += velocity[axis];
                 }
                 let verdict = self.judge(&runner.run(&from, &commands));
-                if verdict != Verdict::Miss {
-                    return reproduced(Cause::Quantisation, Hypothesis::StartOff { origin, velocity }, verdict);
-                }
-            }
-            None
+                reproduced(Cause::Quantisation, Hypothesis::StartOff { origin, velocity }, verdict)
+            })
         })
     }
 
-    /// Other players elsewhere.
+    /// Other players where the packet before showed them, or not in the way at all.
     pub(crate) fn bodies(&self) -> Found {
-        let mut solids = self.known_solids();
-        let others = self.demo.packets[self.check.packet].others.of(&self.demo.others);
+        let others = self.demo.packets[self.check.base].others.of(&self.demo.others);
+        let mut solids = self.solids.to_vec();
         for solid in &mut solids {
             if let Solid::Player { slot, origin } = solid
-                && let Some(now) = others.iter().find(|other| other.slot == *slot)
+                && let Some(before) = others.iter().find(|other| other.slot == *slot)
             {
-                *origin = now.origin;
+                *origin = before.origin;
             }
         }
-        let moved = self.run_all(&solids, &self.check.from);
+        let earlier = self.run_all(&solids, &self.check.from);
         solids.retain(|solid| !matches!(solid, Solid::Player { .. }));
-        reproduced(Cause::OtherPlayer, Hypothesis::PlayersMoved, moved)
+        reproduced(Cause::OtherPlayer, Hypothesis::PlayersEarlier, earlier)
             .or_else(|| reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, self.run_all(&solids, &self.check.from)))
     }
 
     /// What the wire does not carry, otherwise.
     pub(crate) fn controls(&self) -> Found {
-        let solids = self.known_solids();
         let from = &self.check.from;
         let held = PlayerState { jump_held: !from.jump_held, ..*from };
-        let found = reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(&solids, &held));
+        let found = reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(self.solids, &held));
         let locked = from.water_jump_s != 0.0;
         let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
-        let run = || self.run_all(&solids, &steering);
+        let run = || self.run_all(self.solids, &steering);
         found.or_else(|| reproduced(Cause::WaterEdge, Hypothesis::Steering(locked), run()))
     }
 }

@@ -1,82 +1,60 @@
-//! Where other bodies are expected to be when a command runs: players where they were last seen, brush models moved on
-//! at the speed that the packets so far show.
+//! Where other bodies stand while usercmds run. A server moves brush models and other players first, then runs one's
+//! usercmds, then sends: so the packet that acks them shows the bodies that they met.
 
-use super::demo::{Demo, Mover, ServerPacket};
+use super::demo::{Demo, Mover, OtherPlayer, ServerPacket};
 use super::world::Solid;
 
-/// A brush model's speed is taken over at most this many packets.
-const SPEED_PACKETS: usize = 8;
+/// Which packet's bodies a prediction meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// Those of the packet that it starts from: all that a client in play can know.
+    Acked,
+    /// Those of the packet that acks its last usercmd: what the server had, so that what is tested is the movement code
+    /// and not a guess at other people's input.
+    Acking,
+}
 
-/// What a prediction from one packet may know of other bodies.
+/// The solids of one prediction, kept to reuse the memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surroundings {
     solids: Vec<Solid>,
 }
 
 impl Surroundings {
-    /// The bodies that packet `base` showed, moved on by `ahead_ms` of commands.
-    pub fn predict(&mut self, demo: &Demo, base: usize, ahead_ms: u32) -> &[Solid] {
-        self.fill(demo, base, |mover| {
-            let per_ms = speed_per_ms(demo, base, mover);
-            per_ms.map(|speed| speed * ahead_ms as f32)
-        })
-    }
-
-    /// The bodies that packet `base` showed, brush models where packet `truth` shows them.
-    pub fn known(&mut self, demo: &Demo, base: usize, truth: usize) -> &[Solid] {
-        self.fill(demo, base, |mover| match find(demo, &demo.packets[truth], mover.model) {
-            Some(now) => sub(now.origin, mover.origin),
-            None => [0.0; 3],
-        })
-    }
-
-    fn fill(&mut self, demo: &Demo, base: usize, moved: impl Fn(&Mover) -> [f32; 3]) -> &[Solid] {
-        let packet = &demo.packets[base];
+    /// The bodies for the usercmds between packets `base` and `packet` (indices into the demo's list). What the later
+    /// packet does not show stands as the earlier one has it, and the other way round.
+    pub fn between(&mut self, demo: &Demo, base: usize, packet: usize, bodies: Bodies) -> &[Solid] {
+        let earlier = &demo.packets[base];
+        let later = if bodies == Bodies::Acking { &demo.packets[packet] } else { earlier };
         self.solids.clear();
-        for mover in packet.movers.of(&demo.movers) {
-            let (model, moved) = (mover.model, moved(mover));
-            self.solids.push(Solid::Mover { model, origin: add(mover.origin, moved), moved });
+        for before in earlier.movers.of(&demo.movers) {
+            let now = mover(demo, later, before.model).unwrap_or(before);
+            let moved = [0, 1, 2].map(|axis| now.origin[axis] - before.origin[axis]);
+            self.solids.push(Solid::Mover { model: now.model, origin: now.origin, moved });
         }
-        for other in packet.others.of(&demo.others).iter().filter(|other| !other.dead) {
-            self.solids.push(Solid::Player { slot: other.slot, origin: other.origin });
+        for now in later.movers.of(&demo.movers).iter().filter(|now| mover(demo, earlier, now.model).is_none()) {
+            self.solids.push(Solid::Mover { model: now.model, origin: now.origin, moved: [0.0; 3] });
+        }
+        for before in earlier.others.of(&demo.others) {
+            self.add_player(player(demo, later, before.slot).unwrap_or(before));
+        }
+        for now in later.others.of(&demo.others).iter().filter(|now| player(demo, earlier, now.slot).is_none()) {
+            self.add_player(now);
         }
         &self.solids
     }
+
+    fn add_player(&mut self, other: &OtherPlayer) {
+        if !other.dead {
+            self.solids.push(Solid::Player { slot: other.slot, origin: other.origin });
+        }
+    }
 }
 
-fn find<'a>(demo: &'a Demo, packet: &ServerPacket, model: u16) -> Option<&'a Mover> {
+fn mover<'a>(demo: &'a Demo, packet: &ServerPacket, model: u16) -> Option<&'a Mover> {
     packet.movers.of(&demo.movers).iter().find(|mover| mover.model == model)
 }
 
-/// Units per millisecond of commands, over the latest packets in which the model never stood still.
-fn speed_per_ms(demo: &Demo, base: usize, mover: &Mover) -> [f32; 3] {
-    let mut later = mover;
-    let mut speed = [0.0; 3];
-    for index in (0..base).rev().take(SPEED_PACKETS) {
-        let packet = &demo.packets[index];
-        let Some(earlier) = find(demo, packet, mover.model) else { break };
-        if earlier.origin == later.origin {
-            break;
-        }
-        let ms = msec_between(demo, packet.ack, demo.packets[base].ack);
-        if ms > 0 {
-            speed = sub(mover.origin, earlier.origin).map(|d| d / ms as f32);
-        }
-        later = earlier;
-    }
-    speed
-}
-
-/// Milliseconds of commands after `after`, up to and with `until`.
-pub fn msec_between(demo: &Demo, after: i32, until: i32) -> u32 {
-    let commands = super::open_loop::between(demo, after, until);
-    demo.commands[commands].iter().map(|sent| u32::from(sent.cmd.msec)).sum()
-}
-
-fn add(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+fn player<'a>(demo: &'a Demo, packet: &ServerPacket, slot: u8) -> Option<&'a OtherPlayer> {
+    packet.others.of(&demo.others).iter().find(|other| other.slot == slot)
 }

@@ -1,9 +1,11 @@
 //! Holds a predicted state against the recorded one: as the wire would carry it, and with what precision is left.
 
+use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::demo::OwnState;
 use super::state::PlayerState;
+use super::world::World;
 
 /// The wire's step of an origin, in units.
 pub const ORIGIN_STEP: f32 = 0.125;
@@ -106,6 +108,29 @@ pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire)
     state.corpse = recorded.dead && (state.corpse || recorded.gib);
     state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
     state.view_fixed = false;
+    state
+}
+
+/// The first state of a level, when nothing is known but what the wire carries.
+pub fn start(recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let mut state = PlayerState::at(recorded.origin);
+    state.velocity = recorded.velocity.map(f32::from);
+    reconcile(&state, recorded, wire)
+}
+
+/// [`reconcile`], and then out of any solid: a state that the wire's rounding put into a wall moves to where a player
+/// can stand and still be sent as recorded, if there is such a place.
+pub fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
+    let mut state = reconcile(predicted, recorded, wire);
+    if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
+        return state;
+    }
+    let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
+    let at = Vec3::from_array(recorded.origin);
+    if let Some(off) = places.find(|&off| world.has_room(at + off)) {
+        state.origin = (at + off).to_array();
+    }
     state
 }
 
