@@ -10,6 +10,7 @@ pub mod hash;
 pub mod history;
 pub mod link;
 pub mod packet;
+pub mod quakeworld;
 pub mod record;
 pub mod replay;
 pub mod rng;

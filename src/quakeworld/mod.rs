@@ -1,0 +1,52 @@
+//! QuakeWorld: reads the demos that its clients record and the maps that they were played on, and runs its player
+//! movement, so that a real game's predictions can be replayed and explained.
+
+mod bsp;
+mod bytes;
+mod carry;
+mod cause;
+mod demo;
+mod entities;
+mod error;
+mod explain;
+mod hypotheses;
+mod map;
+mod map_entities;
+mod movevars;
+mod open_loop;
+mod players;
+mod pmove;
+mod protocol;
+mod qwd;
+mod run;
+mod serverinfo;
+mod slide;
+mod state;
+mod statistics;
+mod surroundings;
+mod svc;
+mod trace;
+mod usercmd;
+mod verdict;
+mod wire;
+mod world;
+
+pub use bsp::BspError;
+pub use cause::{Burst, Cause, Evidence, Hypothesis};
+pub use demo::{
+    Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
+};
+pub use error::QwdError;
+pub use explain::explain;
+pub use map::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
+pub use movevars::{Dialect, MoveVars};
+pub use open_loop::{Check, open_loop};
+pub use pmove::step;
+pub use protocol::{Extensions, ServerExtensions};
+pub use run::{Run, Runner};
+pub use state::{PlayerState, Touched};
+pub use statistics::{Percentiles, Statistics};
+pub use surroundings::{Bodies, Surroundings};
+pub use usercmd::{BUTTON_ATTACK, BUTTON_JUMP, UserCmd, wire_angle_degrees};
+pub use verdict::{Difference, ORIGIN_STEP, OriginWire, Verdict, difference, judge, reconcile, resume, start, wire_velocity};
+pub use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Solid, World};

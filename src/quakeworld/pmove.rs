@@ -1,0 +1,376 @@
+//! QuakeWorld's player movement as a pure function: one step of one usercmd. The rules are those of the public `pmove`
+//! sources, in both families of servers; see [`Dialect`].
+
+use glam::Vec3;
+
+use super::map::{EMPTY, SLIME, SOLID, WATER};
+use super::movevars::{Dialect, MoveVars};
+use super::slide::{self, Slide};
+use super::state::{PlayerState, Touched, length, normalize};
+use super::trace::{Sweep, SweepRule, dot};
+use super::usercmd::{BUTTON_JUMP, UserCmd};
+use super::world::{Hit, PLAYER_MINS, World};
+
+/// The steepest plane that can be stood on has this upward part.
+pub(crate) const WALKABLE: f32 = 0.7;
+const JUMP_SPEED: f32 = 270.0;
+/// Faster than this upwards, nobody stands.
+const LEAVES_GROUND_SPEED: f32 = 180.0;
+const AIR_WISH_SPEED: f32 = 30.0;
+/// Velocity more against the ground than this is clipped before a jump (reworked movement).
+const JUMP_FIX: f32 = -0.1;
+
+/// Runs one step of `cmd` (at most 50 ms: see [`UserCmd::steps`]) from `from`.
+pub fn step(
+    dialect: Dialect,
+    vars: &MoveVars,
+    world: &World<'_>,
+    from: &PlayerState,
+    cmd: &UserCmd,
+) -> (PlayerState, Touched) {
+    let mut mover = Pmove {
+        dialect,
+        vars,
+        world,
+        cmd,
+        seconds: f32::from(cmd.msec) * 0.001,
+        origin: Vec3::from_array(from.origin),
+        velocity: Vec3::from_array(from.velocity),
+        state: *from,
+        rule: dialect.sweep_rule(),
+        stood_before: from.on_ground,
+        ground_normal: Vec3::ZERO,
+        axes: axes(cmd.angles),
+        touched: Touched::default(),
+    };
+    mover.run();
+    let state = PlayerState { origin: mover.origin.to_array(), velocity: mover.velocity.to_array(), ..mover.state };
+    (state, mover.touched)
+}
+
+/// The working state of a step.
+pub(crate) struct Pmove<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) vars: &'a MoveVars,
+    pub(crate) world: &'a World<'a>,
+    pub(crate) cmd: &'a UserCmd,
+    pub(crate) seconds: f32,
+    pub(crate) origin: Vec3,
+    pub(crate) velocity: Vec3,
+    pub(crate) state: PlayerState,
+    rule: SweepRule,
+    stood_before: bool,
+    ground_normal: Vec3,
+    axes: [Vec3; 2],
+    pub(crate) touched: Touched,
+}
+
+impl Pmove<'_> {
+    fn run(&mut self) {
+        self.nudge();
+        self.categorize();
+        if self.state.water_level == 2 {
+            self.check_water_jump();
+        }
+        if self.velocity.z < 0.0 || (self.state.dead && self.is_reworked()) {
+            self.state.water_jump_s = 0.0;
+        }
+        let was_in = self.state.water_level;
+        if self.is_reworked() {
+            self.state.water_jump_s = (self.state.water_jump_s - self.seconds).max(0.0);
+            self.jump_reworked();
+        } else {
+            self.jump_classic();
+        }
+        self.friction();
+        if self.state.water_level >= 2 {
+            self.swim();
+        } else {
+            self.walk_or_fly();
+        }
+        self.categorize();
+        self.touched.water_edge = self.state.water_level != was_in;
+        if self.is_reworked() && self.state.on_ground && self.velocity.z < -300.0 {
+            self.clip_into_ground();
+        }
+    }
+
+    pub(crate) fn is_reworked(&self) -> bool {
+        matches!(self.dialect, Dialect::Reworked { .. })
+    }
+
+    fn clip_into_ground(&mut self) {
+        if dot(self.velocity, self.ground_normal) < JUMP_FIX {
+            self.velocity = slide::clip(self.velocity, self.ground_normal);
+        }
+    }
+
+    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (Sweep, Hit) {
+        self.world.sweep(self.rule, start, end)
+    }
+
+    pub(crate) fn touch(&mut self, hit: Hit) {
+        self.touched.bumped = true;
+        if let Hit::Solid(index) = hit {
+            self.touched.solids |= 1 << index;
+        }
+    }
+
+    /// A start in solid is moved out by an eighth of a unit, the wire's precision.
+    fn nudge(&mut self) {
+        const STEPS: [f32; 3] = [0.0, -0.125, 0.125];
+        let base = self.origin;
+        if self.world.has_room(base) {
+            return;
+        }
+        for z in STEPS {
+            for outer in STEPS {
+                for inner in STEPS {
+                    let (x, y) = if self.is_reworked() { (inner, outer) } else { (outer, inner) };
+                    let tried = base + Vec3::new(x, y, z);
+                    if self.world.has_room(tried) {
+                        self.origin = tried;
+                        self.touched.nudged = true;
+                        return;
+                    }
+                }
+            }
+        }
+        if self.is_reworked() {
+            for up in 1..=18u8 {
+                let tried = base + Vec3::new(0.0, 0.0, f32::from(up));
+                if self.world.has_room(tried) {
+                    self.origin = tried;
+                    self.touched.nudged = true;
+                    return;
+                }
+            }
+        }
+        self.touched.stuck = true;
+    }
+
+    /// Finds out what the player stands on and how deep in liquid.
+    fn categorize(&mut self) {
+        let mut below = None;
+        if self.velocity.z > LEAVES_GROUND_SPEED {
+            self.state.on_ground = false;
+        } else {
+            let (sweep, hit) = self.sweep(self.origin, self.origin - Vec3::Z);
+            self.state.on_ground = hit != Hit::Nothing && sweep.normal.z >= WALKABLE;
+            if self.state.on_ground {
+                self.ground_normal = sweep.normal;
+                self.state.water_jump_s = 0.0;
+                if !sweep.start_solid && !sweep.all_solid {
+                    below = Some(sweep.end);
+                }
+            }
+            if let Hit::Solid(index) = hit {
+                self.touched.solids |= 1 << index;
+            }
+        }
+        if let (Some(end), false) = (below, self.is_reworked()) {
+            self.origin = end;
+        }
+        self.find_water();
+        if let (Some(end), true) = (below, self.is_reworked() && self.state.water_level < 2) {
+            self.origin = end;
+        }
+    }
+
+    fn find_water(&mut self) {
+        self.state.water_level = 0;
+        self.state.water_type = EMPTY;
+        for (level, height) in [(1, PLAYER_MINS[2] + 1.0), (2, 4.0), (3, 22.0)] {
+            let contents = self.world.contents(self.origin + Vec3::new(0.0, 0.0, height));
+            if contents > WATER {
+                break;
+            }
+            if level == 1 {
+                self.state.water_type = contents;
+            }
+            self.state.water_level = level;
+        }
+    }
+
+    /// At the waist in water, with a wall ahead that has a free edge: hop out.
+    fn check_water_jump(&mut self) {
+        if self.state.water_jump_s != 0.0 || self.velocity.z < -LEAVES_GROUND_SPEED {
+            return;
+        }
+        let (ahead, _) = normalize(Vec3::new(self.axes[0].x, self.axes[0].y, 0.0));
+        let contents = |p| if self.is_reworked() { self.world.contents_with_movers(p) } else { self.world.contents(p) };
+        let waist = self.origin + 24.0 * ahead + Vec3::new(0.0, 0.0, 8.0);
+        if contents(waist) != SOLID || contents(waist + Vec3::new(0.0, 0.0, 24.0)) != EMPTY {
+            return;
+        }
+        self.velocity = 50.0 * ahead;
+        self.velocity.z = 310.0;
+        self.state.water_jump_s = 2.0;
+        self.state.jump_held = true;
+    }
+
+    fn jump_classic(&mut self) {
+        if self.cmd.buttons & BUTTON_JUMP == 0 {
+            self.state.jump_held = false;
+        } else if self.state.dead {
+            self.state.jump_held = true;
+        } else if self.state.water_jump_s != 0.0 {
+            self.state.water_jump_s = (self.state.water_jump_s - self.seconds).max(0.0);
+        } else if self.state.water_level >= 2 {
+            self.swim_up();
+        } else if self.state.on_ground && !self.state.jump_held {
+            if self.stood_before && self.dialect == (Dialect::Classic { soft_landing: true }) {
+                self.velocity.z = self.velocity.z.max(0.0);
+            }
+            self.leave_ground();
+        }
+    }
+
+    fn jump_reworked(&mut self) {
+        if self.state.dead {
+            self.state.jump_held = true;
+        } else if self.cmd.buttons & BUTTON_JUMP == 0 {
+            self.state.jump_held = false;
+        } else if self.state.water_jump_s == 0.0 && self.state.water_level >= 2 {
+            self.swim_up();
+        } else if self.state.water_jump_s == 0.0 && self.state.on_ground && !self.state.jump_held {
+            if self.velocity.z < 0.0 {
+                self.clip_into_ground();
+            }
+            self.leave_ground();
+            if let Dialect::Reworked { jump_floor, .. } = self.dialect
+                && self.velocity.z < JUMP_SPEED
+                && jump_floor > 0.0
+            {
+                self.velocity.z = self.velocity.z * (1.0 - jump_floor) + JUMP_SPEED * jump_floor;
+            }
+        }
+    }
+
+    fn leave_ground(&mut self) {
+        self.state.on_ground = false;
+        self.velocity.z += JUMP_SPEED;
+        self.state.jump_held = true;
+        self.touched.jumped = true;
+    }
+
+    fn swim_up(&mut self) {
+        self.state.on_ground = false;
+        self.velocity.z = match self.state.water_type {
+            WATER => 100.0,
+            SLIME => 80.0,
+            _ => 50.0,
+        };
+    }
+
+    fn friction(&mut self) {
+        if self.state.water_jump_s != 0.0 {
+            return;
+        }
+        let speed = length(self.velocity);
+        if speed < 1.0 {
+            (self.velocity.x, self.velocity.y) = (0.0, 0.0);
+            return;
+        }
+        let drop = if self.state.water_level >= 2 {
+            speed * self.vars.water_friction * f32::from(self.state.water_level) * self.seconds
+        } else if self.state.on_ground {
+            let lead = self.origin + Vec3::new(self.velocity.x, self.velocity.y, 0.0) / speed * 16.0;
+            let start = Vec3::new(lead.x, lead.y, self.origin.z + PLAYER_MINS[2]);
+            let over_edge = self.sweep(start, start - Vec3::new(0.0, 0.0, 34.0)).0.fraction == 1.0;
+            let friction = self.vars.friction * if over_edge { 2.0 } else { 1.0 };
+            speed.max(self.vars.stop_speed) * friction * self.seconds
+        } else {
+            return;
+        };
+        self.velocity *= (speed - drop).max(0.0) / speed;
+    }
+
+    fn steers(&self) -> bool {
+        !self.state.dead && self.state.water_jump_s == 0.0
+    }
+
+    fn accelerate(&mut self, wish_dir: Vec3, wish_speed: f32, accelerate: f32) {
+        if !self.steers() {
+            return;
+        }
+        let missing = wish_speed - dot(self.velocity, wish_dir);
+        if missing > 0.0 {
+            self.velocity += (accelerate * self.seconds * wish_speed).min(missing) * wish_dir;
+        }
+    }
+
+    fn air_accelerate(&mut self, wish_dir: Vec3, wish_speed: f32) {
+        if !self.steers() {
+            return;
+        }
+        let missing = wish_speed.min(AIR_WISH_SPEED) - dot(self.velocity, wish_dir);
+        if missing <= 0.0 {
+            return;
+        }
+        let before = Vec3::new(self.velocity.x, self.velocity.y, 0.0);
+        self.velocity += (self.vars.accelerate * wish_speed * self.seconds).min(missing) * wish_dir;
+        if let Dialect::Reworked { bunny_speed_cap, .. } = self.dialect
+            && bunny_speed_cap > 0.0
+        {
+            let after = length(Vec3::new(self.velocity.x, self.velocity.y, 0.0));
+            let cap = self.vars.max_speed * bunny_speed_cap;
+            if after > length(before) && after > cap {
+                let scale = length(before).max(cap) / after;
+                (self.velocity.x, self.velocity.y) = (self.velocity.x * scale, self.velocity.y * scale);
+            }
+        }
+    }
+
+    fn swim(&mut self) {
+        let UserCmd { forward, side, up, .. } = *self.cmd;
+        let mut wish = f32::from(forward) * self.axes[0] + f32::from(side) * self.axes[1];
+        wish.z += if (forward, side, up) == (0, 0, 0) { -60.0 } else { f32::from(up) };
+        let (wish_dir, wish_speed) = normalize(wish);
+        self.accelerate(wish_dir, wish_speed.min(self.vars.max_speed) * 0.7, self.vars.water_accelerate);
+        slide::swim(self);
+    }
+
+    fn walk_or_fly(&mut self) {
+        let flat = |axis: Vec3| normalize(Vec3::new(axis.x, axis.y, 0.0)).0;
+        let wish = flat(self.axes[0]) * f32::from(self.cmd.forward) + flat(self.axes[1]) * f32::from(self.cmd.side);
+        let (wish_dir, wish_speed) = normalize(wish);
+        let wish_speed = wish_speed.min(self.vars.max_speed);
+        let fall = self.vars.entity_gravity * self.vars.gravity * self.seconds;
+        if !self.state.on_ground {
+            self.air_accelerate(wish_dir, wish_speed);
+            self.velocity.z -= fall;
+            return slide::fly(self);
+        }
+        match self.dialect {
+            Dialect::Reworked { slide_fix: true, .. } => {
+                self.velocity.z = self.velocity.z.min(0.0);
+                self.accelerate(wish_dir, wish_speed, self.vars.accelerate);
+                self.velocity.z -= fall;
+            }
+            _ => {
+                self.velocity.z = 0.0;
+                self.accelerate(wish_dir, wish_speed, self.vars.accelerate);
+            }
+        }
+        slide::walk(self);
+    }
+
+    /// Slides along what is in the way.
+    pub(crate) fn slide(&mut self) -> Slide {
+        slide::slide(self)
+    }
+}
+
+/// The directions forward and right of a view, in 32-bit steps as the servers compute them.
+fn axes(angles: [f32; 3]) -> [Vec3; 2] {
+    let turn = |degrees: f32| {
+        let radians = (f64::from(degrees) * (std::f64::consts::TAU / 360.0)) as f32;
+        let (sin, cos) = libm::sincos(f64::from(radians));
+        (sin as f32, cos as f32)
+    };
+    let ((sp, cp), (sy, cy), (sr, cr)) = (turn(angles[0]), turn(angles[1]), turn(angles[2]));
+    let forward = Vec3::new(cp * cy, cp * sy, -sp);
+    let right = Vec3::new(-sr * sp * cy + cr * sy, -sr * sp * sy - cr * cy, -sr * cp);
+    [forward, right]
+}

@@ -1,0 +1,259 @@
+//! Sweeps a player's origin through a tree of planes: a map's, or the small one of another body's box. The two families
+//! of servers do it differently, and rounding and the order of tests decide where players come to rest; after the
+//! public `PM_RecursiveHullCheck` (id) and `RecursiveHullTrace` (ZQuake, MVDSV).
+
+use glam::Vec3;
+
+use super::map::{ClipNode, EMPTY, Map, Plane, SOLID};
+
+/// A stop lies this far in front of the plane, in units.
+const STOP_DISTANCE: f32 = 0.031_25;
+
+/// Where a sweep ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sweep {
+    /// How much of the way was covered, 0 to 1.
+    pub(crate) fraction: f32,
+    pub(crate) end: Vec3,
+    /// The plane that stopped it; zero when nothing did, or when it started in solid.
+    pub(crate) normal: Vec3,
+    pub(crate) start_solid: bool,
+    pub(crate) all_solid: bool,
+}
+
+/// Which of the two ways to sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SweepRule {
+    Classic,
+    Reworked,
+}
+
+/// What a stretch of a reworked sweep ran through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stretch {
+    Empty,
+    Solid,
+    Blocked,
+}
+
+/// A tree of planes, from one root.
+#[derive(Clone, Copy)]
+pub(crate) struct Hull<'a> {
+    planes: &'a [Plane],
+    nodes: &'a [ClipNode],
+    root: i32,
+}
+
+impl<'a> Hull<'a> {
+    /// The tree that a standing player's origin is swept through.
+    pub(crate) fn clip(map: &'a Map, root: i32) -> Hull<'a> {
+        Hull { planes: &map.planes, nodes: &map.clip_nodes, root }
+    }
+
+    /// The tree that says what fills a point.
+    pub(crate) fn points(map: &'a Map, root: i32) -> Hull<'a> {
+        Hull { planes: &map.planes, nodes: &map.point_nodes, root }
+    }
+
+    /// The tree of a box's six planes, each with what is outside in front or behind.
+    pub(crate) fn of_box(planes: &'a [Plane; 6]) -> Hull<'a> {
+        Hull { planes, nodes: &BOX_NODES, root: 0 }
+    }
+
+    /// What fills the point `p`.
+    pub(crate) fn contents(&self, p: Vec3) -> i32 {
+        self.contents_below(self.root, p)
+    }
+
+    fn contents_below(&self, mut node: i32, p: Vec3) -> i32 {
+        while node >= 0 {
+            let clip = &self.nodes[node as usize];
+            let front = distance(&self.planes[usize::from(clip.plane)], p) >= 0.0;
+            node = clip.children[usize::from(!front)];
+        }
+        node
+    }
+
+    /// Sweeps the point `start` to `end`.
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> Sweep {
+        let all_solid = rule == SweepRule::Classic;
+        let mut sweep = Sweep { fraction: 1.0, end, normal: Vec3::ZERO, start_solid: false, all_solid };
+        match rule {
+            SweepRule::Classic => {
+                self.descend(self.root, [0.0, 1.0], start, end, &mut sweep);
+            }
+            SweepRule::Reworked => {
+                let mut leaves = Leaves::default();
+                sweep.all_solid = self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep) == Stretch::Solid;
+                sweep.start_solid = leaves.first_solid;
+            }
+        }
+        if sweep.all_solid {
+            sweep.start_solid = true;
+        }
+        if sweep.start_solid {
+            sweep.fraction = 0.0;
+        }
+        sweep
+    }
+
+    /// id's way: stops short of a plane already while looking beyond it. True when the whole stretch was walked. Only
+    /// a crossing of a plane recurses, so the depth is the tree's, which the reader of the map has bounded.
+    fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut Sweep) -> bool {
+        let [mut f1, f2] = f;
+        loop {
+            if node < 0 {
+                if node == SOLID {
+                    sweep.start_solid = true;
+                } else {
+                    sweep.all_solid = false;
+                }
+                return true;
+            }
+            let clip = self.nodes[node as usize];
+            let plane = &self.planes[usize::from(clip.plane)];
+            let (t1, t2) = (distance(plane, p1), distance(plane, p2));
+            if t1 >= 0.0 && t2 >= 0.0 {
+                node = clip.children[0];
+                continue;
+            }
+            if t1 < 0.0 && t2 < 0.0 {
+                node = clip.children[1];
+                continue;
+            }
+            let near = usize::from(t1 < 0.0);
+            let back = if near == 1 { STOP_DISTANCE } else { -STOP_DISTANCE };
+            let mut fraction = ((t1 + back) / (t1 - t2)).clamp(0.0, 1.0);
+            let mut f_mid = f1 + (f2 - f1) * fraction;
+            let mut mid = p1 + fraction * (p2 - p1);
+            if !self.descend(clip.children[near], [f1, f_mid], p1, mid, sweep) {
+                return false;
+            }
+            let far = clip.children[1 - near];
+            if self.contents_below(far, mid) != SOLID {
+                (node, f1, p1) = (far, f_mid, mid);
+                continue;
+            }
+            if sweep.all_solid {
+                return false;
+            }
+            sweep.normal = facing(plane, near);
+            while self.contents(mid) == SOLID {
+                fraction -= 0.1;
+                if fraction < 0.0 {
+                    break;
+                }
+                f_mid = f1 + (f2 - f1) * fraction;
+                mid = p1 + fraction * (p2 - p1);
+            }
+            sweep.fraction = f_mid;
+            sweep.end = mid;
+            return false;
+        }
+    }
+
+    /// ZQuake's way: finds the plane between empty and solid first, then stops short of it.
+    fn descend_reworked(
+        &self,
+        mut node: i32,
+        [f1, f2]: [f32; 2],
+        p1: Vec3,
+        p2: Vec3,
+        leaves: &mut Leaves,
+        sweep: &mut Sweep,
+    ) -> Stretch {
+        let (clip, plane, t1, t2) = loop {
+            if node < 0 {
+                return leaves.enter(node);
+            }
+            let clip = self.nodes[node as usize];
+            let plane = &self.planes[usize::from(clip.plane)];
+            let (t1, t2) = (distance(plane, p1), distance(plane, p2));
+            if t1 >= 0.0 && t2 >= 0.0 {
+                node = clip.children[0];
+            } else if t1 < 0.0 && t2 < 0.0 {
+                node = clip.children[1];
+            } else {
+                break (clip, plane, t1, t2);
+            }
+        };
+        let split = |t: f32| {
+            let fraction = (t / (t1 - t2)).clamp(0.0, 1.0);
+            (f1 + (f2 - f1) * fraction, p1 + fraction * (p2 - p1))
+        };
+        let (f_mid, mid) = split(t1);
+        let near = usize::from(t1 < t2);
+        let before = self.descend_reworked(clip.children[near], [f1, f_mid], p1, mid, leaves, sweep);
+        if before == Stretch::Blocked || (before == Stretch::Solid && leaves.any_open) {
+            return before;
+        }
+        let beyond = self.descend_reworked(clip.children[1 - near], [f_mid, f2], mid, p2, leaves, sweep);
+        if beyond != Stretch::Solid || before != Stretch::Empty {
+            return beyond;
+        }
+        sweep.normal = facing(plane, near);
+        (sweep.fraction, sweep.end) = split(if near == 1 { t1 + STOP_DISTANCE } else { t1 - STOP_DISTANCE });
+        Stretch::Blocked
+    }
+}
+
+/// The leaves that a reworked sweep came through.
+#[derive(Default)]
+struct Leaves {
+    seen: bool,
+    first_solid: bool,
+    any_open: bool,
+}
+
+impl Leaves {
+    fn enter(&mut self, contents: i32) -> Stretch {
+        let solid = contents == SOLID;
+        self.first_solid |= solid && !self.seen;
+        self.any_open |= !solid;
+        self.seen = true;
+        if solid { Stretch::Solid } else { Stretch::Empty }
+    }
+}
+
+fn facing(plane: &Plane, side: usize) -> Vec3 {
+    let normal = Vec3::from_array(plane.normal);
+    if side == 0 { normal } else { -normal }
+}
+
+fn distance(plane: &Plane, p: Vec3) -> f32 {
+    match plane.axis {
+        Some(axis) => p[usize::from(axis)] - plane.dist,
+        None => dot(Vec3::from_array(plane.normal), p) - plane.dist,
+    }
+}
+
+/// The dot product, summed from x to z as C does.
+pub(crate) fn dot(a: Vec3, b: Vec3) -> f32 {
+    a.x * b.x + a.y * b.y + a.z * b.z
+}
+
+/// Upper and lower plane of each axis; outside is in front of the upper ones and behind the lower ones.
+const BOX_NODES: [ClipNode; 6] = [
+    ClipNode { plane: 0, children: [EMPTY, 1] },
+    ClipNode { plane: 1, children: [2, EMPTY] },
+    ClipNode { plane: 2, children: [EMPTY, 3] },
+    ClipNode { plane: 3, children: [4, EMPTY] },
+    ClipNode { plane: 4, children: [EMPTY, 5] },
+    ClipNode { plane: 5, children: [SOLID, EMPTY] },
+];
+
+const fn plane(normal: [f32; 3], dist: f32, axis: u8) -> Plane {
+    Plane { normal, dist, axis: Some(axis) }
+}
+
+/// The planes of a box, for [`Hull::of_box`].
+pub(crate) const fn box_planes(mins: [f32; 3], maxs: [f32; 3]) -> [Plane; 6] {
+    [
+        plane([1.0, 0.0, 0.0], maxs[0], 0),
+        plane([1.0, 0.0, 0.0], mins[0], 0),
+        plane([0.0, 1.0, 0.0], maxs[1], 1),
+        plane([0.0, 1.0, 0.0], mins[1], 1),
+        plane([0.0, 0.0, 1.0], maxs[2], 2),
+        plane([0.0, 0.0, 1.0], mins[2], 2),
+    ]
+}
