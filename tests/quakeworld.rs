@@ -106,7 +106,11 @@ impl Scores {
         for (cause, count) in &self.causes {
             println!("{name}: {count:5} misses: {}", cause.name());
         }
-        println!("{name}: unknown {:.3} %, without outside cause {:.3} %", self.unknown_percent(), self.inside_percent());
+        println!(
+            "{name}: unknown {:.3} %, without outside cause {:.3} %",
+            self.unknown_percent(),
+            self.inside_percent()
+        );
     }
 }
 

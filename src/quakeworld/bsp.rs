@@ -98,7 +98,8 @@ impl Map {
         let planes = file.entries(PLANES, "planes", 20, read_plane)?;
         let leaves = file.entries(LEAVES, "leaves", 28, read_leaf_contents)?;
         let point_nodes = file.entries(NODES, "nodes", 24, |bytes, at| read_node(bytes, at, planes.len(), &leaves))?;
-        let clip_nodes = file.entries(CLIP_NODES, "clip nodes", 8, |bytes, at| read_clip_node(bytes, at, planes.len()))?;
+        let clip_nodes =
+            file.entries(CLIP_NODES, "clip nodes", 8, |bytes, at| read_clip_node(bytes, at, planes.len()))?;
         let models = file.entries(MODELS, "models", 64, read_model)?;
         if models.is_empty() {
             return Err(BspError::Empty { missing: "models" });

@@ -45,7 +45,12 @@ impl Entities {
     }
 
     /// Reads the body of a baseline (or of a static entity, whose number is dropped).
-    pub(crate) fn read_baseline(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, number: Option<u16>) -> Result<(), QwdError> {
+    pub(crate) fn read_baseline(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        number: Option<u16>,
+    ) -> Result<(), QwdError> {
         let model = u16::from(bytes.u8()?);
         bytes.take(3)?;
         let mut origin = [0.0; 3];
@@ -60,7 +65,12 @@ impl Entities {
     }
 
     /// Reads a baseline that is written as a delta from nothing (FTE).
-    pub(crate) fn read_baseline_delta(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, keep: bool) -> Result<(), QwdError> {
+    pub(crate) fn read_baseline_delta(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        keep: bool,
+    ) -> Result<(), QwdError> {
         let word = bytes.u16()?;
         let entity = read_delta(bytes, ext, word, |_| Entity::default())?;
         if keep {

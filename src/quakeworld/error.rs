@@ -12,7 +12,9 @@ pub enum QwdError {
         offset: usize,
     },
     /// Not one of the three kinds of frame.
-    #[error("byte {offset}: {kind} is no kind of frame (0 usercmd, 1 packet, 2 sequences): this is no client demo, or it is damaged")]
+    #[error(
+        "byte {offset}: {kind} is no kind of frame (0 usercmd, 1 packet, 2 sequences): this is no client demo, or it is damaged"
+    )]
     UnknownFrame {
         /// Where the kind stands.
         offset: usize,

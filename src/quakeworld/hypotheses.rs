@@ -145,7 +145,8 @@ impl Trial<'_> {
     pub(crate) fn controls(&self) -> Found {
         let from = &self.check.from;
         let held = PlayerState { jump_held: !from.jump_held, ..*from };
-        let found = reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(self.solids, &held));
+        let found =
+            reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(self.solids, &held));
         let locked = from.water_jump_s != 0.0;
         let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
         let run = || self.run_all(self.solids, &steering);

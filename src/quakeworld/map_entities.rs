@@ -15,7 +15,8 @@ pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> (Vec<Trigger>, 
     let mut triggers = Vec::new();
     let mut moving = Vec::new();
     for entity in &entities {
-        let Some(number) = get(entity, "model").and_then(|m| m.strip_prefix('*')).and_then(|n| n.parse::<u16>().ok()) else {
+        let Some(number) = get(entity, "model").and_then(|m| m.strip_prefix('*')).and_then(|n| n.parse::<u16>().ok())
+        else {
             continue;
         };
         let Some(model) = models.get(usize::from(number)) else { continue };

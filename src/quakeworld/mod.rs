@@ -1,6 +1,7 @@
 //! QuakeWorld: reads the demos that its clients record and the maps that they were played on, and runs its player
 //! movement, so that a real game's predictions can be replayed and explained.
 
+mod accelerate;
 mod bsp;
 mod bytes;
 mod carry;
@@ -10,6 +11,7 @@ mod entities;
 mod error;
 mod explain;
 mod hypotheses;
+mod jump;
 mod map;
 mod map_entities;
 mod movevars;
@@ -25,6 +27,7 @@ mod state;
 mod statistics;
 mod surroundings;
 mod svc;
+mod svc_skip;
 mod trace;
 mod usercmd;
 mod verdict;
@@ -48,5 +51,7 @@ pub use state::{PlayerState, Touched};
 pub use statistics::{Percentiles, Statistics};
 pub use surroundings::{Bodies, Surroundings};
 pub use usercmd::{BUTTON_ATTACK, BUTTON_JUMP, UserCmd, wire_angle_degrees};
-pub use verdict::{Difference, ORIGIN_STEP, OriginWire, Verdict, difference, judge, reconcile, resume, start, wire_velocity};
+pub use verdict::{
+    Difference, ORIGIN_STEP, OriginWire, Verdict, difference, judge, reconcile, resume, start, wire_velocity,
+};
 pub use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Solid, World};

@@ -98,19 +98,15 @@ impl Import {
             return Ok(());
         }
         let sequence = sequence & SEQUENCE_BITS;
-        if self.packets.last().is_some_and(|last| sequence <= last.sequence) {
-            return Ok(()); // stale or doubled: a client drops it unread
+        // A stale packet is dropped unread, as clients do. One with the same number is not: a recording that starts in
+        // play repeats the last packet of the state that it writes first.
+        if self.packets.last().is_some_and(|last| sequence < last.sequence) {
+            return Ok(());
         }
         self.take_packet(time_s, sequence, (ack & SEQUENCE_BITS) as i32, &mut packet)
     }
 
-    fn take_packet(
-        &mut self,
-        time_s: f32,
-        sequence: u32,
-        ack: i32,
-        packet: &mut Bytes<'_>,
-    ) -> Result<(), QwdError> {
+    fn take_packet(&mut self, time_s: f32, sequence: u32, ack: i32, packet: &mut Bytes<'_>) -> Result<(), QwdError> {
         let told = self.client.read_packet(packet, sequence)?;
         self.note_level(told.levels_started);
         let others = extend(&mut self.others, told.others);

@@ -101,7 +101,8 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touc
     }
     for (index, trigger) in world.map.triggers.iter().enumerate() {
         let meets = |axis: usize| {
-            let (low, high) = (state.origin[axis] + PLAYER_MINS[axis] - 1.0, state.origin[axis] + PLAYER_MAXS[axis] + 1.0);
+            let (low, high) =
+                (state.origin[axis] + PLAYER_MINS[axis] - 1.0, state.origin[axis] + PLAYER_MAXS[axis] + 1.0);
             low <= trigger.maxs[axis] && high >= trigger.mins[axis]
         };
         if !(meets(0) && meets(1) && meets(2)) {

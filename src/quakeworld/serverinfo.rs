@@ -30,7 +30,9 @@ impl ServerInfo {
         let value = value.trim();
         let number = || value.parse::<f32>().ok().filter(|n| n.is_finite()).unwrap_or(0.0);
         match key {
-            b"*version" => self.version = value.chars().take(64).filter(|c| c.is_ascii_graphic() || *c == ' ').collect(),
+            b"*version" => {
+                self.version = value.chars().take(64).filter(|c| c.is_ascii_graphic() || *c == ' ').collect()
+            }
             b"*z_ext" => self.extensions = value.parse().unwrap_or(0),
             b"pm_ktjump" => self.jump_floor = number().clamp(0.0, 1.0),
             b"pm_airstep" => self.air_step = number() != 0.0,
@@ -49,7 +51,8 @@ impl ServerInfo {
     /// Servers that announce ZQuake's extensions, or name themselves as one of its children, run its movement.
     pub(crate) fn dialect(&self) -> Dialect {
         let version = self.version.to_ascii_lowercase();
-        let reworked = self.extensions != 0 || ["mvdsv", "ezquake", "zquake", "fte"].iter().any(|n| version.contains(n));
+        let reworked =
+            self.extensions != 0 || ["mvdsv", "ezquake", "zquake", "fte"].iter().any(|n| version.contains(n));
         if !reworked {
             return Dialect::Classic { soft_landing: self.kteams };
         }
@@ -72,7 +75,10 @@ mod tests {
     fn the_version_decides_the_movement_code() {
         let mut info = ServerInfo::default();
         info.read(br"\maxfps\77\*version\2.30\*gamedir\qw\fpd\34");
-        assert_eq!((info.version.as_str(), info.dialect(), info.proxy()), ("2.30", Dialect::Classic { soft_landing: true }, None));
+        assert_eq!(
+            (info.version.as_str(), info.dialect(), info.proxy()),
+            ("2.30", Dialect::Classic { soft_landing: true }, None)
+        );
         info.read(br"\*version\MVDSV 1.20-dev\*z_ext\511\pm_ktjump\1");
         let Dialect::Reworked { jump_floor, air_step, .. } = info.dialect() else { panic!("reworked") };
         assert_eq!((jump_floor, air_step, info.server_extensions().says_jump_held()), (1.0, false, true));

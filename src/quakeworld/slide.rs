@@ -92,7 +92,7 @@ pub(crate) fn fly(pm: &mut Pmove<'_>) {
     if matches!(pm.dialect, Dialect::Reworked { air_step: true, .. }) {
         step_slide(pm, true);
     } else {
-        pm.slide();
+        slide(pm);
     }
 }
 
@@ -109,7 +109,8 @@ pub(crate) fn walk(pm: &mut Pmove<'_>) {
     if pm.velocity == Vec3::ZERO {
         return;
     }
-    let wished = Vec3::new(pm.origin.x + pm.velocity.x * pm.seconds, pm.origin.y + pm.velocity.y * pm.seconds, pm.origin.z);
+    let wished =
+        Vec3::new(pm.origin.x + pm.velocity.x * pm.seconds, pm.origin.y + pm.velocity.y * pm.seconds, pm.origin.z);
     let (sweep, _) = pm.sweep(pm.origin, wished);
     if sweep.fraction == 1.0 {
         pm.origin = sweep.end;
@@ -131,7 +132,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
         pm.origin = sweep.end;
         return;
     }
-    pm.slide();
+    slide(pm);
 }
 
 /// The origin and velocity at one point of a move that is tried two ways.
@@ -150,11 +151,11 @@ fn flat_distance_squared(a: Vec3, b: Vec3) -> f32 {
 
 fn step_slide_classic(pm: &mut Pmove<'_>) {
     let start: Place = (pm.origin, pm.velocity);
-    pm.slide();
+    slide(pm);
     let low: Place = (pm.origin, pm.velocity);
     (pm.origin, pm.velocity) = start;
     raise(pm, STEP_HEIGHT);
-    pm.slide();
+    slide(pm);
     let (sweep, _) = pm.sweep(pm.origin, pm.origin - Vec3::new(0.0, 0.0, STEP_HEIGHT));
     if sweep.normal.z < WALKABLE {
         (pm.origin, pm.velocity) = low;
@@ -172,7 +173,7 @@ fn step_slide_classic(pm: &mut Pmove<'_>) {
 
 fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
     let start: Place = (pm.origin, pm.velocity);
-    let met = pm.slide();
+    let met = slide(pm);
     if !met.blocked {
         return;
     }
@@ -194,7 +195,7 @@ fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
     if in_air && start.1.z < 0.0 {
         pm.velocity.z = 0.0;
     }
-    pm.slide();
+    slide(pm);
     let (sweep, _) = pm.sweep(pm.origin, pm.origin - Vec3::new(0.0, 0.0, height));
     let too_steep = sweep.fraction != 1.0 && sweep.normal.z < WALKABLE;
     if !too_steep && !sweep.start_solid && !sweep.all_solid {

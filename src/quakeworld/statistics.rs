@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::demo::{Demo, Event};
+use super::demo::{Demo, Event, ServerPacket};
 use super::usercmd::BUTTON_ATTACK;
 
 /// Counts over a whole demo, every level of it.
@@ -18,7 +18,7 @@ pub struct Statistics {
     pub other_states: usize,
     /// Server packets that never arrived: gaps in their sequence, the choked ones included.
     pub lost: usize,
-    /// Server packets left out for want of bandwidth, as the server says.
+    /// Those of them that the server says it left out for want of bandwidth.
     pub choked: usize,
     /// Milliseconds from sending a usercmd to the arrival of its ack.
     pub rtt_ms: Percentiles,
@@ -54,20 +54,28 @@ impl Demo {
     pub fn statistics(&self) -> Statistics {
         let firing = self.commands.iter().filter(|sent| sent.cmd.buttons & BUTTON_ATTACK != 0).count();
         let states: Vec<_> = self.packets.iter().filter(|packet| packet.own.is_some()).collect();
-        let gap = |pair: &[&super::ServerPacket]| (pair[1].sequence - pair[0].sequence - 1) as usize;
-        let choked = self.events.iter().map(|event| match event {
-            Event::Choked(packets) => usize::from(*packets),
-            _ => 0,
+        let gaps = states.windows(2).map(|pair| {
+            let lost = pair[1].sequence.saturating_sub(pair[0].sequence).saturating_sub(1) as usize;
+            (lost, lost.min(self.choked_in(pair[1])))
         });
+        let (lost, choked) = gaps.fold((0, 0), |sum, gap| (sum.0 + gap.0, sum.1 + gap.1));
         Statistics {
             usercmds: self.commands.len(),
             firing,
             packets: states.len(),
             other_states: self.others.len(),
-            lost: states.windows(2).map(gap).sum(),
-            choked: choked.sum(),
+            lost,
+            choked,
             rtt_ms: Percentiles::of(self.round_trips_ms()),
         }
+    }
+
+    fn choked_in(&self, packet: &ServerPacket) -> usize {
+        let choked = packet.events.of(&self.events).iter().map(|event| match event {
+            Event::Choked(packets) => usize::from(*packets),
+            _ => 0,
+        });
+        choked.sum()
     }
 
     fn round_trips_ms(&self) -> Vec<f64> {

@@ -1,13 +1,14 @@
 //! Reads the messages of one server packet and keeps what movement depends on.
 
 use super::bytes::Bytes;
-use super::demo::{EffectKind, Event, OtherPlayer, OwnState};
+use super::demo::{Event, OtherPlayer, OwnState};
 use super::entities::Entities;
 use super::error::QwdError;
 use super::movevars::MoveVars;
 use super::players::{MOST_PLAYERS, PlayerInfo};
 use super::protocol::{self, Extensions};
 use super::serverinfo::ServerInfo;
+use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
 use super::wire::{read_angle, read_coords};
 
 /// Everything that a client remembers from packet to packet.
@@ -270,73 +271,4 @@ fn note_stat(stat: u8, value: i32, told: &mut Told) {
     if stat == HEALTH {
         told.events.push(Event::Health(value.clamp(-32_768, 32_767) as i16));
     }
-}
-
-fn skip(bytes: &mut Bytes<'_>, len: usize) -> Result<(), QwdError> {
-    bytes.take(len)?;
-    Ok(())
-}
-
-fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<(), QwdError> {
-    let channel = bytes.u16()?;
-    for flag in [1 << 15, 1 << 14] {
-        if channel & flag != 0 {
-            bytes.u8()?;
-        }
-    }
-    bytes.u8()?;
-    read_coords(bytes, ext)?;
-    Ok(())
-}
-
-fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> Result<(), QwdError> {
-    let count = usize::from(bytes.u8()?);
-    skip(bytes, count * each)
-}
-
-fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<(), QwdError> {
-    if ext.chunked_downloads() {
-        return match bytes.i32()? {
-            chunk if chunk < 0 => {
-                bytes.i32()?;
-                bytes.zero_terminated()?;
-                Ok(())
-            }
-            _ => skip(bytes, 1024),
-        };
-    }
-    let size = bytes.i16()?;
-    skip(bytes, 1 + usize::try_from(size).unwrap_or(0))
-}
-
-fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, told: &mut Told) -> Result<(), QwdError> {
-    let offset = bytes.offset();
-    let kind = match bytes.u8()? {
-        0 | 1 | 4 | 7 | 8 | 10 => None,
-        2 => {
-            bytes.u8()?;
-            None
-        }
-        3 => Some(EffectKind::Explosion),
-        5 | 6 | 9 => {
-            bytes.u16()?;
-            read_coords(bytes, ext)?;
-            None
-        }
-        11 => Some(EffectKind::Teleport),
-        12 => {
-            bytes.u8()?;
-            Some(EffectKind::Blood)
-        }
-        13 => Some(EffectKind::LightningBlood),
-        value => {
-            let value = i64::from(value);
-            return Err(QwdError::OutOfBounds { offset, what: "the kind of an effect", value, limit: 14 });
-        }
-    };
-    let origin = read_coords(bytes, ext)?;
-    if let Some(kind) = kind {
-        told.events.push(Event::Effect { kind, origin });
-    }
-    Ok(())
 }

@@ -84,7 +84,8 @@ impl<'a> Hull<'a> {
             }
             SweepRule::Reworked => {
                 let mut leaves = Leaves::default();
-                sweep.all_solid = self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep) == Stretch::Solid;
+                sweep.all_solid =
+                    self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep) == Stretch::Solid;
                 sweep.start_solid = leaves.first_solid;
             }
         }

@@ -28,9 +28,9 @@ pub enum Verdict {
 /// The difference of a prediction from the recorded state, predicted minus recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Units: 0 where the recorded origin could be the predicted one, cut to the wire.
+    /// Units, of the full predicted origin.
     pub origin: [f32; 3],
-    /// Units/s, likewise.
+    /// Units/s; 0 where the wire would carry the same.
     pub velocity: [f32; 3],
 }
 
@@ -42,16 +42,13 @@ pub fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
 /// Predicted minus recorded, by wire values for the velocity and by full values for the origin.
 pub fn difference(predicted: &PlayerState, recorded: &OwnState) -> Difference {
     let wire = wire_velocity(predicted.velocity);
-    let mut difference = Difference::default();
-    for axis in 0..3 {
-        difference.origin[axis] = predicted.origin[axis] - recorded.origin[axis];
-        difference.velocity[axis] = if wire[axis] == recorded.velocity[axis] {
-            0.0
-        } else {
-            predicted.velocity[axis] - f32::from(recorded.velocity[axis])
-        };
+    Difference {
+        origin: [0, 1, 2].map(|axis| predicted.origin[axis] - recorded.origin[axis]),
+        velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
+            true => 0.0,
+            false => predicted.velocity[axis] - f32::from(recorded.velocity[axis]),
+        }),
     }
-    difference
 }
 
 /// Whether the recorded state is the predicted one.

@@ -34,7 +34,7 @@ pub(crate) fn read_coords(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<[f32
 fn read_finite(bytes: &mut Bytes<'_>) -> Result<f32, QwdError> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
-    if !(value.abs() <= FARTHEST_UNITS) {
+    if !value.is_finite() || value.abs() > FARTHEST_UNITS {
         return Err(QwdError::NotFinite { offset, what: "a coordinate" });
     }
     Ok(value)

@@ -98,9 +98,10 @@ impl World<'_> {
                 return true;
             }
             match *solid {
-                Solid::Mover { model, .. } => self.map.model(model).is_none_or(|model| {
-                    Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID
-                }),
+                Solid::Mover { model, .. } => self
+                    .map
+                    .model(model)
+                    .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
                 Solid::Player { .. } => Hull::of_box(&PLAYER_PLANES).contents(p - origin) != SOLID,
             }
         })
