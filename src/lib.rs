@@ -9,6 +9,7 @@ pub mod golden;
 pub mod hash;
 pub mod history;
 pub mod link;
+pub mod log;
 pub mod packet;
 pub mod quakeworld;
 pub mod record;
