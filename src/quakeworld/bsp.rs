@@ -3,6 +3,7 @@
 
 use super::bytes::{Bytes, End};
 use super::map::{ClipNode, EMPTY, Map, Plane, Submodel};
+use super::map_check::check;
 use super::map_entities::read_entities;
 
 const VERSION: i32 = 29;
@@ -13,8 +14,6 @@ const NODES: usize = 5;
 const CLIP_NODES: usize = 9;
 const LEAVES: usize = 10;
 const MODELS: usize = 14;
-/// The deepest tree that a trace may walk. id's maps stay below 60.
-const DEEPEST: u16 = 4096;
 /// Node numbers are 16 bits in the file.
 const MOST_NODES: usize = 65_536;
 
@@ -97,23 +96,13 @@ impl Map {
         let file = File::open(data)?;
         let planes = file.entries(PLANES, "planes", 20, read_plane)?;
         let leaves = file.entries(LEAVES, "leaves", 28, read_leaf_contents)?;
-        let point_nodes = file.entries(NODES, "nodes", 24, |bytes, at| read_node(bytes, at, planes.len(), &leaves))?;
-        let clip_nodes =
-            file.entries(CLIP_NODES, "clip nodes", 8, |bytes, at| read_clip_node(bytes, at, planes.len()))?;
+        let point_nodes = file.entries(NODES, "nodes", 24, |bytes, at| read_node(bytes, at, &leaves))?;
+        let clip_nodes = file.entries(CLIP_NODES, "clip nodes", 8, read_clip_node)?;
         let models = file.entries(MODELS, "models", 64, read_model)?;
-        if models.is_empty() {
-            return Err(BspError::Empty { missing: "models" });
-        }
-        check_children("clip nodes", &clip_nodes)?;
-        check_children("nodes", &point_nodes)?;
-        for (by, model) in models.iter().enumerate() {
-            check_root("clip node", model.clip_root, clip_nodes.len(), by)?;
-            check_root("node", model.point_root, point_nodes.len(), by)?;
-        }
-        check_depth("clip nodes", &clip_nodes)?;
-        check_depth("nodes", &point_nodes)?;
         let (triggers, moving) = read_entities(file.lump(ENTITIES)?.1, &models);
-        Ok(Map { planes, clip_nodes, point_nodes, models, triggers, moving })
+        let map = Map { planes, clip_nodes, point_nodes, models, triggers, moving };
+        check(&map)?;
+        Ok(map)
     }
 }
 
@@ -162,29 +151,27 @@ impl<'a> File<'a> {
     }
 }
 
-fn read_plane(bytes: &mut Bytes<'_>, index: usize) -> Result<Plane, BspError> {
+fn read_plane(bytes: &mut Bytes<'_>, _index: usize) -> Result<Plane, BspError> {
     let (normal, dist, kind) = (bytes.vec3()?, bytes.f32()?, bytes.i32()?);
-    if !normal.iter().all(|n| n.is_finite()) || !dist.is_finite() {
-        return Err(BspError::NotFinite { what: "plane", index });
-    }
     let axis = u8::try_from(kind).ok().filter(|&axis| axis < 3);
     Ok(Plane { normal, dist, axis })
 }
 
-fn check_plane(index: i32, count: usize, by: usize) -> Result<u16, BspError> {
-    let plane = u16::try_from(index).ok().filter(|&plane| usize::from(plane) < count);
-    plane.ok_or(BspError::Index { what: "plane", index: i64::from(index), count, by })
+fn read_plane_index(bytes: &mut Bytes<'_>, by: usize) -> Result<u16, BspError> {
+    let index = bytes.i32()?;
+    let out = BspError::Index { what: "plane", index: i64::from(index), count: MOST_NODES, by };
+    u16::try_from(index).map_err(|_| out)
 }
 
-fn read_clip_node(bytes: &mut Bytes<'_>, by: usize, planes: usize) -> Result<ClipNode, BspError> {
-    let plane = check_plane(bytes.i32()?, planes, by)?;
+fn read_clip_node(bytes: &mut Bytes<'_>, by: usize) -> Result<ClipNode, BspError> {
+    let plane = read_plane_index(bytes, by)?;
     // Children are 16 bits: contents from -15 on, everything else a node number, as later compilers need.
     let child = |raw: u16| if raw >= 0xfff1 { i32::from(raw as i16) } else { i32::from(raw) };
     Ok(ClipNode { plane, children: [child(bytes.u16()?), child(bytes.u16()?)] })
 }
 
-fn read_node(bytes: &mut Bytes<'_>, by: usize, planes: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
-    let plane = check_plane(bytes.i32()?, planes, by)?;
+fn read_node(bytes: &mut Bytes<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
+    let plane = read_plane_index(bytes, by)?;
     let mut children = [EMPTY; 2];
     for child in &mut children {
         let raw = bytes.i16()?;
@@ -207,64 +194,74 @@ fn read_leaf_contents(bytes: &mut Bytes<'_>, _index: usize) -> Result<i32, BspEr
     Ok(contents)
 }
 
-fn read_model(bytes: &mut Bytes<'_>, index: usize) -> Result<Submodel, BspError> {
+fn read_model(bytes: &mut Bytes<'_>, _index: usize) -> Result<Submodel, BspError> {
     let (mins, maxs) = (bytes.vec3()?, bytes.vec3()?);
     bytes.take(12)?; // where its compiler centred it; movement does not use it
     let (point_root, clip_root) = (bytes.i32()?, bytes.i32()?);
     bytes.take(20)?;
-    if !mins.iter().chain(&maxs).all(|v| v.is_finite()) {
-        return Err(BspError::NotFinite { what: "model", index });
-    }
     Ok(Submodel { mins, maxs, point_root, clip_root })
 }
 
-fn check_root(what: &'static str, root: i32, count: usize, by: usize) -> Result<(), BspError> {
-    let fits = root < 0 || usize::try_from(root).is_ok_and(|root| root < count);
-    if fits { Ok(()) } else { Err(BspError::Index { what, index: i64::from(root), count, by }) }
-}
+#[cfg(test)]
+mod tests {
+    use super::super::map::{MovingKind, WATER};
+    use super::super::testing::bsp_bytes;
+    use super::super::trace::Hull;
+    use super::*;
+    use glam::Vec3;
 
-fn check_children(what: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
-    for (by, node) in nodes.iter().enumerate() {
-        for child in node.children {
-            check_root(what, child, nodes.len(), by)?;
-        }
+    /// Where the lump's offset and length stand in the header.
+    fn header(lump: usize) -> usize {
+        4 + lump * 8
     }
-    Ok(())
-}
 
-/// Every node's height above the leaves, found without recursion; a loop shows as a height that never settles.
-fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
-    const UNKNOWN: u16 = u16::MAX;
-    const OPEN: u16 = u16::MAX - 1;
-    let mut heights = vec![UNKNOWN; nodes.len()];
-    let mut stack = Vec::new();
-    for start in 0..nodes.len() {
-        stack.push(start);
-        while let Some(&node) = stack.last() {
-            if heights[node] < OPEN {
-                stack.pop();
-                continue;
-            }
-            let children = nodes[node].children.into_iter().filter_map(|child| usize::try_from(child).ok());
-            let too_deep = BspError::Depth { tree, node, limit: DEEPEST };
-            if heights[node] == UNKNOWN {
-                heights[node] = OPEN;
-                for child in children {
-                    match heights[child] {
-                        OPEN => return Err(too_deep),
-                        UNKNOWN => stack.push(child),
-                        _ => {}
-                    }
+    fn lump_start(file: &[u8], lump: usize) -> usize {
+        u32::from_le_bytes(file[header(lump)..header(lump) + 4].try_into().expect("four")) as usize
+    }
+
+    #[test]
+    fn a_small_map_is_read() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        assert_eq!(map.model_count(), 3);
+        assert_eq!(map.moving().len(), 1);
+        assert_eq!(map.moving()[0].kind, MovingKind::Plat);
+        assert_eq!(map.triggers().len(), 1);
+        let points = Hull::points(&map, 0);
+        assert_eq!(points.contents(Vec3::new(0.0, 0.0, 1.0)), EMPTY);
+        assert_eq!(points.contents(Vec3::new(-300.0, 0.0, -10.0)), WATER);
+    }
+
+    #[test]
+    fn other_versions_and_loops_are_errors() {
+        let mut other = bsp_bytes();
+        other[0] = 30;
+        assert_eq!(Map::parse(&other), Err(BspError::OtherVersion { version: 30 }));
+
+        let mut looping = bsp_bytes();
+        let node = lump_start(&looping, CLIP_NODES);
+        looping[node + 4..node + 6].copy_from_slice(&0i16.to_le_bytes());
+        assert!(matches!(Map::parse(&looping), Err(BspError::Depth { tree: "clip nodes", .. })));
+
+        let mut wild = bsp_bytes();
+        wild[node..node + 4].copy_from_slice(&99i32.to_le_bytes());
+        assert!(matches!(Map::parse(&wild), Err(BspError::Index { what: "plane", index: 99, .. })));
+    }
+
+    #[test]
+    fn a_cut_or_damaged_map_never_panics() {
+        let good = bsp_bytes();
+        for len in 0..good.len() {
+            let _ = Map::parse(&good[..len]);
+        }
+        for at in 0..good.len() {
+            for bit in [0, 3, 7] {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                if let Ok(map) = Map::parse(&bad) {
+                    let hull = Hull::clip(&map, map.models[0].clip_root);
+                    hull.contents(Vec3::new(1.0, 2.0, 3.0));
                 }
-                continue;
             }
-            let height = 1 + children.map(|child| heights[child]).max().unwrap_or(0);
-            if height > DEEPEST {
-                return Err(too_deep);
-            }
-            heights[node] = height;
-            stack.pop();
         }
     }
-    Ok(())
 }

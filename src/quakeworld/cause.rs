@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::demo::EffectKind;
-use super::verdict::Verdict;
 
 /// Why a prediction and the recorded state differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -105,7 +104,7 @@ pub enum Evidence {
     },
     /// The game was paused or over.
     Halted,
-    /// The prediction ran into another player, or into where one may have been.
+    /// The prediction ran into another player.
     TouchedPlayer {
         /// Slot.
         slot: u8,
@@ -124,12 +123,10 @@ pub enum Evidence {
         /// At the recorded origin.
         recorded: u8,
     },
-    /// The movement code gives the recorded state if this is so.
+    /// The movement code gives exactly the recorded state if this is so.
     Reproduced {
         /// What was assumed.
         hypothesis: Hypothesis,
-        /// How well it fits: exact or near.
-        verdict: Verdict,
     },
     /// Nothing was found.
     None,
@@ -148,15 +145,19 @@ pub enum Hypothesis {
     },
     /// The player's corpse lay still already, which the game slows.
     Corpse,
-    /// The start lay elsewhere within the wire's precision.
-    StartOff {
-        /// Added to the origin, in units.
+    /// The state predicted from was this one, which the wire cannot tell from the one assumed.
+    StartsAt {
+        /// Units.
         origin: [f32; 3],
-        /// Added to the velocity, in units/s.
+        /// Units/s.
         velocity: [f32; 3],
     },
-    /// The other players still stood where the packet before showed them.
-    PlayersEarlier,
+    /// The other players had come this far on their way from where the packet before showed them (0) to where this one
+    /// does (1), or beyond.
+    PlayersOnTheirWay {
+        /// Of that way.
+        share: f32,
+    },
     /// The other players were not in the way at all.
     NoPlayers,
     /// Jump was held, or let go, against what was predicted.

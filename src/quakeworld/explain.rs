@@ -21,8 +21,6 @@ const BLAST_REACH: f32 = 180.0;
 const BODY_REACH: f32 = 64.0;
 /// How well a push must point away from what pushes: the cosine.
 const AWAY: f32 = 0.7;
-/// Two players' boxes meet within this distance on each axis, and a packet's motion, in units.
-const PLAYER_REACH: [f32; 3] = [48.0, 48.0, 72.0];
 
 /// The cause of the miss `check`, and what shows it. `solids` are the bodies that the prediction met.
 pub fn explain(demo: &Demo, map: &Map, check: &Check, solids: &[Solid]) -> (Cause, Evidence) {
@@ -34,11 +32,12 @@ pub fn explain(demo: &Demo, map: &Map, check: &Check, solids: &[Solid]) -> (Caus
         .or_else(|| jump(demo, check, packet))
         .or_else(|| halt(demo, packet))
         .or_else(|| damage(demo, check))
+        .or_else(|| touched_mover(check, solids))
         .or_else(|| trial.start_off())
         .or_else(|| pushed(demo, check))
         .or_else(|| trial.bodies())
         .or_else(|| trial.controls())
-        .or_else(|| touched(check, solids))
+        .or_else(|| touched_player(check, solids))
         .or_else(|| water(map, check))
         .unwrap_or((Cause::Unknown, Evidence::None))
 }
@@ -103,16 +102,22 @@ fn pushed(demo: &Demo, check: &Check) -> Found {
     found.map(|evidence| (Cause::DamageOrKnockback, evidence))
 }
 
-fn touched(check: &Check, solids: &[Solid]) -> Found {
-    let hit = |index: usize| check.run.touched.solids & (1 << index.min(31)) != 0;
-    let at = check.recorded.origin;
-    let beside = |origin: [f32; 3]| (0..3).all(|axis| (origin[axis] - at[axis]).abs() < PLAYER_REACH[axis]);
-    solids.iter().enumerate().find_map(|(index, solid)| match *solid {
-        Solid::Player { slot, origin } if hit(index) || beside(origin) => {
-            Some((Cause::OtherPlayer, Evidence::TouchedPlayer { slot }))
-        }
-        Solid::Mover { model, .. } if hit(index) => Some((Cause::Mover, Evidence::TouchedMover { model })),
-        _ => None,
+fn hits<'a>(check: &Check, solids: &'a [Solid]) -> impl Iterator<Item = &'a Solid> {
+    let touched = check.run.touched.solids;
+    solids.iter().enumerate().filter(move |(index, _)| touched & (1 << (*index).min(31)) != 0).map(|(_, solid)| solid)
+}
+
+fn touched_mover(check: &Check, solids: &[Solid]) -> Found {
+    hits(check, solids).find_map(|solid| match *solid {
+        Solid::Mover { model, .. } => Some((Cause::Mover, Evidence::TouchedMover { model })),
+        Solid::Player { .. } => None,
+    })
+}
+
+fn touched_player(check: &Check, solids: &[Solid]) -> Found {
+    hits(check, solids).find_map(|solid| match *solid {
+        Solid::Player { slot, .. } => Some((Cause::OtherPlayer, Evidence::TouchedPlayer { slot })),
+        Solid::Mover { .. } => None,
     })
 }
 
@@ -129,5 +134,5 @@ fn water(map: &Map, check: &Check) -> Found {
 
 /// What a hypothesis that holds says, as a finding.
 pub(crate) fn reproduced(cause: Cause, hypothesis: Hypothesis, verdict: Verdict) -> Found {
-    (verdict != Verdict::Miss).then_some((cause, Evidence::Reproduced { hypothesis, verdict }))
+    (verdict == Verdict::Exact).then_some((cause, Evidence::Reproduced { hypothesis }))
 }

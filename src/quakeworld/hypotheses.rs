@@ -10,11 +10,13 @@ use super::open_loop::Check;
 use super::run::{Run, Runner};
 use super::state::PlayerState;
 use super::usercmd::UserCmd;
-use super::verdict::{Verdict, judge};
+use super::verdict::{Verdict, cut_cell, difference, judge};
 use super::world::{Solid, World};
 
 /// From so many lost packets on, a server does not repeat commands any more.
 const TOO_MANY_LOST: usize = 20;
+/// Rounding of the start never leads farther off than this within one prediction, in units.
+const MOST_FROM_ROUNDING: f32 = 16.0;
 /// More commands in one prediction than any client sends in a second are not searched for losses.
 const MOST_COMMANDS: usize = 100;
 /// Two bursts are searched for among so many.
@@ -49,15 +51,12 @@ impl Trial<'_> {
         self.with_runner(solids, |runner| self.judge(&runner.run(from, &commands)))
     }
 
-    /// The game slows a corpse once its fall is over.
+    /// The game slows a corpse once its fall is over; otherwise a dead player is explained by being dead.
     pub(crate) fn corpse(&self) -> Found {
         let dead = self.check.from.dead && self.check.recorded.dead;
-        dead.then_some(if self.lies_still() {
-            let hypothesis = Hypothesis::Corpse;
-            (Cause::SpawnOrDeath, Evidence::Reproduced { hypothesis, verdict: self.run_as_corpse() })
-        } else {
-            (Cause::SpawnOrDeath, Evidence::DeathMark { was: true, is: true })
-        })
+        let mark = (Cause::SpawnOrDeath, Evidence::DeathMark { was: true, is: true });
+        let slowed = || reproduced(Cause::SpawnOrDeath, Hypothesis::Corpse, self.run_as_corpse());
+        if dead { slowed().or(Some(mark)) } else { None }
     }
 
     /// Whether the dead player moved as a corpse, against what was predicted.
@@ -100,45 +99,52 @@ impl Trial<'_> {
         })
     }
 
-    /// The start elsewhere within the wire's precision: every combination of its corners, and small steps on the
-    /// ground plan, which decide how a corner of two walls is met.
+    /// The start elsewhere within what the packet before can stand for.
     pub(crate) fn start_off(&self) -> Found {
-        const SIDES: [f32; 3] = [0.0, -1.0, 1.0];
-        const STEPS: [f32; 7] = [0.0, 0.01, -0.01, 0.03, -0.03, 0.06, -0.06];
-        let corners = (1..729usize).map(|code| {
-            let side = |digit: u32| SIDES[code / 3usize.pow(digit) % 3];
-            ([side(0), side(1), side(2)].map(|s| s * 0.12), [side(3), side(4), side(5)].map(|s| s * 0.99))
-        });
-        let steps = STEPS.iter().flat_map(|&x| STEPS.iter().map(move |&y| ([x, y, 0.0], [0.0; 3])));
+        let recorded = self.demo.packets[self.check.base].own?;
+        let off = difference(&self.check.run.state, &self.check.recorded).origin;
+        if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
+            return None;
+        }
+        let wire = self.demo.server.origin_wire();
+        let origins = recorded.origin.map(|w| wire.cell(w));
+        let velocities = recorded.velocity.map(|w| cut_cell(f32::from(w), 1.0));
         let commands: Vec<UserCmd> = self.commands().collect();
         self.with_runner(self.solids, |runner| {
-            steps.chain(corners).find_map(|(origin, velocity)| {
+            start_shares().find_map(|shares| {
                 let mut from = self.check.from;
                 for axis in 0..3 {
-                    from.origin[axis] += origin[axis];
-                    from.velocity[axis] += velocity[axis];
+                    from.origin[axis] = within(origins[axis], shares[axis], from.origin[axis]);
+                    from.velocity[axis] = within(velocities[axis], shares[axis + 3], from.velocity[axis]);
                 }
                 let verdict = self.judge(&runner.run(&from, &commands));
-                reproduced(Cause::Quantisation, Hypothesis::StartOff { origin, velocity }, verdict)
+                let (origin, velocity) = (from.origin, from.velocity);
+                reproduced(Cause::Quantisation, Hypothesis::StartsAt { origin, velocity }, verdict)
             })
         })
     }
 
-    /// Other players where the packet before showed them, or not in the way at all.
+    /// Other players on their way from where the packet before showed them, or not in the way at all.
     pub(crate) fn bodies(&self) -> Found {
+        const SHARES: [f32; 12] = [0.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
         let others = self.demo.packets[self.check.base].others.of(&self.demo.others);
-        let mut solids = self.solids.to_vec();
-        for solid in &mut solids {
-            if let Solid::Player { slot, origin } = solid
-                && let Some(before) = others.iter().find(|other| other.slot == *slot)
-            {
-                *origin = before.origin;
+        let found = SHARES.iter().find_map(|&share| {
+            let mut solids = self.solids.to_vec();
+            for solid in &mut solids {
+                if let Solid::Player { slot, origin } = solid
+                    && let Some(before) = others.iter().find(|other| other.slot == *slot)
+                {
+                    *origin = [0, 1, 2].map(|axis| before.origin[axis] + share * (origin[axis] - before.origin[axis]));
+                }
             }
-        }
-        let earlier = self.run_all(&solids, &self.check.from);
-        solids.retain(|solid| !matches!(solid, Solid::Player { .. }));
-        reproduced(Cause::OtherPlayer, Hypothesis::PlayersEarlier, earlier)
-            .or_else(|| reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, self.run_all(&solids, &self.check.from)))
+            let verdict = self.run_all(&solids, &self.check.from);
+            reproduced(Cause::OtherPlayer, Hypothesis::PlayersOnTheirWay { share }, verdict)
+        });
+        found.or_else(|| {
+            let mut solids = self.solids.to_vec();
+            solids.retain(|solid| !matches!(solid, Solid::Player { .. }));
+            reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, self.run_all(&solids, &self.check.from))
+        })
     }
 
     /// What the wire does not carry, otherwise.
@@ -152,6 +158,23 @@ impl Trial<'_> {
         let run = || self.run_all(self.solids, &steering);
         found.or_else(|| reproduced(Cause::WaterEdge, Hypothesis::Steering(locked), run()))
     }
+}
+
+/// Where to try the start: for origin and velocity, x to z, the share of the cell to go to, or none to stay. First the
+/// corners of all six, then finer grids on the ground plan, where corners of walls are met.
+fn start_shares() -> impl Iterator<Item = [Option<f32>; 6]> {
+    const CORNERS: [Option<f32>; 3] = [None, Some(0.02), Some(0.98)];
+    const STEPS: u8 = 16;
+    let corners = (1..729usize).map(|code| [1, 3, 9, 27, 81, 243].map(|digit| CORNERS[code / digit % 3]));
+    let grid =
+        || (0..=STEPS).flat_map(|x| (0..=STEPS).map(move |y| [x, y].map(|n| Some(f32::from(n) / f32::from(STEPS)))));
+    let origins = grid().map(|[x, y]| [x, y, None, None, None, None]);
+    let velocities = grid().map(|[x, y]| [None, None, None, x, y, None]);
+    corners.chain(origins).chain(velocities)
+}
+
+fn within((low, high): (f32, f32), share: Option<f32>, stay: f32) -> f32 {
+    share.map_or(stay, |share| low + share * (high - low))
 }
 
 /// Every burst that starts at command `from` or later and leaves an arriving one behind it.

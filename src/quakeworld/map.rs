@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bsp::BspError;
+use super::map_check::check;
+
 /// Nothing there.
 pub const EMPTY: i32 = -1;
 /// A place where bodies cannot be.
@@ -12,8 +15,9 @@ pub const WATER: i32 = -3;
 /// Slime.
 pub const SLIME: i32 = -4;
 
-/// A map's movement data. Made by [`Map::parse`], which has checked every index and that every tree ends.
+/// A map's movement data. [`Map::parse`] and reading one from a log check every index and that every tree ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedMap")]
 pub struct Map {
     pub(crate) planes: Vec<Plane>,
     pub(crate) clip_nodes: Vec<ClipNode>,
@@ -21,6 +25,28 @@ pub struct Map {
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
+}
+
+/// The same, straight from a log.
+#[derive(Deserialize)]
+struct UncheckedMap {
+    planes: Vec<Plane>,
+    clip_nodes: Vec<ClipNode>,
+    point_nodes: Vec<ClipNode>,
+    models: Vec<Submodel>,
+    triggers: Vec<Trigger>,
+    moving: Vec<MovingModel>,
+}
+
+impl TryFrom<UncheckedMap> for Map {
+    type Error = BspError;
+
+    fn try_from(map: UncheckedMap) -> Result<Map, BspError> {
+        let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving } = map;
+        let map = Map { planes, clip_nodes, point_nodes, models, triggers, moving };
+        check(&map)?;
+        Ok(map)
+    }
 }
 
 /// Points in front have `normal . p >= dist`.
@@ -118,5 +144,23 @@ impl Map {
 
     pub(crate) fn model(&self, number: u16) -> Option<&Submodel> {
         self.models.get(usize::from(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::bsp_bytes;
+    use super::*;
+
+    #[test]
+    fn a_map_survives_a_log_and_a_damaged_one_does_not() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let bytes = rmp_serde::to_vec(&map).expect("plain data");
+        assert_eq!(rmp_serde::from_slice::<Map>(&bytes).expect("same"), map);
+
+        let mut looping = map;
+        looping.clip_nodes[1].children[1] = 0;
+        let bytes = rmp_serde::to_vec(&looping).expect("plain data");
+        assert!(rmp_serde::from_slice::<Map>(&bytes).is_err());
     }
 }

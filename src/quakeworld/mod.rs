@@ -10,9 +10,12 @@ mod demo;
 mod entities;
 mod error;
 mod explain;
+#[cfg(test)]
+mod explain_tests;
 mod hypotheses;
 mod jump;
 mod map;
+mod map_check;
 mod map_entities;
 mod movevars;
 mod open_loop;
@@ -28,6 +31,8 @@ mod statistics;
 mod surroundings;
 mod svc;
 mod svc_skip;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod usercmd;
 mod verdict;

@@ -37,7 +37,8 @@ pub(crate) struct PlayerInfo {
 }
 
 impl PlayerInfo {
-    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<PlayerInfo, QwdError> {
+    /// Reads one; a player with the model `head` is a head, which old servers do not mark otherwise.
+    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerInfo, QwdError> {
         let offset = bytes.offset();
         let slot = bytes.u8()?;
         if slot >= MOST_PLAYERS {
@@ -58,7 +59,8 @@ impl PlayerInfo {
                 *speed = bytes.i16()?;
             }
         }
-        for flag in [MODEL, SKIN, EFFECTS] {
+        let model = if flags & MODEL != 0 { Some(bytes.u8()?) } else { None };
+        for flag in [SKIN, EFFECTS] {
             if flags & flag != 0 {
                 bytes.u8()?;
             }
@@ -75,7 +77,7 @@ impl PlayerInfo {
         if ext.colour() && ext.trans() && flags & COLOUR != 0 {
             bytes.take(3)?;
         }
-        let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0);
+        let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
         let state = OtherPlayer { slot, origin, velocity, age_ms, dead, gib, command };
         Ok(PlayerInfo { slot, state, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
@@ -104,7 +106,7 @@ mod tests {
         data.extend([8, 0, 0xf8, 0xff, 1, 0, 99]);
         data.extend([0x40, 0x01, 0xf6, 0xff]);
         let mut bytes = Bytes::new(&data, 0);
-        let info = PlayerInfo::read(&mut bytes, Extensions::default()).expect("whole");
+        let info = PlayerInfo::read(&mut bytes, Extensions::default(), None).expect("whole");
         assert!(bytes.is_empty());
         let own = info.own(ServerExtensions(1));
         assert_eq!((own.origin, own.velocity, own.jump_held), ([1.0, -1.0, 0.125], [320, 0, -10], Some(true)));
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_bounded() {
-        let error = PlayerInfo::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default());
+        let error = PlayerInfo::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
         assert!(matches!(error, Err(QwdError::OutOfBounds { offset: 7, .. })));
     }
 }

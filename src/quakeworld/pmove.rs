@@ -204,3 +204,87 @@ fn axes(angles: [f32; 3]) -> [Vec3; 2] {
     let right = Vec3::new(-sr * sp * cy + cr * sy, -sr * sp * sy - cr * cy, -sr * cp);
     [forward, right]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::map::Map;
+    use super::super::testing::{STANDING_Z, bsp_bytes};
+    use super::super::usercmd::BUTTON_JUMP;
+    use super::*;
+
+    const DIALECTS: [Dialect; 2] = [
+        Dialect::Classic { soft_landing: false },
+        Dialect::Reworked { jump_floor: 1.0, air_step: false, slide_fix: false, bunny_speed_cap: 0.0 },
+    ];
+
+    fn run(dialect: Dialect, from: PlayerState, cmd: UserCmd, steps: usize) -> PlayerState {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let world = World { map: &map, solids: &[] };
+        let vars = MoveVars::default();
+        (0..steps).fold(from, |state, _| step(dialect, &vars, &world, &state, &cmd).0)
+    }
+
+    fn standing() -> PlayerState {
+        PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) }
+    }
+
+    #[test]
+    fn running_settles_at_the_highest_speed() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 10, angles: [0.0, 90.0, 0.0], forward: 400, ..UserCmd::default() };
+            let state = run(dialect, standing(), cmd, 100);
+            assert!((state.velocity[1] - 320.0).abs() < 0.1, "{:?}", state.velocity);
+            assert_eq!(state.origin[2], STANDING_Z);
+            assert!(state.on_ground);
+        }
+    }
+
+    #[test]
+    fn a_jump_peaks_where_gravity_says_and_needs_a_release() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 10, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let first = run(dialect, standing(), cmd, 1);
+            assert!(!first.on_ground && first.jump_held);
+            assert_eq!(first.velocity[2], 270.0 - 8.0);
+            let peak = (1..60).map(|steps| run(dialect, standing(), cmd, steps).origin[2]).fold(0.0, f32::max);
+            assert!((peak - STANDING_Z - 44.2).abs() < 0.2, "{peak}");
+            let landed = run(dialect, standing(), cmd, 90);
+            assert!(landed.on_ground, "still held, so no second jump");
+        }
+    }
+
+    #[test]
+    fn the_wall_stops_and_water_carries() {
+        for dialect in DIALECTS {
+            let east = UserCmd { msec: 13, forward: 400, ..UserCmd::default() };
+            let state = run(dialect, standing(), east, 200);
+            assert!((state.origin[0] - 99.968_75).abs() < 0.01, "{:?}", state.origin);
+            let swimmer = PlayerState::at([-300.0, 0.0, -8.0]);
+            let up = UserCmd { msec: 13, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let state = run(dialect, swimmer, up, 1);
+            assert_eq!(state.water_level, 2);
+            assert!(state.velocity[2] > 80.0);
+        }
+    }
+
+    #[test]
+    fn the_dead_do_not_steer() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 13, forward: 400, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let state = run(dialect, PlayerState { dead: true, ..standing() }, cmd, 20);
+            assert_eq!((state.velocity, state.jump_held), ([0.0; 3], true));
+        }
+    }
+
+    #[test]
+    fn a_start_in_the_floor_is_nudged_out() {
+        for dialect in DIALECTS {
+            let map = Map::parse(&bsp_bytes()).expect("good");
+            let world = World { map: &map, solids: &[] };
+            let sunk = PlayerState::at([0.0, 0.0, 23.9]);
+            let cmd = UserCmd { msec: 13, ..UserCmd::default() };
+            let (state, touched) = step(dialect, &MoveVars::default(), &world, &sunk, &cmd);
+            assert!(touched.nudged && state.origin[2] > 24.0, "{:?}", state.origin);
+        }
+    }
+}

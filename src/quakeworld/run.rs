@@ -122,3 +122,68 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touc
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::map::Map;
+    use super::super::testing::{STANDING_Z, bsp_bytes};
+    use super::super::world::Solid;
+    use super::*;
+
+    const CLASSIC: Dialect = Dialect::Classic { soft_landing: true };
+
+    fn run(solids: &[Solid], from: &PlayerState, commands: &[UserCmd]) -> Run {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let vars = MoveVars::default();
+        Runner { dialect: CLASSIC, vars: &vars, world: World { map: &map, solids } }.run(from, commands)
+    }
+
+    fn idle() -> UserCmd {
+        UserCmd { msec: 10, ..UserCmd::default() }
+    }
+
+    #[test]
+    fn a_teleporter_moves_and_takes_the_steering() {
+        let mut from = PlayerState::at([0.0, 580.0, STANDING_Z]);
+        from.velocity = [0.0, 300.0, 0.0];
+        let there = run(&[], &from, &[UserCmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
+        assert_eq!(there.touched.trigger, Some(0));
+        assert_eq!(there.state.origin, [0.0, 0.0, 27.0]);
+        assert!((there.state.velocity[1] - 300.0).abs() < 0.001 && there.state.water_jump_s > 0.0);
+        let away = UserCmd { forward: 400, angles: [0.0, -90.0, 0.0], ..idle() };
+        let next = run(&[], &there.state, &[away]);
+        assert!((next.state.velocity[1] - 300.0).abs() < 0.001, "{:?}", next.state);
+        let dead = PlayerState { dead: true, ..from };
+        assert_eq!(run(&[], &dead, &[idle()]).touched.trigger, None);
+    }
+
+    #[test]
+    fn a_lift_carries_who_stands_on_it() {
+        let from = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 64.0 + STANDING_Z]) };
+        let lift = Solid::Mover { model: 1, origin: [0.0, 0.0, 66.0], moved: [0.0, 0.0, 2.0] };
+        let up = run(&[lift], &from, &[idle()]);
+        assert_eq!(up.state.origin[2], 66.0 + STANDING_Z);
+        assert_eq!(up.touched.solids, 1);
+        let beside = PlayerState { origin: [300.0 - 216.0, 0.0, 64.0 + STANDING_Z], ..from };
+        assert!(run(&[lift], &beside, &[idle()]).state.origin[2] < 64.0 + STANDING_Z);
+    }
+
+    #[test]
+    fn a_hard_landing_loses_its_speed_on_such_servers() {
+        let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.9]);
+        from.velocity = [0.0, 0.0, -310.0];
+        from.fall_speed = -310.0;
+        assert_eq!(run(&[], &from, &[idle()]).state.velocity[2], 0.0);
+        from.fall_speed = -290.0;
+        assert!(run(&[], &from, &[idle()]).state.velocity[2] < -300.0);
+    }
+
+    #[test]
+    fn a_corpse_is_slowed() {
+        let mut from = PlayerState { dead: true, on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
+        from.velocity = [0.0, 200.0, 0.0];
+        let sliding = run(&[], &from, &[idle()]).state.velocity[1];
+        let lying = run(&[], &PlayerState { corpse: true, ..from }, &[idle()]).state.velocity[1];
+        assert!((sliding - 188.0).abs() < 0.1 && (lying - 169.2).abs() < 0.1, "{sliding} {lying}");
+    }
+}

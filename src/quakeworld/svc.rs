@@ -18,6 +18,7 @@ pub(crate) struct Client {
     pub(crate) info: ServerInfo,
     pub(crate) entities: Entities,
     pub(crate) map: String,
+    head_model: Option<u8>,
 }
 
 /// The level that the server data announced.
@@ -224,6 +225,7 @@ impl Client {
         };
         self.entities.clear();
         self.map.clear();
+        self.head_model = None;
         self.level = Some(Level { extensions, player, move_vars });
         Ok(())
     }
@@ -232,7 +234,7 @@ impl Client {
         let Some(level) = self.level else {
             return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
         };
-        let info = PlayerInfo::read(bytes, level.extensions)?;
+        let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
         if info.slot == level.player {
             told.own = Some(info.own(self.info.server_extensions()));
         } else if told.others.len() < usize::from(MOST_PLAYERS) {
@@ -251,6 +253,9 @@ impl Client {
             index = index.saturating_add(1);
             if models && index == 1 {
                 self.map = String::from_utf8_lossy(name).chars().take(128).collect();
+            }
+            if models && name == b"progs/h_player.mdl" {
+                self.head_model = u8::try_from(index).ok();
             }
             if models {
                 self.entities.name_model(index, name);

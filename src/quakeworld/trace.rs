@@ -258,3 +258,52 @@ pub(crate) const fn box_planes(mins: [f32; 3], maxs: [f32; 3]) -> [Plane; 6] {
         plane([0.0, 0.0, 1.0], mins[2], 2),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::bsp_bytes;
+    use super::*;
+
+    const RULES: [SweepRule; 2] = [SweepRule::Classic, SweepRule::Reworked];
+
+    #[test]
+    fn a_fall_stops_short_of_the_floor() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        for rule in RULES {
+            let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(0.0, 0.0, 0.0));
+            assert_eq!((sweep.end.z, sweep.normal), (24.0 + STOP_DISTANCE, Vec3::Z));
+            assert!(!sweep.start_solid && !sweep.all_solid);
+            let free = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(50.0, 0.0, 100.0));
+            assert_eq!((free.fraction, free.normal), (1.0, Vec3::ZERO));
+        }
+    }
+
+    #[test]
+    fn a_start_in_solid_is_told() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        for rule in RULES {
+            let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));
+            assert!(sweep.start_solid && sweep.all_solid);
+            assert_eq!(sweep.fraction, 0.0);
+        }
+    }
+
+    #[test]
+    fn a_box_stops_from_every_side() {
+        let planes = box_planes([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
+        let hull = Hull::of_box(&planes);
+        for rule in RULES {
+            for axis in 0..3 {
+                for side in [-1.0, 1.0] {
+                    let mut start = Vec3::ZERO;
+                    start[axis] = side * 100.0;
+                    let sweep = hull.sweep(rule, start, Vec3::ZERO);
+                    let reach = if axis == 2 { 56.0 } else { 32.0 };
+                    assert_eq!(sweep.end[axis], side * (reach + STOP_DISTANCE));
+                    assert_eq!(sweep.normal[axis], side);
+                }
+            }
+            assert_eq!(hull.sweep(rule, Vec3::new(-100.0, 40.0, 0.0), Vec3::new(100.0, 40.0, 0.0)).fraction, 1.0);
+        }
+    }
+}

@@ -4,6 +4,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::demo::OwnState;
+use super::pmove::LEAVES_GROUND_SPEED;
 use super::state::PlayerState;
 use super::world::World;
 
@@ -77,7 +78,7 @@ pub enum OriginWire {
 
 impl OriginWire {
     /// The values that `wire` can stand for.
-    fn cell(self, wire: f32) -> (f32, f32) {
+    pub(crate) fn cell(self, wire: f32) -> (f32, f32) {
         match self {
             OriginWire::Cut => cut_cell(wire, ORIGIN_STEP),
             OriginWire::Rounded => (wire - ORIGIN_STEP * 0.499, wire + ORIGIN_STEP * 0.499),
@@ -101,6 +102,7 @@ pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire)
         state = PlayerState { origin: state.origin, velocity: state.velocity, ..PlayerState::at(recorded.origin) };
     }
     state.fall_speed = state.velocity[2];
+    state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
     state.dead = recorded.dead;
     state.corpse = recorded.dead && (state.corpse || recorded.gib);
     state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
@@ -132,7 +134,7 @@ pub fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, w
 }
 
 /// The values that are cut toward zero to `wire` in steps of `step`.
-fn cut_cell(wire: f32, step: f32) -> (f32, f32) {
+pub(crate) fn cut_cell(wire: f32, step: f32) -> (f32, f32) {
     let inner = step * 0.999;
     match wire {
         w if w > 0.0 => (w, w + inner),

@@ -149,3 +149,37 @@ impl World<'_> {
 
 /// The box of another player, as an origin meets it: both players' boxes together.
 static PLAYER_PLANES: [Plane; 6] = box_planes([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{STANDING_Z, bsp_bytes};
+    use super::*;
+
+    #[test]
+    fn what_is_nearer_stops_first() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let player = Solid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
+        let lift = Solid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
+        let solids = [player, lift];
+        let world = World { map: &map, solids: &solids };
+        let start = Vec3::new(0.0, 0.0, STANDING_Z);
+        let (sweep, hit) = world.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
+        assert_eq!((hit, sweep.end.x, sweep.normal), (Hit::Solid(0), 60.0 - 32.0 - 0.031_25, -Vec3::X));
+        let (sweep, hit) = world.sweep(SweepRule::Classic, start, start - Vec3::X * 200.0);
+        assert_eq!(hit, Hit::Solid(1));
+        assert!((sweep.end.x - (-100.0 + 48.0 + 0.031_25)).abs() < 1e-4, "{}", sweep.end.x);
+        let empty = World { map: &map, solids: &[] };
+        let (sweep, hit) = empty.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
+        assert_eq!((hit, sweep.end.x), (Hit::World, 100.0 - 0.031_25));
+        assert!(world.has_room(start) && !world.has_room(Vec3::new(50.0, 0.0, STANDING_Z)));
+    }
+
+    #[test]
+    fn a_model_that_the_map_lacks_is_not_there() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let solids = [Solid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
+        let world = World { map: &map, solids: &solids };
+        assert!(world.has_room(Vec3::new(0.0, 0.0, STANDING_Z)));
+        assert_eq!(world.contents_with_movers(Vec3::ZERO), EMPTY);
+    }
+}
