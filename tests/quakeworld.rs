@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{Bodies, Cause, Demo, Map, OriginWire, Verdict, explain, open_loop};
+use hitreg::quakeworld::{Bodies, Cause, Demo, Map, OriginWire, Statistics, Verdict, explain, open_loop};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -40,15 +40,17 @@ fn map_of(data: &Path, demo: &Demo) -> Map {
     Map::parse(&read(&data.join("maps").join(format!("{name}.gz")))).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Checked, exact, near.
+/// Checked, exact, exact or near: predictions, and the usercmds that they ran.
 #[derive(Clone, Copy, Default)]
-struct Score([usize; 3]);
+struct Score([usize; 3], [usize; 3]);
 
 impl Score {
-    fn add(&mut self, verdict: Verdict) {
-        self.0[0] += 1;
-        self.0[1] += usize::from(verdict == Verdict::Exact);
-        self.0[2] += usize::from(verdict != Verdict::Miss);
+    fn add(&mut self, verdict: Verdict, usercmds: usize) {
+        let passed = [true, verdict == Verdict::Exact, verdict != Verdict::Miss];
+        for (n, passed) in passed.into_iter().enumerate() {
+            self.0[n] += usize::from(passed);
+            self.1[n] += if passed { usercmds } else { 0 };
+        }
     }
 
     fn percent(&self) -> [f64; 2] {
@@ -59,7 +61,8 @@ impl Score {
 impl std::fmt::Display for Score {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [exact, near] = self.percent();
-        write!(f, "{:6} checked, exact {exact:6.2} %, exact or near {near:6.2} %", self.0[0])
+        write!(f, "{:6} checked, exact {exact:6.2} %, exact or near {near:6.2} %", self.0[0])?;
+        write!(f, " ({:.2} % of {} usercmds)", 100.0 * self.1[2] as f64 / self.1[0].max(1) as f64, self.1[0])
     }
 }
 
@@ -74,7 +77,7 @@ impl Scores {
     fn run(&mut self, demo: &Demo, map: &Map, bodies: Bodies) {
         open_loop(demo, map, bodies, |check, solids| {
             let score = if check.from.on_ground { &mut self.ground } else { &mut self.air };
-            score.add(check.verdict);
+            score.add(check.verdict, check.commands.len());
             if check.verdict == Verdict::Miss {
                 let (cause, _) = explain(demo, map, check, solids);
                 *self.causes.entry(cause).or_default() += 1;
@@ -174,7 +177,65 @@ fn a_modem_player_is_predicted() {
 #[test]
 fn statistics_are_those_of_the_data() {
     let Some(data) = data() else { return };
-    for number in [9, 16, 22, 31] {
-        println!("demo{number:02}: {:?}", matched(&data, number).statistics());
+    // Usercmds, firing, packets, other players' states, lost; round trips, as the data's README gives them.
+    let known = [
+        (16, [86_582, 12_323, 85_079, 133_207, 1_486], [41.0, 42.0, 57.0, 70.0]),
+        (22, [43_904, 5_456, 42_713, 22_904, 1_191], [42.0, 42.0, 42.0, 46.0]),
+        (31, [41_072, 2_391, 11_734, 3_658, 28_025], [176.0, 212.0, 286.0, 511.0]),
+    ];
+    for (number, counts, rtt_ms) in known {
+        let statistics = matched(&data, number).statistics();
+        let Statistics { usercmds, firing, packets, other_states, lost, choked, rtt_ms: measured } = statistics;
+        println!("demo{number}: {statistics:?}");
+        assert_eq!([usercmds, firing, packets, other_states, lost], counts, "demo{number}");
+        for (given, measured) in rtt_ms.into_iter().zip([measured.p5, measured.p50, measured.p95, measured.p99]) {
+            assert!((given - measured).abs() < 1.0, "demo{number}: {given} ms, measured {measured}");
+        }
+        // The README counts one choked packet more in demo31, before the first state.
+        assert!(number != 22 || choked == 1_021);
+        assert!(number != 31 || choked.abs_diff(26_276) <= 1);
     }
+    assert_eq!(matched(&data, 9).statistics().usercmds, 1_055);
+}
+
+#[test]
+fn a_damaged_recording_is_refused_or_read() {
+    let Some(data) = data() else { return };
+    let whole = read(&data.join("drills/highbridge-to-rl.qwd"));
+    for len in (0..whole.len()).step_by(97) {
+        if let Err(error) = Demo::parse(&whole[..len]) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    for at in (0..whole.len()).step_by(61) {
+        let mut bad = whole.clone();
+        bad[at] ^= 1 << (at % 8);
+        if let Ok(demo) = Demo::parse(&bad) {
+            assert!(demo.commands.len() * 41 <= bad.len());
+        }
+    }
+    let map = read(&data.join("maps/dm4.bsp.gz"));
+    for at in (0..map.len()).step_by(4_099) {
+        let mut bad = map.clone();
+        bad[at] ^= 1 << (at % 8);
+        let _ = Map::parse(&bad);
+        let _ = Map::parse(&bad[..at]);
+    }
+}
+
+#[test]
+#[ignore = "measures time; run alone, in release"]
+#[expect(clippy::disallowed_methods, reason = "this test measures speed")]
+fn a_usercmd_takes_under_two_microseconds() {
+    let Some(data) = data() else { return };
+    let demo = matched(&data, 16);
+    let map = map_of(&data, &demo);
+    let started = std::time::Instant::now();
+    let mut usercmds = 0;
+    open_loop(&demo, &map, Bodies::Acking, |check, _| usercmds += check.commands.len());
+    let each_us = started.elapsed().as_secs_f64() * 1e6 / usercmds as f64;
+    println!("{usercmds} usercmds, {each_us:.3} us each, with everything around them");
+    let size = rmp_serde::to_vec(&map).expect("plain data").len();
+    println!("the map is {size} bytes in a log, before compression");
+    assert!(each_us < 2.0, "{each_us}");
 }

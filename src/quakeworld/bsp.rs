@@ -2,8 +2,7 @@
 //! it always ends.
 
 use super::bytes::{Bytes, End};
-use super::map::{ClipNode, EMPTY, Map, Plane, Submodel};
-use super::map_check::check;
+use super::map::{ClipNode, EMPTY, Map, Plane, Submodel, UncheckedMap};
 use super::map_entities::read_entities;
 
 const VERSION: i32 = 29;
@@ -100,9 +99,7 @@ impl Map {
         let clip_nodes = file.entries(CLIP_NODES, "clip nodes", 8, read_clip_node)?;
         let models = file.entries(MODELS, "models", 64, read_model)?;
         let (triggers, moving) = read_entities(file.lump(ENTITIES)?.1, &models);
-        let map = Map { planes, clip_nodes, point_nodes, models, triggers, moving };
-        check(&map)?;
-        Ok(map)
+        Map::try_from(UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving })
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bsp::BspError;
 use super::map_check::check;
+use super::trace::TraceNode;
 
 /// Nothing there.
 pub const EMPTY: i32 = -1;
@@ -25,27 +26,32 @@ pub struct Map {
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
+    #[serde(skip)]
+    pub(crate) clip_tree: Vec<TraceNode>,
+    #[serde(skip)]
+    pub(crate) point_tree: Vec<TraceNode>,
 }
 
-/// The same, straight from a log.
+/// The same, straight from a file or a log.
 #[derive(Deserialize)]
-struct UncheckedMap {
-    planes: Vec<Plane>,
-    clip_nodes: Vec<ClipNode>,
-    point_nodes: Vec<ClipNode>,
-    models: Vec<Submodel>,
-    triggers: Vec<Trigger>,
-    moving: Vec<MovingModel>,
+pub(crate) struct UncheckedMap {
+    pub(crate) planes: Vec<Plane>,
+    pub(crate) clip_nodes: Vec<ClipNode>,
+    pub(crate) point_nodes: Vec<ClipNode>,
+    pub(crate) models: Vec<Submodel>,
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) moving: Vec<MovingModel>,
 }
 
 impl TryFrom<UncheckedMap> for Map {
     type Error = BspError;
 
     fn try_from(map: UncheckedMap) -> Result<Map, BspError> {
-        let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving } = map;
-        let map = Map { planes, clip_nodes, point_nodes, models, triggers, moving };
         check(&map)?;
-        Ok(map)
+        let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving } = map;
+        let clip_tree = TraceNode::tree(&clip_nodes, &planes);
+        let point_tree = TraceNode::tree(&point_nodes, &planes);
+        Ok(Map { planes, clip_nodes, point_nodes, models, triggers, moving, clip_tree, point_tree })
     }
 }
 

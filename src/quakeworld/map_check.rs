@@ -1,13 +1,13 @@
 //! Checks a map that came from a file or a log, so that tracing through it needs no checks and always ends.
 
 use super::bsp::BspError;
-use super::map::{ClipNode, Map};
+use super::map::{ClipNode, UncheckedMap};
 
 /// The deepest tree that a trace may walk; it recurses as deep. id's maps stay below 60.
 const DEEPEST: u16 = 1024;
 
 /// Every index within its list, every tree finite, every number a number.
-pub(crate) fn check(map: &Map) -> Result<(), BspError> {
+pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
     if map.models.is_empty() {
         return Err(BspError::Empty { missing: "models" });
     }

@@ -39,25 +39,24 @@ enum Stretch {
 /// A tree of planes, from one root.
 #[derive(Clone, Copy)]
 pub(crate) struct Hull<'a> {
-    planes: &'a [Plane],
-    nodes: &'a [ClipNode],
+    nodes: &'a [TraceNode],
     root: i32,
 }
 
 impl<'a> Hull<'a> {
     /// The tree that a standing player's origin is swept through.
     pub(crate) fn clip(map: &'a Map, root: i32) -> Hull<'a> {
-        Hull { planes: &map.planes, nodes: &map.clip_nodes, root }
+        Hull { nodes: &map.clip_tree, root }
     }
 
     /// The tree that says what fills a point.
     pub(crate) fn points(map: &'a Map, root: i32) -> Hull<'a> {
-        Hull { planes: &map.planes, nodes: &map.point_nodes, root }
+        Hull { nodes: &map.point_tree, root }
     }
 
-    /// The tree of a box's six planes, each with what is outside in front or behind.
-    pub(crate) fn of_box(planes: &'a [Plane; 6]) -> Hull<'a> {
-        Hull { planes, nodes: &BOX_NODES, root: 0 }
+    /// A box's tree; see [`box_tree`].
+    pub(crate) fn of_box(nodes: &'a [TraceNode; 6]) -> Hull<'a> {
+        Hull { nodes, root: 0 }
     }
 
     /// What fills the point `p`.
@@ -68,8 +67,7 @@ impl<'a> Hull<'a> {
     fn contents_below(&self, mut node: i32, p: Vec3) -> i32 {
         while node >= 0 {
             let clip = &self.nodes[node as usize];
-            let front = distance(&self.planes[usize::from(clip.plane)], p) >= 0.0;
-            node = clip.children[usize::from(!front)];
+            node = clip.children[usize::from(distance(clip, p) < 0.0)];
         }
         node
     }
@@ -111,9 +109,8 @@ impl<'a> Hull<'a> {
                 }
                 return true;
             }
-            let clip = self.nodes[node as usize];
-            let plane = &self.planes[usize::from(clip.plane)];
-            let (t1, t2) = (distance(plane, p1), distance(plane, p2));
+            let clip = &self.nodes[node as usize];
+            let (t1, t2) = (distance(clip, p1), distance(clip, p2));
             if t1 >= 0.0 && t2 >= 0.0 {
                 node = clip.children[0];
                 continue;
@@ -138,7 +135,7 @@ impl<'a> Hull<'a> {
             if sweep.all_solid {
                 return false;
             }
-            sweep.normal = facing(plane, near);
+            sweep.normal = facing(clip, near);
             while self.contents(mid) == SOLID {
                 fraction -= 0.1;
                 if fraction < 0.0 {
@@ -163,19 +160,18 @@ impl<'a> Hull<'a> {
         leaves: &mut Leaves,
         sweep: &mut Sweep,
     ) -> Stretch {
-        let (clip, plane, t1, t2) = loop {
+        let (clip, t1, t2) = loop {
             if node < 0 {
                 return leaves.enter(node);
             }
-            let clip = self.nodes[node as usize];
-            let plane = &self.planes[usize::from(clip.plane)];
-            let (t1, t2) = (distance(plane, p1), distance(plane, p2));
+            let clip = &self.nodes[node as usize];
+            let (t1, t2) = (distance(clip, p1), distance(clip, p2));
             if t1 >= 0.0 && t2 >= 0.0 {
                 node = clip.children[0];
             } else if t1 < 0.0 && t2 < 0.0 {
                 node = clip.children[1];
             } else {
-                break (clip, plane, t1, t2);
+                break (clip, t1, t2);
             }
         };
         let split = |t: f32| {
@@ -192,7 +188,7 @@ impl<'a> Hull<'a> {
         if beyond != Stretch::Solid || before != Stretch::Empty {
             return beyond;
         }
-        sweep.normal = facing(plane, near);
+        sweep.normal = facing(clip, near);
         (sweep.fraction, sweep.end) = split(if near == 1 { t1 + STOP_DISTANCE } else { t1 - STOP_DISTANCE });
         Stretch::Blocked
     }
@@ -216,15 +212,17 @@ impl Leaves {
     }
 }
 
-fn facing(plane: &Plane, side: usize) -> Vec3 {
-    let normal = Vec3::from_array(plane.normal);
+fn facing(node: &TraceNode, side: usize) -> Vec3 {
+    let normal = Vec3::from_array(node.normal);
     if side == 0 { normal } else { -normal }
 }
 
-fn distance(plane: &Plane, p: Vec3) -> f32 {
-    match plane.axis {
-        Some(axis) => p[usize::from(axis)] - plane.dist,
-        None => dot(Vec3::from_array(plane.normal), p) - plane.dist,
+fn distance(node: &TraceNode, p: Vec3) -> f32 {
+    match node.axis {
+        0 => p.x - node.dist,
+        1 => p.y - node.dist,
+        2 => p.z - node.dist,
+        _ => dot(Vec3::from_array(node.normal), p) - node.dist,
     }
 }
 
@@ -233,30 +231,43 @@ pub(crate) fn dot(a: Vec3, b: Vec3) -> f32 {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
-/// Upper and lower plane of each axis; outside is in front of the upper ones and behind the lower ones.
-const BOX_NODES: [ClipNode; 6] = [
-    ClipNode { plane: 0, children: [EMPTY, 1] },
-    ClipNode { plane: 1, children: [2, EMPTY] },
-    ClipNode { plane: 2, children: [EMPTY, 3] },
-    ClipNode { plane: 3, children: [4, EMPTY] },
-    ClipNode { plane: 4, children: [EMPTY, 5] },
-    ClipNode { plane: 5, children: [SOLID, EMPTY] },
-];
-
-const fn plane(normal: [f32; 3], dist: f32, axis: u8) -> Plane {
-    Plane { normal, dist, axis: Some(axis) }
+/// A node with its plane beside it, so that a step down the tree reads one place in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TraceNode {
+    normal: [f32; 3],
+    dist: f32,
+    /// The axis that the normal points along, or 3.
+    axis: u8,
+    children: [i32; 2],
 }
 
-/// The planes of a box, for [`Hull::of_box`].
-pub(crate) const fn box_planes(mins: [f32; 3], maxs: [f32; 3]) -> [Plane; 6] {
+impl TraceNode {
+    /// The tree of `nodes`, whose planes have been checked to be there.
+    pub(crate) fn tree(nodes: &[ClipNode], planes: &[Plane]) -> Vec<TraceNode> {
+        let with_plane = |node: &ClipNode| {
+            let Plane { normal, dist, axis } = planes[usize::from(node.plane)];
+            TraceNode { normal, dist, axis: axis.unwrap_or(3), children: node.children }
+        };
+        nodes.iter().map(with_plane).collect()
+    }
+}
+
+/// A box as a tree of upper and lower planes; outside is in front of the upper ones and behind the lower ones.
+pub(crate) const fn box_tree(mins: [f32; 3], maxs: [f32; 3]) -> [TraceNode; 6] {
     [
-        plane([1.0, 0.0, 0.0], maxs[0], 0),
-        plane([1.0, 0.0, 0.0], mins[0], 0),
-        plane([0.0, 1.0, 0.0], maxs[1], 1),
-        plane([0.0, 1.0, 0.0], mins[1], 1),
-        plane([0.0, 0.0, 1.0], maxs[2], 2),
-        plane([0.0, 0.0, 1.0], mins[2], 2),
+        box_node(0, maxs[0], [EMPTY, 1]),
+        box_node(0, mins[0], [2, EMPTY]),
+        box_node(1, maxs[1], [EMPTY, 3]),
+        box_node(1, mins[1], [4, EMPTY]),
+        box_node(2, maxs[2], [EMPTY, 5]),
+        box_node(2, mins[2], [SOLID, EMPTY]),
     ]
+}
+
+const fn box_node(axis: u8, dist: f32, children: [i32; 2]) -> TraceNode {
+    let mut normal = [0.0; 3];
+    normal[axis as usize] = 1.0;
+    TraceNode { normal, dist, axis, children }
 }
 
 #[cfg(test)]
@@ -290,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_box_stops_from_every_side() {
-        let planes = box_planes([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
-        let hull = Hull::of_box(&planes);
+        let tree = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
+        let hull = Hull::of_box(&tree);
         for rule in RULES {
             for axis in 0..3 {
                 for side in [-1.0, 1.0] {

@@ -3,8 +3,8 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::map::{EMPTY, Map, Plane, SOLID};
-use super::trace::{Hull, Sweep, SweepRule, box_planes};
+use super::map::{EMPTY, Map, SOLID};
+use super::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
 
 /// Lowest corner of a player's box from the origin, in units.
 pub const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
@@ -77,7 +77,7 @@ impl World<'_> {
                     let Some(model) = self.map.model(model) else { continue };
                     Hull::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
                 }
-                Solid::Player { .. } => Hull::of_box(&PLAYER_PLANES).sweep(rule, start - origin, end - origin),
+                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
             };
             if sweep.fraction < best.0.fraction {
                 sweep.end += origin;
@@ -102,7 +102,7 @@ impl World<'_> {
                     .map
                     .model(model)
                     .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
-                Solid::Player { .. } => Hull::of_box(&PLAYER_PLANES).contents(p - origin) != SOLID,
+                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
             }
         })
     }
@@ -148,7 +148,7 @@ impl World<'_> {
 }
 
 /// The box of another player, as an origin meets it: both players' boxes together.
-static PLAYER_PLANES: [Plane; 6] = box_planes([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
+static PLAYER_TREE: [TraceNode; 6] = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
 
 #[cfg(test)]
 mod tests {
