@@ -46,8 +46,10 @@ fn people_fight_and_it_replays_bit_for_bit() {
 #[test]
 fn on_a_constant_link_every_shot_is_judged_against_what_was_drawn() {
     for (seed, delay_ms) in [(1, 15.0), (2, 40.0), (3, 85.0), (4, 130.0)] {
-        let session =
-            record(&Scenario { link: constant(delay_ms), seconds: 20.0, seed, ..Scenario::default() }, ArenaRules::default());
+        let session = record(
+            &Scenario { link: constant(delay_ms), seconds: 20.0, seed, ..Scenario::default() },
+            ArenaRules::default(),
+        );
         let shots = Summary::of(&again(&session, &[]).trace).shots;
         let error = shots.view_error_units.expect("shots were rewound");
         assert!(shots.fired > 20 && error.max < 1e-3, "at {delay_ms} ms: {shots:?}");

@@ -2,27 +2,37 @@
 //! movement, so that a real game's predictions can be replayed and explained.
 
 mod accelerate;
+mod body;
 mod bsp;
 mod bytes;
 mod carry;
 mod cause;
+mod checked;
 mod demo;
 mod entities;
 mod error;
 mod explain;
 #[cfg(test)]
 mod explain_tests;
+mod extra;
+mod game;
 mod hypotheses;
+mod import;
+mod import_error;
 mod jump;
+mod jumps;
 mod map;
 mod map_check;
 mod map_entities;
 mod movevars;
 mod open_loop;
+mod packed;
 mod players;
 mod pmove;
 mod protocol;
 mod qwd;
+mod recorded;
+mod rules;
 mod run;
 mod serverinfo;
 mod slide;
@@ -39,6 +49,7 @@ mod verdict;
 mod wire;
 mod world;
 
+pub use body::{BodyRow, FIRST_MODEL, flag};
 pub use bsp::BspError;
 pub use cause::{Burst, Cause, Evidence, Hypothesis};
 pub use demo::{
@@ -46,11 +57,17 @@ pub use demo::{
 };
 pub use error::QwdError;
 pub use explain::explain;
+pub use game::{Moment, QuakeWorld, Shot};
+pub use import::{ImportOptions, import};
+pub use import_error::ImportError;
 pub use map::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
 pub use movevars::{Dialect, MoveVars};
 pub use open_loop::{Check, open_loop};
+pub use packed::{LARGEST_UNPACKED, UnpackError, unpacked};
 pub use pmove::step;
 pub use protocol::{Extensions, ServerExtensions};
+pub use recorded::recorded_demo;
+pub use rules::Rules;
 pub use run::{Run, Runner};
 pub use state::{PlayerState, Touched};
 pub use statistics::{Percentiles, Statistics};
