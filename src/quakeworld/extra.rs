@@ -24,7 +24,7 @@ pub(crate) struct Extra {
     /// The movement rules in force after this packet, when they are others than before.
     pub(crate) move_vars: Option<u16>,
     /// Events that have no field of their own, each with its place among all of the packet's.
-    pub(crate) events: Vec<(u16, Event)>,
+    pub(crate) events: Vec<(u32, Event)>,
 }
 
 impl Extra {
@@ -45,7 +45,7 @@ pub(crate) struct Told {
     /// Packets held back, at most 255.
     pub(crate) choked: u8,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) rest: Vec<(u16, Event)>,
+    pub(crate) rest: Vec<(u32, Event)>,
 }
 
 impl Told {
@@ -61,11 +61,11 @@ impl Told {
                 Event::Choked(packets) => {
                     told.choked = told.choked.saturating_add(packets);
                     if !plain {
-                        told.rest.push((place as u16, *event));
+                        told.rest.push((place as u32, *event));
                     }
                 }
                 Event::Effect { kind, origin } => told.effects.push(effect(kind, origin)),
-                _ => told.rest.push((place as u16, *event)),
+                _ => told.rest.push((place as u32, *event)),
             }
         }
         told
@@ -80,7 +80,7 @@ impl Told {
         let mut rest = self.rest.iter().peekable();
         let mut events = Vec::with_capacity(self.rest.len() + self.effects.len() + usize::from(choke.is_some()));
         loop {
-            let next = match rest.next_if(|(place, _)| usize::from(*place) <= events.len()) {
+            let next = match rest.next_if(|(place, _)| (*place as usize) <= events.len()) {
                 Some((_, event)) => *event,
                 None => match placeless.next() {
                     Some(event) => event?,

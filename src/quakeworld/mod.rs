@@ -19,6 +19,8 @@ mod game;
 mod hypotheses;
 mod import;
 mod import_error;
+#[cfg(test)]
+mod import_tests;
 mod jump;
 mod jumps;
 mod map;
@@ -35,6 +37,7 @@ mod recorded;
 mod rules;
 mod run;
 mod serverinfo;
+mod sessions;
 mod slide;
 mod state;
 mod statistics;

@@ -9,6 +9,9 @@ use super::map::Map;
 use super::movevars::MoveVars;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
+/// No client has run for longer; beyond it microseconds would not fit, in seconds.
+pub(crate) const LATEST_TIME_S: f32 = 1e9;
+
 /// All that does not change during a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
