@@ -82,10 +82,10 @@ fn misses(demo: &Demo) -> (usize, Vec<(usize, Cause, Evidence)>) {
     let map = Map::parse(&bsp_bytes()).expect("good");
     let mut checked = 0;
     let mut found = Vec::new();
-    open_loop(demo, &map, Bodies::Acking, |check, solids| {
+    open_loop(demo, &map, Bodies::Acking, |check| {
         checked += 1;
-        if check.verdict == Verdict::Miss {
-            let (cause, evidence) = explain(demo, &map, check, solids);
+        if check.prediction.verdict == Verdict::Miss {
+            let (cause, evidence) = check.prediction.explain();
             found.push((check.commands.end - 1, cause, evidence));
         }
     });

@@ -21,6 +21,7 @@ mod movevars;
 mod open_loop;
 mod players;
 mod pmove;
+mod prediction;
 mod protocol;
 mod qwd;
 mod run;
@@ -45,11 +46,11 @@ pub use demo::{
     Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
 };
 pub use error::QwdError;
-pub use explain::explain;
 pub use map::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
 pub use movevars::{Dialect, MoveVars};
 pub use open_loop::{Check, open_loop};
 pub use pmove::step;
+pub use prediction::{Given, Prediction};
 pub use protocol::{Extensions, ServerExtensions};
 pub use run::{Run, Runner};
 pub use state::{PlayerState, Touched};
