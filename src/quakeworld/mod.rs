@@ -1,5 +1,13 @@
 //! QuakeWorld: reads the demos that its clients record and the maps that they were played on, and runs its player
 //! movement, so that a real game's predictions can be replayed and explained.
+//!
+//! - [`Demo::parse`] and [`Map::parse`] read files into types; both bound and check everything first.
+//! - [`step`] is the movement of one step, a pure function; [`Runner`] runs whole usercmds as a server does, with lifts
+//!   before and triggers after.
+//! - [`Prediction`] runs usercmds from a known state, holds the result against the recorded one, explains a miss, and
+//!   says where to go on from; [`open_loop()`] does so for a whole demo.
+//!
+//! The formats and the rules of movement are those of the public id, MVDSV, ezQuake and KTX sources.
 
 mod accelerate;
 mod bsp;
