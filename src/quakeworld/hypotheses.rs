@@ -16,8 +16,8 @@ use super::world::{Solid, World};
 const TOO_MANY_LOST: usize = 20;
 /// Rounding of the start never leads farther off than this within one prediction, in units.
 const MOST_FROM_ROUNDING: f32 = 16.0;
-/// More commands in one prediction than any client sends in a second are not searched for losses.
-const MOST_COMMANDS: usize = 100;
+/// More commands in one prediction are not searched for losses: it would take longer than it is worth.
+const MOST_COMMANDS: usize = 48;
 /// Two bursts are searched for among so many.
 const MOST_COMMANDS_FOR_TWO: usize = 16;
 

@@ -39,6 +39,7 @@ mod state;
 mod statistics;
 mod surroundings;
 mod svc;
+mod svc_kind;
 mod svc_skip;
 #[cfg(test)]
 mod testing;
