@@ -138,7 +138,8 @@ impl<'a> Hull<'a> {
             sweep.normal = facing(clip, near);
             while self.contents(mid) == SOLID {
                 fraction -= 0.1;
-                if fraction < 0.0 {
+                // From no place in particular (NaN, in a log made by hand) there is no way back.
+                if fraction.is_nan() || fraction < 0.0 {
                     break;
                 }
                 f_mid = f1 + (f2 - f1) * fraction;
