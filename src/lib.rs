@@ -2,7 +2,9 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod arena;
+pub mod bisect;
 pub mod client;
+pub mod diff;
 pub mod game;
 pub mod geometry;
 pub mod golden;
