@@ -14,6 +14,7 @@ pub mod link;
 pub mod packet;
 pub mod record;
 pub mod replay;
+pub mod report;
 pub mod rng;
 pub mod score;
 pub mod server;

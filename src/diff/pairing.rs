@@ -72,8 +72,9 @@ impl<'a> Pairing<'a> {
             (x, y) => x.is_none().cmp(&y.is_none()),
         };
         time.then_with(|| match (x.row(), y.row()) {
-            (Some(x), Some(y)) => self.keys.cmp(x, y).then(x.1.cmp(&y.1)),
-            (x, y) => x.is_none().cmp(&y.is_none()),
+            // Of rows with the same key a pair comes before one that is left over.
+            (Some(p), Some(q)) => self.keys.cmp(p, q).then(y.is_pair().cmp(&x.is_pair())).then(p.1.cmp(&q.1)),
+            (p, q) => p.is_none().cmp(&q.is_none()),
         })
     }
 
@@ -105,6 +106,10 @@ impl<'a> Pairing<'a> {
 pub(crate) type Owner = (Option<i64>, Option<i64>);
 
 impl Spot {
+    fn is_pair(&self) -> bool {
+        self.a.is_some() && self.b.is_some()
+    }
+
     /// The row in A, or in B where A has none.
     pub(crate) fn row(&self) -> Option<(Side, usize)> {
         match (self.a, self.b) {

@@ -53,12 +53,20 @@ pub struct Row {
 
 impl Place {
     pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Place {
-        let Some((side, row)) = spot.row() else { return Place::default() };
-        let (table, clock) = match side {
-            Side::A => (pairing.a, clocks[0]),
-            Side::B => (pairing.b, clocks[1]),
+        let of = |side: Side, row: Option<u32>| {
+            let (table, clock) = match side {
+                Side::A => (pairing.a, clocks[0]),
+                Side::B => (pairing.b, clocks[1]),
+            };
+            row.map(|row| Place::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
         };
-        Place::of_row(table, row, &pairing.key.columns, spot.at_us, clock)
+        match (of(Side::A, spot.a), of(Side::B, spot.b)) {
+            (Some(a), Some(b)) => {
+                let tick = a.tick.into_iter().chain(b.tick).min();
+                Place { tick, ..a }
+            }
+            (a, b) => a.or(b).unwrap_or_default(),
+        }
     }
 
     pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &Clock) -> Place {
