@@ -3,6 +3,7 @@
 
 pub mod arena;
 pub mod bisect;
+pub mod cli;
 pub mod client;
 pub mod diff;
 pub mod game;
@@ -10,8 +11,11 @@ pub mod geometry;
 pub mod golden;
 pub mod hash;
 pub mod history;
+pub mod info;
 pub mod link;
+pub mod log;
 pub mod packet;
+pub mod quakeworld;
 pub mod record;
 pub mod replay;
 pub mod report;
@@ -21,6 +25,7 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod stats;
+pub mod store;
 pub mod summary;
 pub mod trace;
 pub mod units;
