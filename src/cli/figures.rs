@@ -56,6 +56,12 @@ pub(super) fn duration(span: Micros) -> String {
     }
 }
 
+/// `447 times real time`.
+pub(super) fn speed(factor: f64) -> String {
+    let number = if factor < 10.0 { format!("{factor:.1}") } else { count(factor as u64) };
+    format!("{number} times real time")
+}
+
 /// `0`, `0.0008`, `0.25`, `12.3`, `1,234`: three or so digits of a measure.
 pub(super) fn measure(value: f32) -> String {
     match value.abs() {
