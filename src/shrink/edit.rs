@@ -1,5 +1,6 @@
 //! What can be taken out of a session one by one, and sessions without it.
 
+mod beginning;
 mod hands;
 mod links;
 mod time;
@@ -60,10 +61,12 @@ pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     }
 }
 
-/// The input of a session without some of its things: what [`rerecord`](crate::replay::rerecord) makes a session of. Neither
-/// the last player nor the last tick should be among the things, for nothing happens without.
+/// The input of a session without some of its things: what [`rerecord`](crate::replay::rerecord) makes a session of. Not
+/// all players and not all ticks should be among the things, for nothing happens without.
+///
+/// Without its first ticks, a session begins with the players as they were last recorded by then.
 pub fn without(session: &Session, things: &[Thing]) -> Session {
-    let mut edited = inputs_of(session);
+    let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
     let (mut players, mut ticks) = (BTreeSet::new(), BTreeSet::new());
     for thing in things {
         match *thing {
@@ -105,11 +108,12 @@ fn inputs_of(session: &Session) -> Session {
         header: session.header.clone(),
         players: session.players.iter().map(player).collect(),
         ticks: session.ticks.clone(),
-        states: States { width: session.states.width, ..States::default() },
+        states: States::default(),
     }
 }
 
 fn remove_players(session: &mut Session, removed: &BTreeSet<usize>) {
+    beginning::remove_players(&mut session.states, removed);
     let mut place = 0..;
     session.header.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
     let mut place = 0..;

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use super::{Counts, Kind, ShrinkError, Step, Thing, things, without};
 use crate::game::Game;
 use crate::record::Session;
+use crate::replay::rerecord;
 use crate::trace::Digest;
 use crate::units::Micros;
 
@@ -39,6 +40,8 @@ pub(super) struct Search<'a, G: Game, E> {
     /// Inputs that are known not to show it.
     failed: BTreeSet<Digest>,
     probes: u64,
+    /// Whether the game can begin elsewhere than at its spawn.
+    can_begin: bool,
     game: PhantomData<fn() -> G>,
 }
 
@@ -49,13 +52,21 @@ impl<'a, G: Game, E: std::error::Error + Send + 'static> Search<'a, G, E> {
         progress: &'a mut dyn FnMut(&Step),
     ) -> Search<'a, G, E> {
         let counts = Counts::of(&session);
-        Search { still, progress, current: session, counts, failed: BTreeSet::new(), probes: 0, game: PhantomData }
+        let can_begin = can_begin::<G>(&session);
+        let failed = BTreeSet::new();
+        Search { still, progress, current: session, counts, failed, probes: 0, can_begin, game: PhantomData }
     }
 
     /// Shrinks until no single thing can go.
     pub(super) fn run(&mut self) -> Result<(), ShrinkError<E>> {
-        self.minimise(Kind::Players)?;
-        self.shorten()?;
+        if self.can_begin {
+            // Time first: whoever is left then stands where they stood, whoever is not.
+            self.shorten()?;
+        } else {
+            // Without players everything else goes other ways, and the whole session has more of them.
+            self.minimise(Kind::Players)?;
+            self.shorten()?;
+        }
         loop {
             for kind in ORDER {
                 self.minimise(kind)?;
@@ -162,6 +173,13 @@ impl<'a, G: Game, E: std::error::Error + Send + 'static> Search<'a, G, E> {
         let cut = |session: &Session, index: usize| keep_ticks(session, windows[index].0, windows[index].1);
         Ok(self.take_first(Kind::Ticks, windows.len(), &cut)?.is_some())
     }
+}
+
+/// Whether a session can be cut to begin with its second tick.
+fn can_begin<G: Game>(session: &Session) -> bool {
+    let mut cut = keep_ticks(session, 1, session.ticks.len());
+    cut.ticks.truncate(1);
+    !cut.states.keys.is_empty() && rerecord::<G>(&cut, None).is_ok()
 }
 
 /// A session of some of its ticks.

@@ -75,6 +75,10 @@ impl Game for Discs {
         Plane { entities: (0..players).map(|p| (EntityId(p), disc(p))).collect(), forgotten: 0 }
     }
 
+    fn begin(_: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
+        Some(Plane { entities: players.to_vec(), forgotten: 0 })
+    }
+
     fn step_body(
         rules: &Rules,
         scene: &Scene<'_, Disc>,

@@ -48,6 +48,10 @@ impl Game for Patched {
         Arena::spawn(rules, seed, players)
     }
 
+    fn begin(rules: &ArenaRules, seed: Seed, players: &[(EntityId, ArenaBody)]) -> Option<ArenaWorld> {
+        Arena::begin(rules, seed, players)
+    }
+
     fn entities(world: &ArenaWorld) -> &[(EntityId, ArenaBody)] {
         Arena::entities(world)
     }

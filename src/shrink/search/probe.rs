@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
 use crate::game::Game;
-use crate::record::{ArrivalRecord, Session};
+use crate::record::{ArrivalRecord, Session, States};
 use crate::replay::rerecord;
 use crate::shrink::{Counts, Kind, ShrinkError, Step};
 use crate::trace::Digest;
@@ -38,8 +38,15 @@ impl<G: Game, E: std::error::Error + Send + 'static> Search<'_, G, E> {
         let at_once = rayon::current_num_threads().max(1);
         for begin in (0..count).step_by(at_once) {
             let batch = begin..count.min(begin + at_once);
-            let (still, failed, current, counts) = (self.still, &self.failed, &self.current, self.counts);
-            let try_one = |index| probe::<G, E>(still, failed, counts, &make(current, index));
+            let (still, failed, counts) = (self.still, &self.failed, self.counts);
+            let (current, can_begin) = (&self.current, self.can_begin);
+            let try_one = |index| {
+                let mut candidate = make(current, index);
+                if !can_begin {
+                    candidate.states = States { width: candidate.states.width, ..States::default() };
+                }
+                probe::<G, E>(still, failed, counts, &candidate)
+            };
             let tried: Vec<Result<Probe, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
             for (index, probe) in batch.zip(tried) {
                 match probe? {
@@ -98,6 +105,7 @@ fn probe<G: Game, E: std::error::Error + 'static>(
 fn inputs_digest(session: &Session) -> Digest {
     let mut hasher = Xxh3Default::new();
     let mut number = |number: u64| hasher.update(&number.to_le_bytes());
+    session.states.cells.iter().for_each(|cell| number(u64::from(*cell)));
     number(session.ticks.len() as u64);
     session.ticks.iter().for_each(|tick| number(tick.at.0 as u64));
     for player in &session.players {
