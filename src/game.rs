@@ -66,6 +66,11 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// Where a shot goes among `targets`, which are the others as the shooter saw them, or as they are now.
     fn judge(rules: &Self::Rules, fire: &Self::Fire, targets: &[(EntityId, Self::Body)]) -> Verdict;
 
+    /// Whether any part of a body can be seen from a place, with the map in the way. `None` where the game does not say.
+    fn sees(_rules: &Self::Rules, _from: Vec3, _body: &Self::Body) -> Option<bool> {
+        None
+    }
+
     /// The line along which a shot is aimed: from where, in which direction (a unit vector).
     fn aim(fire: &Self::Fire) -> (Vec3, Vec3);
 

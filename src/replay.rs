@@ -6,6 +6,7 @@
 mod closed;
 mod columns;
 mod corrections;
+mod cover;
 mod effects;
 mod frames;
 mod imported;

@@ -63,6 +63,10 @@ impl Game for Arena {
         judge::judge(rules, fire, targets)
     }
 
+    fn sees(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> Option<bool> {
+        Some(judge::sees_any_part(rules, from, body))
+    }
+
     fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {
         let line = fire.centre();
         (line.from, line.direction)

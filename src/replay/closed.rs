@@ -34,6 +34,7 @@ pub(super) fn replay<G: Game>(
     let rollback_error = rollback.and_then(|r| r.failed().cloned());
     let first_difference = watch.first_difference;
     let hashes_compared = watch.compared;
+    watch.tables.judge_covers::<G>(rules);
     let trace = watch.tables.finish::<G>();
     Ok(Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error })
 }

@@ -48,6 +48,8 @@ pub(crate) struct Rules {
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
     pub(crate) ghosts: bool,
+    /// Lets a session begin at its spawn only.
+    pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
     pub(crate) push_units: f32,
 }
@@ -75,8 +77,8 @@ impl Game for Discs {
         Plane { entities: (0..players).map(|p| (EntityId(p), disc(p))).collect(), forgotten: 0 }
     }
 
-    fn begin(_: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
-        Some(Plane { entities: players.to_vec(), forgotten: 0 })
+    fn begin(rules: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
+        (!rules.rooted).then(|| Plane { entities: players.to_vec(), forgotten: 0 })
     }
 
     fn step_body(

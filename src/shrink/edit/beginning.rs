@@ -9,7 +9,8 @@ use crate::units::{EntityId, Tick};
 /// The rows of tick 0 of a session without some of its ticks: the players as they were last recorded before the first tick
 /// that stays, or what it began with anyway.
 pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
-    let ticks: BTreeSet<usize> = removed.iter().filter_map(|t| if let Thing::Tick(t) = t { Some(*t) } else { None }).collect();
+    let ticks: BTreeSet<usize> =
+        removed.iter().filter_map(|t| if let Thing::Tick(t) = t { Some(*t) } else { None }).collect();
     // Places count from 0 and ticks from 1, so as many ticks as are gone is the last one that is.
     let gone = (0..).take_while(|place| ticks.contains(place)).count();
     let players = session.players.len();
