@@ -24,6 +24,7 @@ pub mod score;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod shrink;
 pub mod stats;
 pub mod store;
 pub mod summary;
