@@ -23,3 +23,4 @@ pub mod trace;
 pub mod units;
 pub mod usercmd;
 pub mod verify;
+pub mod wire;
