@@ -20,6 +20,9 @@ pub const SEAL_BYTES: usize = 4;
 /// The byte that holds the number of submessages.
 pub(crate) const COUNT_AT_BYTE: usize = 11;
 
+/// On the wire, a calibration helper that is not known yet.
+const CALIBRATION_UNKNOWN: i16 = i16::MIN;
+
 macro_rules! message_types {
     ($( $(#[$doc:meta])* $name:ident = $code:literal ),* $(,)?) => {
         /// What a datagram is: the 8 bits after the filter.
@@ -113,7 +116,8 @@ pub(crate) struct ServerHeader {
     pub(crate) frame: Wrapping16,
     /// The last valid frame of the client.
     pub(crate) ack: Wrapping16,
-    pub(crate) calibration_ms: i16,
+    /// `None` before the server knows.
+    pub(crate) calibration_ms: Option<i16>,
 }
 
 impl ServerHeader {
@@ -122,7 +126,8 @@ impl ServerHeader {
         let mut out = begin(MessageType::LiveFromServer);
         out.put(u64::from(self.frame.0), 16);
         out.put(u64::from(self.ack.0), 16);
-        out.put(u64::from(self.calibration_ms as u16), 16);
+        let calibration = self.calibration_ms.map_or(CALIBRATION_UNKNOWN, |ms| ms.max(-i16::MAX));
+        out.put(u64::from(calibration as u16), 16);
         debug_assert_eq!(out.len_bits(), COUNT_AT_BYTE * 8);
         out.put(0, 8);
         out
@@ -133,7 +138,7 @@ impl ServerHeader {
         let mut from = expect(datagram, MessageType::LiveFromServer)?;
         let frame = Wrapping16(from.get_u16()?);
         let ack = Wrapping16(from.get_u16()?);
-        let calibration_ms = from.get_u16()? as i16;
+        let calibration_ms = Some(from.get_u16()? as i16).filter(|ms| *ms != CALIBRATION_UNKNOWN);
         let count = from.get_u8()?;
         Ok((ServerHeader { frame, ack, calibration_ms }, count, from))
     }
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_header_lies_as_documented() {
-        let header = ServerHeader { frame: Wrapping16(0x1234), ack: Wrapping16(0xfffe), calibration_ms: -2 };
+        let header = ServerHeader { frame: Wrapping16(0x1234), ack: Wrapping16(0xfffe), calibration_ms: Some(-2) };
         let bytes = header.begin().into_bytes();
         assert_eq!(bytes, [b'H', b'R', b'G', b'1', 8, 0x34, 0x12, 0xfe, 0xff, 0xfe, 0xff, 0]);
         let (read, count, _) = ServerHeader::read(&bytes).expect("it was just written");

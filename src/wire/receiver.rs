@@ -34,8 +34,9 @@ pub struct Receiver<B> {
 pub struct Received<B> {
     /// The snapshot.
     pub snapshot: Snapshot<B>,
-    /// The calibration helper: how much earlier than needed the client's last frame came, in ms.
-    pub calibration_ms: i16,
+    /// The calibration helper: how much earlier than needed the client's frames come, in ms; `None` while the server
+    /// does not know.
+    pub calibration_ms: Option<i16>,
     /// Frames of the client that the server could not use.
     pub warnings: Vec<OutOfSeqWarning>,
     /// What the client hears for the first time, in order.

@@ -140,7 +140,7 @@ impl<B: Networked> Sender<B> {
     pub fn encode(
         &mut self,
         snapshot: &Snapshot<B>,
-        calibration_ms: i16,
+        calibration_ms: Option<i16>,
         budget_bytes: usize,
     ) -> Result<Encoded, EncodeError> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
@@ -262,7 +262,7 @@ impl<B: Networked> Sender<B> {
 }
 
 /// A page with its header and what the header has no room for, told from `from`.
-fn begin_page<B>(snapshot: &Snapshot<B>, calibration_ms: i16, from: Option<Sent>, limit_bits: usize) -> Page {
+fn begin_page<B>(snapshot: &Snapshot<B>, calibration_ms: Option<i16>, from: Option<Sent>, limit_bits: usize) -> Page {
     let frame = Wrapping16::of(snapshot.frame.tick.0);
     let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };
     let info = FrameInfo {
