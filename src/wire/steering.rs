@@ -3,7 +3,8 @@
 //!
 //! It cannot spiral. One correction is made at a time, of the whole error, and nothing is believed until all that the
 //! helper is taken from was sent after the correction had taken effect: the slew, a round trip, and the frames of the
-//! server's filter. So no correction is ever made twice, however long the way is.
+//! server's filter. So no correction is ever made twice, however long the way is. Then small errors are averaged for
+//! twice the filter's time, while large ones are corrected at once.
 
 use super::calibration::CALIBRATION_FRAMES;
 use crate::units::{Micros, Tick};
@@ -47,13 +48,23 @@ pub struct Steering {
     since: Micros,
     /// Until then helpers speak of frames that were made before the last correction.
     deaf_until: Micros,
+    /// The errors that helpers have told since, and how many.
+    heard: (Micros, i64),
     corrections: u32,
 }
 
 impl Steering {
     /// A clock that begins `offset` ahead of local time, as well as the client knows.
     pub fn new(options: SteeringOptions, offset: Micros, now: Micros) -> Steering {
-        Steering { options, offset, remaining: Micros::ZERO, since: now, deaf_until: now, corrections: 0 }
+        Steering {
+            options,
+            offset,
+            remaining: Micros::ZERO,
+            since: now,
+            deaf_until: now,
+            heard: (Micros::ZERO, 0),
+            corrections: 0,
+        }
     }
 
     /// What it shows at `now`.
@@ -74,8 +85,20 @@ impl Steering {
     /// Takes a helper that came at `now`. `round_trip` is the longest of late.
     pub fn handle_helper(&mut self, now: Micros, helper_ms: i16, round_trip: Micros) {
         let error = self.options.lead - Micros::from_ms(i64::from(helper_ms));
-        if now >= self.deaf_until && error.0.abs() > self.options.tolerance.0 {
+        if now < self.deaf_until {
+            return;
+        }
+        self.heard = (self.heard.0 + error, self.heard.1 + 1);
+        let mean = Micros(self.heard.0.0 / self.heard.1);
+        if error.0.abs() > self.options.jump_above.0 {
             self.correct(now, error, round_trip);
+        } else if now >= self.deaf_until + self.filter() + self.filter() {
+            // Jitter is still in one helper; that it is not in their mean keeps the clock from wandering after it.
+            if mean.0.abs() > self.options.tolerance.0 {
+                self.correct(now, mean, round_trip);
+            } else {
+                self.listen_from(now);
+            }
         }
     }
 
@@ -101,8 +124,17 @@ impl Steering {
             takes = Micros(error.0.abs() * 1_000_000 / self.options.slew_us_per_s.max(1));
         }
         // A quarter more frames, for those that are lost.
-        let filter = Micros(self.options.tick.0 * (CALIBRATION_FRAMES as i64 * 5 / 4));
-        self.deaf_until = now + takes + round_trip + filter;
+        self.listen_from(now + takes + round_trip + self.filter() + Micros(self.filter().0 / 4));
+    }
+
+    fn listen_from(&mut self, at: Micros) {
+        self.deaf_until = at;
+        self.heard = (Micros::ZERO, 0);
+    }
+
+    /// The frames that the server takes a helper from.
+    fn filter(&self) -> Micros {
+        Micros(self.options.tick.0 * CALIBRATION_FRAMES as i64)
     }
 
     /// How much of what remains has been corrected by `now`.
@@ -149,7 +181,7 @@ mod tests {
         for ms in 0..SECONDS * 1000 {
             let now = Micros::from_ms(ms);
             let local = now + Micros(now.0 * drift_ppm / 1_000_000);
-            let mut way = |rng: &mut Rng| now + delay + Micros(rng.below(jitter.0 as u64 + 1) as i64);
+            let way = |rng: &mut Rng| now + delay + Micros(rng.below(jitter.0 as u64 + 1) as i64);
             let frame = steering.frame(local);
             if frame != last {
                 last = frame;
