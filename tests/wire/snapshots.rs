@@ -99,7 +99,7 @@ impl Pair {
 fn disturb(rng: &mut Rng, base: &Snapshot<Runner>) -> Snapshot<Runner> {
     let phase = base.seq.0 / 40;
     let mut entities = base.frame.entities.clone();
-    entities.retain(|(id, _)| id.0 == 0 || (u32::from(id.0) + phase) % 5 != 0);
+    entities.retain(|(id, _)| id.0 == 0 || !(u32::from(id.0) + phase).is_multiple_of(5));
     for (_, body) in &mut entities {
         if rng.chance(0.02) {
             body.origin.x = [f32::NAN, -0.0, f32::INFINITY, f32::from_bits(1)][rng.below(4) as usize];
