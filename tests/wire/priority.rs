@@ -29,7 +29,7 @@ fn crowd(count: u16, seq: u32, busy: u16) -> Vec<(EntityId, Runner)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_change_is_sent_in_time_and_never_undone(
         seed in any::<u64>(), count in 2u16..90, busy in 0u16..90, budget in 300usize..700, loss in 0.0f64..0.4,
@@ -50,7 +50,8 @@ proptest! {
             for id in &encoded.deferred {
                 let waited = waits.entry(*id).or_default();
                 *waited += 1;
-                let bound = OVERTAKES_AFTER + u32::from(count);
+                // One of the others is the client's own, and goes on top.
+                let bound = OVERTAKES_AFTER + u32::from(count) - 2;
                 prop_assert!(*waited <= bound, "entity {} waited {} packets of {} allowed", id, waited, bound);
             }
             prop_assert_eq!(encoded.carried.len() + encoded.deferred.len(), usize::from(count));
