@@ -10,6 +10,8 @@ use hitreg::wire::{
 };
 use proptest::prelude::*;
 
+use super::runners::Runner;
+
 fn word() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0u32), Just(400f32.to_bits()), Just(0x8000_0000), any::<u32>()]
 }
@@ -107,6 +109,15 @@ fn what_cannot_be_sent_is_refused() {
     assert_eq!(commands[1].seq, CommandSeq(65_540));
     let cut = &datagram[..datagram.len() - 1];
     assert_eq!(decode_commands(cut, &ClientReference::default()), Err(DecodeError::TooShort));
+}
+
+#[test]
+fn hashes_tell_whether_client_and_server_agree() {
+    let body = Runner { origin: Vec3::new(1.0, 2.0, 3.0), ..Runner::default() };
+    let squinting = Runner { view_ofs_z: 28.0, ..body };
+    let off = Runner { origin: Vec3::new(1.0, 2.0, 3.000_000_2), ..body };
+    assert_eq!(Perceived::hash(&body), Perceived::hash(&squinting));
+    assert_ne!(Perceived::hash(&body), Perceived::hash(&off));
 }
 
 #[test]
