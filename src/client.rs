@@ -6,13 +6,16 @@
 
 mod cause;
 mod clock;
+mod context;
 mod draw;
+mod fields;
 mod predict;
 mod smooth;
 
 use std::sync::Arc;
 
-pub use predict::{Comparison, Correction, FieldError};
+pub use fields::FieldError;
+pub use predict::{Comparison, Correction};
 
 use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
 use crate::history::{History, Limits};
@@ -21,6 +24,7 @@ use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 use clock::Clock;
+use context::Context;
 use glam::Vec3;
 use predict::Window;
 use smooth::Smoothing;
@@ -114,7 +118,7 @@ impl<G: Game> Client<G> {
             self.clock.handle_round_trip(round_trip);
         }
         let shown = self.shown_origin(now);
-        let context = predict::Context::<G> {
+        let context = Context::<G> {
             rules: &self.rules,
             settings: &self.settings,
             seed: self.seed,
@@ -165,7 +169,7 @@ impl<G: Game> Client<G> {
         let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let entities = self.history.newest().map_or(nobody, |f| &f.entities);
-        let context = predict::Context::<G> {
+        let context = Context::<G> {
             rules: &self.rules,
             settings: &self.settings,
             seed: self.seed,

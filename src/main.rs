@@ -1,2 +1,7 @@
 //! The `hitreg` command with its built-in games.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hitreg::cli::built_in()
+}

@@ -20,8 +20,9 @@ pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
-use crate::record::{Origin, Session};
+use crate::record::{Header, Origin, Session};
 use crate::server::RollbackError;
+use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
 use crate::units::Tick;
@@ -153,6 +154,27 @@ pub fn replay<G: Imported>(
     replayed.trace.header.mode = if closed { "closed" } else { "open" }.to_owned();
     replayed.trace.header.settings = settings.to_pairs();
     Ok(replayed)
+}
+
+/// Runs a session's input and links again and records what comes of it: a new session that is valid in itself, whatever was
+/// changed in the old one or its settings.
+///
+/// # Errors
+/// When the log is not one that this build can replay closed loop.
+pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
+    check_game::<G>(session)?;
+    if matches!(session.header.origin, Origin::Imported { .. }) {
+        return Err(ReplayError::NoServer);
+    }
+    let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
+    let settings = match settings {
+        Some(settings) => settings.clone(),
+        None => Settings::from_pairs(&session.header.settings)?,
+    };
+    let header = Header { settings: settings.to_pairs(), ..session.header.clone() };
+    let mut again = Session::new(header);
+    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again));
+    Ok(again)
 }
 
 /// Refuses logs of another game, or of another version of it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use disc::{Discs, Rules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::{Execution, Session};
-use hitreg::replay::{Options, Replayed, replay};
+use hitreg::replay::{Options, Replayed, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Settings;
@@ -58,6 +58,12 @@ fn a_replay_is_what_was_recorded() {
     assert!(replayed.hashes_compared > 500);
     let digests: Vec<_> = (0..3).map(|_| again(&session, &Options::default()).trace.digest()).collect();
     assert!(digests.iter().all(|d| *d == replayed.trace.digest()));
+}
+
+#[test]
+fn recording_a_replay_gives_the_log_again() {
+    let session = record(&scenario(31, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
+    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
 }
 
 #[test]

@@ -86,17 +86,17 @@ fn cut_planes() -> impl Iterator<Item = Facet> {
 }
 
 /// The point that lies on all three planes, unless two of them are as good as parallel.
-fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
+pub(crate) fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
     let (bc, ca, ab) = (cross(b.normal, c.normal), cross(c.normal, a.normal), cross(a.normal, b.normal));
     let volume = dot(a.normal, bc);
     let along = |axis: usize| (bc[axis] * a.distance + ca[axis] * b.distance + ab[axis] * c.distance) / volume;
     (volume.abs() > 1e-9).then(|| [along(0), along(1), along(2)])
 }
 
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }

@@ -1,17 +1,44 @@
-//! The built-in game, after Half-Life: what is solid in it, and how players move.
+//! The built-in game, after Half-Life: how players move, shoot and die among convex brushes, and bots that do.
 
+mod body;
+mod bot;
 mod bounds;
 mod brush;
 mod bvh;
+mod crowd;
+mod effect;
+mod fire;
+mod game;
+mod harm;
+mod hitbox;
+mod judge;
+mod map;
 mod pmove;
+mod rocket;
+mod rules;
 mod solid;
+mod spawn;
+mod state;
+mod step;
 mod vector;
+mod weapon;
+mod wield;
 mod world;
 
+pub use body::{ArenaBody, BodyKind, Rounds};
+pub use bot::Bot;
 pub use brush::{Brush, BrushError, Facet};
+pub use effect::EffectKind;
+pub use fire::ArenaFire;
+pub use game::Arena;
+pub use hitbox::Hitgroup;
+pub use map::{ArenaMap, MapError, Place, ShapeError, Teleporter};
 pub use pmove::{
     BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS, pmove,
 };
+pub use rules::ArenaRules;
 pub use solid::{Hull, SURFACE_GAP_UNITS, Solid, Sweep, Touch, sweep_box};
+pub use state::ArenaWorld;
+pub use weapon::{Shot, WeaponId, WeaponRules};
 pub use world::CollisionWorld;

@@ -1,7 +1,8 @@
 //! Why a prediction was wrong. A cause is given only on evidence: something that the snapshot says, something that the
 //! body met, or a hypothesis that reproduces the server's state to the bit.
 
-use super::predict::{Context, Predicted};
+use super::context::Context;
+use super::fields::Predicted;
 use crate::game::{Body, Cause, Effect, Evidence, Game, Miss, Sink, Touch};
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;

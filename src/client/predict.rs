@@ -6,10 +6,12 @@
 
 use std::collections::VecDeque;
 
+use super::context::Context;
+use super::fields::{FieldError, Predicted};
 use super::{GivenOff, Reconciled, cause};
-use crate::game::{Body, Cause, Effect, Evidence, Game, Grade, Miss, Scene, Scope, Sink, Touch};
+use crate::game::{Body, Cause, Effect, Evidence, Game, Grade, Miss, Sink, Touch};
 use crate::settings::{PredictionMode, Settings};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use crate::units::{CommandSeq, Micros};
 use crate::usercmd::Usercmd;
 
 /// A prediction that turned out wrong.
@@ -42,37 +44,6 @@ pub struct Comparison {
     pub velocity_error: f32,
     /// Whether the player stood on something before.
     pub on_ground: bool,
-}
-
-/// One cell that was predicted wrongly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// The cell's place in [`Body::fields`].
-    pub field: usize,
-    /// The predicted cell.
-    pub predicted: u32,
-    /// The server's.
-    pub authoritative: u32,
-}
-
-/// What predicting needs besides the window.
-pub(super) struct Context<'a, G: Game> {
-    pub(super) rules: &'a G::Rules,
-    pub(super) settings: &'a Settings,
-    pub(super) seed: Seed,
-    pub(super) player: PlayerId,
-    pub(super) entities: &'a [(EntityId, G::Body)],
-}
-
-impl<G: Game> Context<'_, G> {
-    pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
-        G::step_body(self.rules, &self.scene(), body, command, sink)
-    }
-
-    fn scene(&self) -> Scene<'_, G::Body> {
-        let weapons = self.settings.predicts_weapons();
-        Scene { seed: self.seed, player: self.player, entities: self.entities, weapons }
-    }
 }
 
 /// The unacknowledged usercmds, and the acked state that they start from.
@@ -275,34 +246,6 @@ fn next_base<G: Game>(predicted: &G::Body, mut told: G::Body, grade: Grade) -> G
     }
     told.adopt_client_only(predicted);
     told
-}
-
-/// Which cells of a body a client predicts.
-pub(super) struct Predicted {
-    cells: Vec<bool>,
-}
-
-impl Predicted {
-    fn new<B: Body>(mode: PredictionMode) -> Predicted {
-        let is_predicted = |scope: Scope| match scope {
-            Scope::Movement => mode != PredictionMode::Off,
-            Scope::Weapons => mode == PredictionMode::Weapons,
-            Scope::Status | Scope::ClientOnly => false,
-        };
-        Predicted { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
-    }
-
-    /// The predicted cells that came out differently.
-    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B) -> Vec<FieldError> {
-        let mut ours = vec![0; B::CELLS];
-        let mut theirs = vec![0; B::CELLS];
-        predicted.write(&mut ours);
-        authoritative.write(&mut theirs);
-        (0..B::CELLS)
-            .filter(|&i| ours[i] != theirs[i] && self.cells[i])
-            .map(|i| FieldError { field: i, predicted: ours[i], authoritative: theirs[i] })
-            .collect()
-    }
 }
 
 impl<B> Entry<B> {

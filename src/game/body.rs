@@ -50,7 +50,7 @@ pub struct BadCells {
     pub found: u32,
 }
 
-/// One entity's state. Declare it with [`body!`](crate::game::body); write it by hand only for what that cannot say.
+/// One entity's state. Declare it with [`body!`](macro@crate::game::body); write it by hand only for what that cannot say.
 pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// How many cells it has.
     const CELLS: usize;

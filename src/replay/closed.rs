@@ -21,6 +21,31 @@ pub(super) fn replay<G: Game>(
     rollback_every: Option<u32>,
     progress: &mut dyn FnMut(Micros),
 ) -> Replayed {
+    let mut watch = Watch {
+        tables: Tables::new::<G>(session.players.len()),
+        session,
+        first_difference: None,
+        compared: 0,
+        progress,
+    };
+    let mut machine = run::<G>(session, rules, settings, rollback_every, &mut watch);
+    let rollback = machine.server().rollback();
+    let rollbacks = rollback.map_or(0, |r| r.checked());
+    let rollback_error = rollback.and_then(|r| r.failed().cloned());
+    let first_difference = watch.first_difference;
+    let hashes_compared = watch.compared;
+    let trace = watch.tables.finish::<G>();
+    Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error }
+}
+
+/// The recorded input and links through a new server and new clients, watched by `observer`.
+pub(super) fn run<G: Game>(
+    session: &Session,
+    rules: &Arc<G::Rules>,
+    settings: &Arc<Settings>,
+    rollback_every: Option<u32>,
+    observer: &mut impl Observer<G>,
+) -> Machine<G, RecordedLink> {
     let links = session.players.iter().map(|player| Links {
         up: RecordedLink::up(&player.sent, &player.reached),
         down: RecordedLink::down(&player.snapshots, &player.received),
@@ -30,21 +55,8 @@ pub(super) fn replay<G: Game>(
         machine.server().check_rollback(every);
     }
     let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
-    let mut watch = Watch {
-        tables: Tables::new::<G>(session.players.len()),
-        session,
-        first_difference: None,
-        compared: 0,
-        progress,
-    };
-    machine.run(tick_times(session, settings), &mut hands, &mut watch);
-    let rollback = machine.server().rollback();
-    let rollbacks = rollback.map_or(0, |r| r.checked());
-    let rollback_error = rollback.and_then(|r| r.failed().cloned());
-    let first_difference = watch.first_difference;
-    let hashes_compared = watch.compared;
-    let trace = watch.tables.finish::<G>();
-    Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error }
+    machine.run(tick_times(session, settings), &mut hands, observer);
+    machine
 }
 
 /// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.

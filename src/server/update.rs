@@ -35,6 +35,9 @@ impl<G: Game> Connection<G> {
         interval: Micros,
         settings: &Settings,
     ) -> Snapshot<G::Body> {
+        if self.sent.is_empty() {
+            self.due_at = now;
+        }
         self.snapshot = self.snapshot.next();
         let late_by = now - self.due_at;
         let held_back = if self.rate_free_at > self.due_at { 1 + late_by.0 / interval.0 } else { 0 };

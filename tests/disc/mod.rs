@@ -11,6 +11,10 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 
 /// The radius within which a shot's line hits, in units.
 pub(crate) const RADIUS_UNITS: f32 = 16.0;
+/// The impulse that puts a disc elsewhere at once.
+pub(crate) const TELEPORT: u8 = 9;
+/// How far.
+pub(crate) const TELEPORT_UNITS: f32 = 1000.0;
 /// Time between two shots.
 const REFIRE_MS: u32 = 200;
 
@@ -85,6 +89,10 @@ impl Game for Discs {
         let step = next.velocity * (f32::from(input.msec) / 1000.0);
         next.origin += step;
         next.odometer += step.length();
+        if input.impulse == TELEPORT {
+            next.origin.x += TELEPORT_UNITS;
+            next.teleports += 1;
+        }
         if let Some((id, _)) = scene.entities.iter().find(|(id, other)| {
             !rules.ghosts && *id != scene.player.entity() && other.origin.distance(next.origin) < 2.0 * RADIUS_UNITS
         }) {

@@ -2,7 +2,9 @@
 
 use glam::Vec3;
 
-use super::{BUTTON_DUCK, Hull, MoveEvent, Mover, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS};
+use super::{
+    BUTTON_DUCK, Hull, MoveEvent, MoveState, Mover, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS,
+};
 
 /// What the duck timer starts from, and how far it has run down when the player is down.
 const DUCK_TIMER_MS: u16 = 1_000;
@@ -87,6 +89,18 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
             }
             at.z += 1.0;
         }
+    }
+}
+
+/// How high the eyes of a player in this state are above the origin, from what decides it: the hull and the duck timer.
+pub(super) fn eye_height_units(state: &MoveState) -> f32 {
+    if state.ducked {
+        VIEW_HEIGHT_DUCKED_UNITS
+    } else if state.in_duck {
+        let elapsed_ms = DUCK_TIMER_MS.saturating_sub(state.duck_time_ms);
+        view_height_after((f64::from(elapsed_ms) / 1_000.0) as f32)
+    } else {
+        VIEW_HEIGHT_STANDING_UNITS
     }
 }
 

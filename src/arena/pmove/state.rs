@@ -109,6 +109,12 @@ impl MoveState {
         MoveState { origin: zeroed(self.origin), velocity: zeroed(self.velocity), ..self }
     }
 
+    /// How high the eyes are above the origin, by hull and duck timer alone: what [`MoveState::view_ofs_z`] is after a
+    /// step, for those who were not told it.
+    pub fn eye_height_units(&self) -> f32 {
+        super::duck::eye_height_units(self)
+    }
+
     pub(super) fn run_timers(&mut self, msec: u8) {
         self.duck_time_ms = self.duck_time_ms.saturating_sub(u16::from(msec));
         self.step_time_ms = self.step_time_ms.saturating_sub(u16::from(msec));

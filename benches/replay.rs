@@ -1,0 +1,131 @@
+//! How fast a session replays and how much recording costs: `cargo bench --bench replay`.
+//!
+//! Machines are noisy, so every figure is the median of several runs, and what is compared runs in turn in this one process.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hitreg::arena::{Arena, ArenaBody, ArenaRules};
+use hitreg::game::{Effect, Game, Scene, Sink, Touch};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::{BackgroundLogWriter, LogWriter, Options as LogOptions};
+use hitreg::record::{Record, Session};
+use hitreg::replay::{Options, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{RecordSink, Recorder, record_synthetic};
+use hitreg::units::{PlayerId, Seed};
+
+const RUNS: usize = 9;
+const PLAYERS: u16 = 16;
+const SECONDS: f64 = 60.0;
+
+/// What a run costs this thread: its processor time where the system tells it (Linux), so that a busy machine does not
+/// count, else the time that passes.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
+    let (wall, before) = (Instant::now(), thread_time());
+    let result = run();
+    let passed = wall.elapsed();
+    let spent = thread_time().zip(before).map(|(after, before)| after - before);
+    (spent.unwrap_or(passed), result)
+}
+
+fn thread_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn main() {
+    let link =
+        LinkModel { delay_ms: 40.0, jitter: Jitter::Uniform(5.0), loss: Loss::Random(0.01), ..LinkModel::default() };
+    let scenario = Scenario { players: PLAYERS, seconds: SECONDS, link, ..Scenario::default() };
+    let rules = Arc::new(ArenaRules::default());
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    let usercmds: usize = session.players.iter().map(|p| p.frames.len()).sum();
+    println!("{PLAYERS} players, {SECONDS} s, {usercmds} usercmds; medians of {RUNS} runs of one thread\n");
+    replaying(&session, &rules, usercmds);
+    recording(&scenario, &session, usercmds);
+}
+
+fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
+    let (mut closed, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let once = || replay::<Arena>(session, &Options::default(), &mut |_| {}).expect("a log of this build");
+        let (time, replayed) = one_thread.install(|| timed(once));
+        assert_eq!(replayed.first_difference, None);
+        closed.push(time);
+        bare.push(timed(|| bare_movement(session, rules)).0);
+    }
+    let (closed, bare) = (median(closed), median(bare));
+    println!(
+        "closed loop, server and all clients     {closed:>10.1?}   {:.0} times real time",
+        SECONDS / closed.as_secs_f64()
+    );
+    println!(
+        "bare movement, every usercmd once       {bare:>10.1?}   {:.0} ns a usercmd",
+        bare.as_nanos() as f64 / usercmds as f64
+    );
+    println!("closed loop / bare movement             {:>10.1}", closed.as_secs_f64() / bare.as_secs_f64());
+}
+
+/// Every usercmd once, each player alone in the world: what no replay can do without.
+fn bare_movement(session: &Session, rules: &ArenaRules) -> ArenaBody {
+    let world = Arena::spawn(rules, session.header.seed, PLAYERS);
+    let mut last = Arena::entities(&world)[0].1;
+    for (player, records) in session.players.iter().enumerate() {
+        let id = PlayerId(player as u16);
+        let mut body = Arena::entities(&world)[player].1;
+        let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
+        for frame in &records.frames {
+            body = Arena::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
+        }
+        last = body;
+    }
+    std::hint::black_box(last)
+}
+
+/// What recording adds: building each record, as the recorder does, and handing it to the log.
+fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
+    let mut kept = Keep(Vec::new());
+    let rules: ArenaRules = rmp_serde::from_slice(&session.header.rules).expect("rules that were just written");
+    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut Recorder::new(&mut kept)).expect("a good scenario");
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let mut writer = LogWriter::new(io::sink(), &session.header, LogOptions::live()).expect("a sink takes all");
+        here.push(timed(|| kept.0.iter().for_each(|r| writer.push(&r.clone()).expect("a record of this session"))).0);
+        writer.finish().expect("a sink takes all");
+        let mut writer = BackgroundLogWriter::new(io::sink(), &session.header, LogOptions::live()).expect("a sink");
+        elsewhere
+            .push(timed(|| kept.0.iter().for_each(|r| writer.push(&r.clone()).expect("a record of this session"))).0);
+        writer.finish().expect("a sink takes all");
+    }
+    let each = |times: Vec<Duration>| median(times).as_nanos() as f64 / usercmds as f64;
+    println!("\n{} records, {:.1} for each usercmd", kept.0.len(), kept.0.len() as f64 / usercmds as f64);
+    println!("recording, compression in the same thread  {:>6.0} ns a usercmd", each(here));
+    println!("recording, compression in another thread   {:>6.0} ns a usercmd", each(elsewhere));
+}
+
+/// Keeps the records as the recorder gives them off.
+struct Keep(Vec<Record>);
+
+impl RecordSink for Keep {
+    fn record(&mut self, record: Record) {
+        self.0.push(record);
+    }
+}
+
+struct Nothing;
+
+impl<F> Sink<F> for Nothing {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
+}

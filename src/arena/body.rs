@@ -1,0 +1,196 @@
+//! What snapshots carry and prediction advances: one kind of row for players and rockets.
+
+use glam::Vec3;
+
+use super::pmove::{MoveInput, MoveState};
+use super::solid::Hull;
+use super::weapon::WeaponId;
+use crate::game::{CellKind, Cells, body};
+use crate::usercmd::Input;
+
+/// What an entity is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Somebody.
+    #[default]
+    Player,
+    /// A rocket in flight. It uses the place and motion of its row, and `teleports`, which tells it from an earlier
+    /// rocket of the same entity; everything else stays at its default.
+    Rocket,
+}
+
+/// Rounds per weapon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rounds {
+    /// For the pistol.
+    pub pistol: u16,
+    /// For the shotgun.
+    pub shotgun: u16,
+    /// For the launcher.
+    pub launcher: u16,
+}
+
+body! {
+    /// A player or a rocket.
+    pub struct ArenaBody {
+        /// What it is.
+        Status kind: BodyKind,
+        /// The middle of the hull, in units.
+        Movement origin: Vec3,
+        /// In units/s.
+        Movement velocity: Vec3,
+        /// Pitch, yaw and roll of the last usercmd, in degrees.
+        Movement viewangles: Vec3,
+        /// Standing on something.
+        Movement on_ground: bool,
+        /// Has the small hull.
+        Movement ducked: bool,
+        /// On the way down into the small hull.
+        Movement in_duck: bool,
+        /// Runs down from 1,000 as ducking begins, in ms.
+        Movement duck_time_ms: u16,
+        /// Buttons whose press has been acted on.
+        Movement old_buttons: u16,
+        /// Speed downward at the start of the last step in the air, in units/s.
+        Movement fall_velocity: f32,
+        /// Until the next footstep, in ms.
+        Movement step_time_ms: u16,
+        /// The next footstep is the left foot's.
+        Movement step_left: bool,
+        /// How high the eyes are above the origin, in units: Bernier's example of what is never sent. The server moves
+        /// it too, but no rule reads it.
+        ClientOnly view_ofs_z: f32,
+        /// The weapon in hand.
+        Weapons weapon: WeaponId,
+        /// The weapon that is asked for; the one in hand, unless that is being holstered.
+        Weapons next_weapon: WeaponId,
+        /// Until the weapon in hand is holstered, or deployed, in ms.
+        Weapons switch_ms: u16,
+        /// Until the weapon can fire again, in ms.
+        Weapons next_attack_ms: u16,
+        /// Until the clip is full, in ms; 0 while nobody reloads.
+        Weapons reload_ms: u16,
+        /// Rounds in the clips.
+        Weapons clip: Rounds,
+        /// Rounds besides.
+        Weapons reserve: Rounds,
+        /// Health points; none left is death.
+        Status health: i32,
+        /// Not dead.
+        Status alive: bool,
+        /// Until the dead come back, in µs.
+        Status respawn_us: u32,
+        /// Others killed, less own deaths by own hand.
+        Status frags: i32,
+        /// How often it was put somewhere else at once. In a rocket, which launch of the session it is.
+        Movement teleports: u32,
+    }
+}
+
+impl ArenaBody {
+    /// The hull that this player has.
+    pub fn hull(&self) -> Hull {
+        if self.ducked { Hull::Ducked } else { Hull::Standing }
+    }
+
+    /// Where this player's bullets leave, and what bots see from. Made from replicated state alone, so that server and
+    /// client agree whatever the client keeps to itself.
+    pub fn eye(&self) -> Vec3 {
+        self.origin + Vec3::Z * self.move_state().eye_height_units()
+    }
+
+    /// True for a living player: solid, and worth shooting at.
+    pub fn is_target(&self) -> bool {
+        self.kind == BodyKind::Player && self.alive
+    }
+
+    pub(crate) fn move_state(&self) -> MoveState {
+        MoveState {
+            origin: self.origin,
+            velocity: self.velocity,
+            on_ground: self.on_ground,
+            ducked: self.ducked,
+            in_duck: self.in_duck,
+            duck_time_ms: self.duck_time_ms,
+            view_ofs_z: self.view_ofs_z,
+            old_buttons: self.old_buttons,
+            fall_velocity: self.fall_velocity,
+            step_time_ms: self.step_time_ms,
+            step_left: self.step_left,
+        }
+    }
+
+    pub(crate) fn set_move_state(&mut self, moved: &MoveState) {
+        self.origin = moved.origin;
+        self.velocity = moved.velocity;
+        self.on_ground = moved.on_ground;
+        self.ducked = moved.ducked;
+        self.in_duck = moved.in_duck;
+        self.duck_time_ms = moved.duck_time_ms;
+        self.view_ofs_z = moved.view_ofs_z;
+        self.old_buttons = moved.old_buttons;
+        self.fall_velocity = moved.fall_velocity;
+        self.step_time_ms = moved.step_time_ms;
+        self.step_left = moved.step_left;
+    }
+}
+
+/// The part of a usercmd that moves a player.
+pub(crate) fn move_input(input: &Input) -> MoveInput {
+    MoveInput {
+        msec: input.msec,
+        viewangles: input.viewangles,
+        forwardmove: input.forwardmove,
+        sidemove: input.sidemove,
+        upmove: input.upmove,
+        buttons: input.buttons,
+    }
+}
+
+impl Rounds {
+    /// The rounds for one weapon.
+    pub fn of(&self, weapon: WeaponId) -> u16 {
+        match weapon {
+            WeaponId::Pistol => self.pistol,
+            WeaponId::Shotgun => self.shotgun,
+            WeaponId::Launcher => self.launcher,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, weapon: WeaponId) -> &mut u16 {
+        match weapon {
+            WeaponId::Pistol => &mut self.pistol,
+            WeaponId::Shotgun => &mut self.shotgun,
+            WeaponId::Launcher => &mut self.launcher,
+        }
+    }
+}
+
+impl Cells for Rounds {
+    const COUNT: usize = 3;
+    const PARTS: &'static [(&'static str, CellKind)] =
+        &[(".pistol", CellKind::U32), (".shotgun", CellKind::U32), (".launcher", CellKind::U32)];
+    fn put(&self, cells: &mut [u32]) {
+        self.pistol.put(&mut cells[..1]);
+        self.shotgun.put(&mut cells[1..2]);
+        self.launcher.put(&mut cells[2..]);
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        Ok(Rounds { pistol: u16::get(&cells[..1])?, shotgun: u16::get(&cells[1..])?, launcher: u16::get(&cells[2..])? })
+    }
+}
+
+impl Cells for BodyKind {
+    const COUNT: usize = 1;
+    const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
+    fn put(&self, cells: &mut [u32]) {
+        cells[0] = *self as u32;
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        match cells[0] {
+            0 => Ok(BodyKind::Player),
+            1 => Ok(BodyKind::Rocket),
+            other => Err(other),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The arena as a [`Game`].
+
+use glam::Vec3;
+
+use super::body::ArenaBody;
+use super::effect::EffectKind;
+use super::fire::ArenaFire;
+use super::hitbox::Hitgroup;
+use super::rules::ArenaRules;
+use super::state::ArenaWorld;
+use super::{harm, judge, rocket, spawn, step};
+use crate::game::{BadCells, Game, Scene, Sink, Verdict, WorldSink};
+use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::usercmd::Usercmd;
+
+/// The built-in game.
+#[derive(Clone, Copy, Debug)]
+pub struct Arena;
+
+impl Game for Arena {
+    const NAME: &'static str = "arena";
+
+    type Rules = ArenaRules;
+    type World = ArenaWorld;
+    type Body = ArenaBody;
+    type Fire = ArenaFire;
+
+    fn map_name(rules: &ArenaRules) -> String {
+        rules.map.name().to_owned()
+    }
+
+    fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld {
+        spawn::spawn(rules, seed, players)
+    }
+
+    fn step_body(
+        rules: &ArenaRules,
+        scene: &Scene<'_, ArenaBody>,
+        body: &ArenaBody,
+        command: &Usercmd,
+        out: &mut impl Sink<ArenaFire>,
+    ) -> ArenaBody {
+        step::step_body(rules, scene, body, command, out)
+    }
+
+    fn entities(world: &ArenaWorld) -> &[(EntityId, ArenaBody)] {
+        &world.entities
+    }
+
+    fn place_body(_rules: &ArenaRules, world: &mut ArenaWorld, player: PlayerId, body: ArenaBody) {
+        if let Some(place) = world.entity_mut(player.entity()) {
+            *place = body;
+        }
+    }
+
+    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
+        judge::judge(rules, fire, targets)
+    }
+
+    fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {
+        let line = fire.centre();
+        (line.from, line.direction)
+    }
+
+    fn is_projectile(fire: &ArenaFire) -> bool {
+        fire.flies
+    }
+
+    fn apply(
+        rules: &ArenaRules,
+        world: &mut ArenaWorld,
+        shooter: PlayerId,
+        command: &Usercmd,
+        fire: &ArenaFire,
+        verdict: &Verdict,
+        out: &mut impl WorldSink,
+    ) {
+        harm::apply(rules, world, shooter, command, fire, verdict, out);
+    }
+
+    fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
+        rocket::fly(rules, world, dt, out);
+        spawn::respawn(rules, world, dt, out);
+    }
+
+    fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
+        if fraction >= 1.0 {
+            return *to;
+        }
+        if fraction <= 0.0 || from.teleports != to.teleports || from.kind != to.kind {
+            return *from;
+        }
+        // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.
+        ArenaBody {
+            origin: from.origin + (to.origin - from.origin) * fraction,
+            velocity: from.velocity + (to.velocity - from.velocity) * fraction,
+            viewangles: blend_angles(from.viewangles, to.viewangles, fraction),
+            view_ofs_z: from.view_ofs_z + (to.view_ofs_z - from.view_ofs_z) * fraction,
+            ..*from
+        }
+    }
+
+    fn on_ground(body: &ArenaBody) -> bool {
+        body.on_ground
+    }
+
+    fn was_hurt(before: &ArenaBody, after: &ArenaBody) -> bool {
+        after.health < before.health
+    }
+
+    fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
+        world.save(words);
+    }
+
+    fn load(_rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
+        ArenaWorld::load(words)
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        EffectKind::name_of(kind)
+    }
+
+    fn hitgroup_name(hitgroup: u8) -> &'static str {
+        Hitgroup::name_of(hitgroup)
+    }
+
+    fn weapon_name(fire: &ArenaFire) -> &'static str {
+        fire.weapon.name()
+    }
+}
+
+/// The short way round, each angle for itself.
+fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
+    let turn = (to - from).map(|by| by - 360.0 * libm::roundf(by / 360.0));
+    from + turn * fraction
+}
+
+impl crate::replay::Imported for Arena {}

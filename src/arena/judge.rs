@@ -1,0 +1,82 @@
+//! Where bullets go among the others.
+
+use super::body::ArenaBody;
+use super::fire::ArenaFire;
+use super::hitbox::{Hitgroup, Ray};
+use super::rules::ArenaRules;
+use super::solid::{Hull, Solid};
+use super::weapon::Shot;
+use crate::game::{Reason, Verdict, Wound};
+use crate::units::EntityId;
+
+pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
+    let Shot::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
+        return Verdict::miss(Reason::Launched);
+    };
+    let mut wounds: Vec<Wound> = Vec::new();
+    let mut was_blocked = false;
+    for pellet in fire.pellets(rules) {
+        match follow(rules, fire, targets, &pellet, reach_units) {
+            Fate::Met(target, hitgroup) => {
+                let factor = rules.hitgroup_factors[hitgroup as usize];
+                let damage = (damage as f32 * factor) as i32;
+                add_wound(&mut wounds, Wound { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
+            }
+            Fate::Blocked => was_blocked = true,
+            Fate::Wide => {}
+        }
+    }
+    let reason = match (wounds.is_empty(), was_blocked) {
+        (false, _) => Reason::Hit,
+        (true, true) => Reason::Blocked,
+        (true, false) => Reason::Wide,
+    };
+    Verdict { reason, wounds }
+}
+
+/// What becomes of one pellet.
+enum Fate {
+    Met(EntityId, Hitgroup),
+    /// It would have met somebody, had the map not been in the way.
+    Blocked,
+    Wide,
+}
+
+fn follow(
+    rules: &ArenaRules,
+    fire: &ArenaFire,
+    targets: &[(EntityId, ArenaBody)],
+    ray: &Ray,
+    reach_units: f32,
+) -> Fate {
+    let mut first: Option<(EntityId, Hitgroup, f32)> = None;
+    for (id, body) in targets {
+        if *id == fire.shooter.entity() || !body.is_target() {
+            continue;
+        }
+        let Some((hitgroup, away)) = ray.first_part(body) else { continue };
+        if away <= reach_units && first.is_none_or(|(.., nearest)| away < nearest) {
+            first = Some((*id, hitgroup, away));
+        }
+    }
+    let Some((target, hitgroup, away)) = first else { return Fate::Wide };
+    // The way to the target is what has to be free. The sweep's own gap before a wall that lies right behind it is none.
+    let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
+    if way.fraction < 1.0 || way.all_solid { Fate::Blocked } else { Fate::Met(target, hitgroup) }
+}
+
+/// Gathers pellets by target. The wound's part is that of the pellet that counts most.
+fn add_wound(wounds: &mut Vec<Wound>, new: Wound) {
+    match wounds.binary_search_by_key(&new.target, |wound| wound.target) {
+        Err(at) => wounds.insert(at, new),
+        Ok(at) => {
+            let wound = &mut wounds[at];
+            let share = wound.damage / i32::from(wound.pellets).max(1);
+            if new.damage > share {
+                wound.hitgroup = new.hitgroup;
+            }
+            wound.damage = wound.damage.saturating_add(new.damage);
+            wound.pellets = wound.pellets.saturating_add(1);
+        }
+    }
+}

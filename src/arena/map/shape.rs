@@ -1,0 +1,164 @@
+//! From the planes of a level editor's brush to a solid that boxes can be swept against.
+
+use super::super::bounds::{cross, dot, meeting_point};
+use super::super::brush::{Brush, BrushError, Facet};
+use super::MOST_SIDES;
+
+/// How far from the world's origin a brush may reach, in units.
+const REACH_UNITS: f64 = 32_768.0;
+
+/// How thick a brush must be across each of its sides, in units.
+const THINNEST_UNITS: f64 = 1.0 / 8.0;
+
+/// How far from a plane a corner counts as on it, in units.
+const ON_PLANE_UNITS: f64 = 1.0 / 1_024.0;
+
+/// Why an editor's brush is no solid.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ShapeError {
+    /// The three points of a side lie on one line, or two are the same.
+    #[error("side {side}: its three points span no plane")]
+    NoPlane {
+        /// Which side, from 0.
+        side: usize,
+    },
+    /// A solid has at least four sides.
+    #[error("it has {sides} sides, a solid needs at least 4")]
+    TooFewSides {
+        /// How many it has.
+        sides: usize,
+    },
+    /// More sides than are taken.
+    #[error("it has {sides} sides, the most is {MOST_SIDES}")]
+    TooManySides {
+        /// How many it has.
+        sides: usize,
+    },
+    /// The planes enclose nothing, or less than is worth the name.
+    #[error("its sides enclose nothing")]
+    Degenerate,
+    /// It is open on some side, or reaches too far out.
+    #[error("it is open, or reaches more than {REACH_UNITS} units from the origin")]
+    TooLarge,
+    /// The planes themselves are bad.
+    #[error(transparent)]
+    Brush(#[from] BrushError),
+}
+
+/// The plane through three points, clockwise as seen from outside.
+pub(super) fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet, ShapeError> {
+    let [a, b, c] = points;
+    let from_b = |to: [f64; 3]| std::array::from_fn(|axis| to[axis] - b[axis]);
+    let across = cross(from_b(a), from_b(c));
+    let length = libm::sqrt(dot(across, across));
+    if !length.is_finite() || length < 1e-6 {
+        return Err(ShapeError::NoPlane { side });
+    }
+    // Adding zero turns a negative zero into a positive one.
+    let normal = across.map(|n| n / length + 0.0);
+    Ok(Facet { normal, distance: dot(normal, b) + 0.0 })
+}
+
+/// A closed solid, with sides along the axes added where it has none. Sweeps move each side out by the box's support;
+/// without a side along the axis, that would make the sharp end of a wedge reach out far beyond its tip.
+pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<Brush, ShapeError> {
+    if sides.len() < 4 {
+        return Err(ShapeError::TooFewSides { sides: sides.len() });
+    }
+    if sides.len() > MOST_SIDES - 6 {
+        return Err(ShapeError::TooManySides { sides: sides.len() });
+    }
+    let corners = corners_of(&sides);
+    if corners.len() < 4 {
+        return Err(ShapeError::Degenerate);
+    }
+    let is_thick = |side: &Facet| {
+        let depth = corners.iter().map(|at| side.distance - dot(side.normal, *at)).fold(0.0, f64::max);
+        depth >= THINNEST_UNITS
+    };
+    if !sides.iter().all(is_thick) {
+        return Err(ShapeError::Degenerate);
+    }
+    if corners.iter().any(|at| at.iter().any(|n| n.abs() > REACH_UNITS)) {
+        return Err(ShapeError::TooLarge);
+    }
+    for axis in axes() {
+        if !sides.iter().any(|side| dot(side.normal, axis) > 1.0 - 1e-9) {
+            let distance = corners.iter().map(|at| dot(*at, axis)).fold(f64::NEG_INFINITY, f64::max);
+            sides.push(Facet { normal: axis, distance });
+        }
+    }
+    Ok(Brush::new(sides)?)
+}
+
+/// Every point where three planes meet behind all the others. What is open is cut off out of reach.
+fn corners_of(sides: &[Facet]) -> Vec<[f64; 3]> {
+    let cut = axes().map(|normal| Facet { normal, distance: REACH_UNITS * 2.0 });
+    let planes: Vec<Facet> = sides.iter().copied().chain(cut).collect();
+    let mut corners = Vec::new();
+    for (i, a) in planes.iter().enumerate() {
+        for (j, b) in planes.iter().enumerate().skip(i + 1) {
+            for c in planes.iter().skip(j + 1) {
+                let is_corner =
+                    |at: &[f64; 3]| planes.iter().all(|side| dot(side.normal, *at) <= side.distance + ON_PLANE_UNITS);
+                corners.extend(meeting_point(a, b, c).filter(is_corner));
+            }
+        }
+    }
+    corners
+}
+
+/// The six directions along the axes.
+fn axes() -> impl Iterator<Item = [f64; 3]> {
+    (0..6).map(|side| {
+        let mut axis = [0.0; 3];
+        axis[side / 2] = if side % 2 == 0 { 1.0 } else { -1.0 };
+        axis
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(normal: [f64; 3], distance: f64) -> Facet {
+        let length = libm::sqrt(dot(normal, normal));
+        Facet { normal: normal.map(|n| n / length), distance: distance / length }
+    }
+
+    fn cube() -> Vec<Facet> {
+        Brush::cuboid([-8.0; 3], [8.0; 3]).facets().to_vec()
+    }
+
+    #[test]
+    fn a_cube_stays_as_it_is() {
+        assert_eq!(closed_brush(cube()).unwrap().facets(), cube());
+    }
+
+    #[test]
+    fn a_wedge_gets_an_upright_end() {
+        let floor = side([0.0, 0.0, -1.0], 0.0);
+        let back = side([0.0, 1.0, 0.0], 64.0);
+        let slope = side([0.0, -1.0, 1.0], 0.0);
+        let (east, west) = (side([1.0, 0.0, 0.0], 16.0), side([-1.0, 0.0, 0.0], 16.0));
+        let brush = closed_brush(vec![floor, back, slope, east, west]).unwrap();
+        let added = &brush.facets()[5..];
+        assert_eq!(added.iter().map(|side| side.normal).collect::<Vec<_>>(), [[0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]);
+        assert!(added[0].distance.abs() < 1e-9 && (added[1].distance - 64.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_encloses_nothing_is_refused() {
+        let mut inside_out = cube();
+        inside_out[0].distance = -20.0;
+        assert_eq!(closed_brush(inside_out), Err(ShapeError::Degenerate));
+        let mut flat = cube();
+        flat[0].distance = -7.95;
+        assert_eq!(closed_brush(flat), Err(ShapeError::Degenerate));
+        let open = cube()[..5].to_vec();
+        assert_eq!(closed_brush(open), Err(ShapeError::TooLarge));
+        assert_eq!(closed_brush(cube()[..3].to_vec()), Err(ShapeError::TooFewSides { sides: 3 }));
+        let line = [[0.0; 3], [1.0; 3], [2.0; 3]];
+        assert_eq!(plane_through(line, 4), Err(ShapeError::NoPlane { side: 4 }));
+    }
+}

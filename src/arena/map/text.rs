@@ -1,0 +1,217 @@
+//! Reads maps as level editors write them: Quake's `.map` text.
+
+use glam::Vec3;
+use quake_map::{Entity, TextParseError};
+
+use super::super::bounds::Bounds;
+use super::super::brush::Brush;
+use super::super::solid::Hull;
+use super::shape::{ShapeError, closed_brush, plane_through};
+use super::{ArenaMap, MOST_BRUSHES, Place, Stored, Teleporter};
+
+/// Entities whose brushes are solid.
+const SOLID_CLASSES: [&str; 4] = ["worldspawn", "func_wall", "func_detail", "func_group"];
+
+/// Why a text is no map to play on. Entities, brushes and sides are counted from 0, in the order of the file.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The text is not in the format.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// The line, from 1.
+        line: u64,
+        /// What the reader says.
+        message: String,
+    },
+    /// The text ends before the map does.
+    #[error("the text ends in the middle of an entity")]
+    Unfinished,
+    /// A brush is no closed solid.
+    #[error("entity {entity}, brush {brush}: {source}")]
+    Brush {
+        /// Which entity.
+        entity: usize,
+        /// Which of its brushes.
+        brush: usize,
+        /// What is wrong with it.
+        source: ShapeError,
+    },
+    /// More brushes than a map may have.
+    #[error("more than {MOST_BRUSHES} brushes")]
+    TooManyBrushes,
+    /// A brush entity that the game does not know.
+    #[error("entity {entity}: {class} with brushes is not supported; supported are {}, and trigger_teleport", SOLID_CLASSES.join(", "))]
+    UnknownBrushEntity {
+        /// Which entity.
+        entity: usize,
+        /// Its `classname`.
+        class: String,
+    },
+    /// A value is missing or cannot be read.
+    #[error("entity {entity}: {key} is {found}, it should be {expected}")]
+    Value {
+        /// Which entity.
+        entity: usize,
+        /// The key.
+        key: &'static str,
+        /// What stands there.
+        found: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A teleporter's `target` names no `info_teleport_destination`.
+    #[error("entity {entity}: no info_teleport_destination has the targetname {target:?}")]
+    NoDestination {
+        /// Which entity.
+        entity: usize,
+        /// The name that is not found.
+        target: String,
+    },
+    /// A standing player does not fit where one should appear.
+    #[error("entity {entity}: a player does not fit at {at}")]
+    NoRoom {
+        /// Which entity.
+        entity: usize,
+        /// Where, in units.
+        at: Vec3,
+    },
+    /// Nobody could ever play.
+    #[error("the map has no spawn point (info_player_deathmatch or info_player_start)")]
+    NoSpawnPoint,
+}
+
+impl From<TextParseError> for MapError {
+    fn from(error: TextParseError) -> MapError {
+        match error {
+            TextParseError::Lexer(at) | TextParseError::Parser(at) => match at.line_number {
+                Some(line) => MapError::Syntax { line: line.get(), message: at.message },
+                None => MapError::Unfinished,
+            },
+            // Reading from memory does not fail.
+            TextParseError::Io(_) => MapError::Unfinished,
+        }
+    }
+}
+
+pub(super) fn parse(name: &str, mut text: &[u8]) -> Result<ArenaMap, MapError> {
+    let source = quake_map::parse(&mut text)?;
+    let entities: Vec<Reader<'_>> =
+        source.entities.iter().enumerate().map(|(number, entity)| Reader { number, entity }).collect();
+    let mut map = ArenaMap::new(Stored {
+        name: name.to_owned(),
+        brushes: solid_brushes(&entities)?,
+        spawn_points: Vec::new(),
+        teleporters: Vec::new(),
+        waypoints: Vec::new(),
+    });
+    map.stored.spawn_points = spawn_points(&entities, &map)?;
+    map.stored.teleporters = teleporters(&entities, &map)?;
+    for entity in entities.iter().filter(|entity| entity.class() == "info_waypoint") {
+        map.stored.waypoints.push(entity.free_place(&map)?.origin.to_array());
+    }
+    Ok(map)
+}
+
+fn solid_brushes(entities: &[Reader<'_>]) -> Result<Vec<Brush>, MapError> {
+    let mut brushes = Vec::new();
+    for entity in entities.iter().filter(|entity| !entity.entity.brushes.is_empty()) {
+        let class = entity.class();
+        if SOLID_CLASSES.contains(&class) {
+            brushes.extend(entity.brushes()?);
+        } else if class != "trigger_teleport" {
+            return Err(MapError::UnknownBrushEntity { entity: entity.number, class: class.to_owned() });
+        }
+        if brushes.len() > MOST_BRUSHES {
+            return Err(MapError::TooManyBrushes);
+        }
+    }
+    Ok(brushes)
+}
+
+fn spawn_points(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Place>, MapError> {
+    for class in ["info_player_deathmatch", "info_player_start"] {
+        let places: Vec<Place> = entities
+            .iter()
+            .filter(|entity| entity.class() == class)
+            .map(|entity| entity.free_place(map))
+            .collect::<Result<_, _>>()?;
+        if !places.is_empty() {
+            return Ok(places);
+        }
+    }
+    Err(MapError::NoSpawnPoint)
+}
+
+fn teleporters(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Teleporter>, MapError> {
+    let mut teleporters = Vec::new();
+    for entity in entities.iter().filter(|entity| entity.class() == "trigger_teleport") {
+        let target = entity.value("target").unwrap_or_default();
+        let destination = entities
+            .iter()
+            .find(|other| other.class() == "info_teleport_destination" && other.value("targetname") == Some(target))
+            .ok_or_else(|| MapError::NoDestination { entity: entity.number, target: target.to_owned() })?;
+        let bounds =
+            entity.brushes()?.iter().fold(Bounds::EMPTY, |all, brush| all.union(brush.bounds_for(Hull::Point)));
+        if entity.entity.brushes.is_empty() {
+            return Err(entity.bad_value("brushes", "at least one brush"));
+        }
+        teleporters.push(Teleporter { min: bounds.min, max: bounds.max, to: destination.free_place(map)? });
+    }
+    Ok(teleporters)
+}
+
+/// One entity of the file and its number.
+struct Reader<'a> {
+    number: usize,
+    entity: &'a Entity,
+}
+
+impl<'a> Reader<'a> {
+    fn class(&self) -> &'a str {
+        self.value("classname").unwrap_or_default()
+    }
+
+    /// A key's value, unless there is none or it is not text.
+    fn value(&self, key: &str) -> Option<&'a str> {
+        let (_, value) = self.entity.edict.iter().find(|(name, _)| name.to_bytes() == key.as_bytes())?;
+        value.to_str().ok()
+    }
+
+    fn brushes(&self) -> Result<Vec<Brush>, MapError> {
+        let to_brush = |(brush, sides): (usize, &quake_map::Brush)| {
+            let planes = sides.iter().enumerate().map(|(side, surface)| plane_through(surface.half_space, side));
+            planes.collect::<Result<Vec<_>, _>>().and_then(closed_brush).map_err(|source| MapError::Brush {
+                entity: self.number,
+                brush,
+                source,
+            })
+        };
+        self.entity.brushes.iter().enumerate().map(to_brush).collect()
+    }
+
+    fn free_place(&self, map: &ArenaMap) -> Result<Place, MapError> {
+        let numbers: Vec<f32> = self
+            .value("origin")
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(|number| number.parse::<f32>().ok().filter(|n| n.is_finite() && n.abs() <= 32_768.0))
+            .collect::<Option<_>>()
+            .unwrap_or_default();
+        let [x, y, z] = numbers[..] else { return Err(self.bad_value("origin", "three numbers within 32768")) };
+        let yaw_deg = match self.value("angle") {
+            None => 0.0,
+            Some(text) => {
+                let yaw = text.trim().parse::<f32>().ok().filter(|yaw| yaw.is_finite());
+                yaw.ok_or_else(|| self.bad_value("angle", "a number of degrees"))?
+            }
+        };
+        let place = Place { origin: Vec3::new(x, y, z), yaw_deg };
+        let no_room = || MapError::NoRoom { entity: self.number, at: place.origin };
+        place.raised_until_free(map.solid()).ok_or_else(no_room)
+    }
+
+    fn bad_value(&self, key: &'static str, expected: &'static str) -> MapError {
+        let found = self.value(key).map_or_else(|| "missing".to_owned(), |value| format!("{value:?}"));
+        MapError::Value { entity: self.number, key, found, expected }
+    }
+}

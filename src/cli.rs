@@ -1,0 +1,165 @@
+//! The command line: arguments in, one file a subcommand, exit codes out.
+
+mod completions;
+mod export;
+mod figures;
+mod files;
+mod games;
+mod import;
+mod info;
+mod man;
+mod output;
+mod page;
+mod progress;
+mod quickstart;
+mod record;
+mod recover;
+mod replay;
+mod settings;
+mod trouble;
+mod verify;
+mod what_if;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub use games::{Games, MapFile, RulesError};
+
+use crate::game::Bots;
+use crate::replay::Imported;
+use output::{Format, Output};
+use trouble::Trouble;
+
+/// What a command came to. The numbers are the exit codes; `git bisect run` skips 125 and stops at 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Done, or the same.
+    Done = 0,
+    /// Something differs.
+    Differs = 1,
+    /// It cannot be judged.
+    Untestable = 125,
+    /// Bad usage, or input that cannot be read.
+    Trouble = 128,
+}
+
+/// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`.
+pub fn main<G>() -> ExitCode
+where
+    G: Bots + Imported,
+    G::Rules: Default,
+{
+    run(&Games::default().recording::<G>(|map| match map {
+        None => Ok(G::Rules::default()),
+        Some(map) => Err(format!("`{}` has rules of its own and reads no map file ({})", G::NAME, map.path).into()),
+    }))
+}
+
+/// The whole program of `hitreg` itself, with its built-in games.
+pub fn built_in() -> ExitCode {
+    run(&Games::built_in())
+}
+
+/// The whole program of a build that plays these games.
+pub fn run(games: &Games) -> ExitCode {
+    ExitCode::from(run_args(games, std::env::args_os()))
+}
+
+/// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
+/// judged, 128 trouble.
+pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
+    outcome_of(games, args.into_iter().collect()) as u8
+}
+
+#[derive(Parser)]
+#[command(
+    name = "hitreg",
+    version,
+    about = "Records, replays, verifies and explains the netcode of action games",
+    long_about = LONG_ABOUT,
+    after_help = EXIT_CODES,
+    max_term_width = 80,
+    arg_required_else_help = true
+)]
+struct Cli {
+    /// How results are printed: `json` goes to stdout alone
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "text|json",
+        hide_possible_values = true
+    )]
+    format: Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_ABOUT: &str = "\
+Records sessions of action games (usercmds, snapshots, latencies) into compressed logs, replays them bit for bit \
+through the server and client pipelines, and shows what happened: in prediction, in interpolation, in who was hit.
+
+New here? `hitreg quickstart` records a session in which four bots fight, replays it, proves that the replay is the same \
+bit for bit, and shows what lag compensation changed.";
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
+128 trouble (bad usage, unreadable input). `git bisect run` skips 125 and stops at 128.";
+
+#[derive(Subcommand)]
+enum Command {
+    Quickstart(quickstart::Args),
+    Record(record::Args),
+    Import(import::Args),
+    Info(info::Args),
+    Replay(replay::Args),
+    Verify(verify::Args),
+    Export(export::Args),
+    Recover(recover::Args),
+    Settings(settings::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
+    let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
+    let cli = match Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        // Help that was asked for is an answer; help that comes because arguments are missing is not.
+        Err(usage) => {
+            if let Err(error) = usage.print() {
+                Trouble::from(error).print();
+                return Outcome::Trouble;
+            }
+            return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
+        }
+    };
+    let mut output = Output::stdout(cli.format);
+    let done = run_command(games, cli.command, &program, &mut output);
+    match done.and_then(|outcome| output.finish().map(|()| outcome)) {
+        Ok(outcome) => outcome,
+        Err(trouble) => {
+            trouble.print();
+            Outcome::Trouble
+        }
+    }
+}
+
+fn run_command(games: &Games, command: Command, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+    match command {
+        Command::Quickstart(args) => quickstart::run(games, &args, program, output),
+        Command::Record(args) => record::run(games, &args, output),
+        Command::Import(args) => import::run(&args, output),
+        Command::Info(args) => info::run(games, &args, output),
+        Command::Replay(args) => replay::run(games, &args, output),
+        Command::Verify(args) => verify::run(games, &args, output),
+        Command::Export(args) => export::run(games, &args, output),
+        Command::Recover(args) => recover::run(&args, output),
+        Command::Settings(args) => settings::run(&args, output),
+        Command::Completions(args) => completions::run(&args, output),
+        Command::Man(args) => man::run(&args, output),
+    }
+}

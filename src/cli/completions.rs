@@ -1,0 +1,29 @@
+//! `hitreg completions`: what a shell needs to complete the command line.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::Outcome;
+use super::output::Output;
+use super::trouble::Trouble;
+
+/// Print a shell's completion script
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg completions bash > ~/.local/share/bash-completion/completions/hitreg
+  hitreg completions zsh > ~/.zfunc/_hitreg
+  hitreg completions fish > ~/.config/fish/completions/hitreg.fish")]
+pub(super) struct Args {
+    /// Which shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    // The generator panics on a closed pipe, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::Cli::command(), "hitreg", &mut script);
+    output.raw().write_all(&script)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,132 @@
+//! `hitreg export`: a trace's tables as JSONL or CSV.
+
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::count;
+use super::games::Games;
+use super::output::Output;
+use super::page::{Align, Cell};
+use super::trouble::{Trouble, reason};
+use super::what_if::WhatIf;
+use super::{Outcome, files, replay};
+use crate::log::FileKind;
+use crate::store;
+use crate::trace::{Table, Trace};
+use rows::RowFormat;
+
+/// Write a table of a trace as JSONL or CSV; a log is replayed first
+///
+/// Without --table it lists the tables. Hashes are 16 hexadecimal digits; a measure that is not there is null in JSONL and
+/// empty in CSV.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg export match.hitlog                       which tables there are
+  hitreg export match.hitlog --table shots
+  hitreg export match.hitlog --table corrections --to csv -o corrections.csv
+  hitreg export match.hittrace --all --to csv -o tables/
+  hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50")]
+pub(super) struct Args {
+    /// A trace, or a log
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Which table
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    table: Option<String>,
+    /// All tables, each into a file of its own
+    #[arg(long, requires = "output")]
+    all: bool,
+    /// How rows are written
+    #[arg(long, value_enum, default_value = "jsonl", value_name = "jsonl|csv", hide_possible_values = true)]
+    to: RowFormat,
+    /// Where to: a file [default: standard output], or with --all a directory
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    what_if: WhatIf,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    table: &'a str,
+    rows: usize,
+    columns: Vec<&'a str>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let trace = trace_of(games, args)?;
+    match (&args.table, &args.output) {
+        (Some(name), path) => {
+            let table = find(&trace, name, &args.file)?;
+            match path {
+                Some(path) => write_table(table, args.to, path)?,
+                None => rows::write(table, args.to, output.raw())?,
+            }
+        }
+        (None, Some(directory)) if args.all => {
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
+            })?;
+            for table in &trace.tables {
+                write_table(table, args.to, &directory.join(format!("{}.{}", table.name, args.to.ending())))?;
+            }
+        }
+        (None, Some(_)) => {
+            return Err(Trouble::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
+        }
+        (None, None) => list(&trace, output)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// The trace itself, or what a replay of the log gives.
+fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
+    let path = &args.file;
+    let (file, kind) = files::read(path)?;
+    if kind == FileKind::Trace {
+        return files::trace_in(path, &file);
+    }
+    let log = files::log_in(path, &file)?;
+    let (options, _) = args.what_if.options(&log.session)?;
+    let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+    let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
+    Ok(replayed.trace)
+}
+
+fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trouble> {
+    trace.table(name).ok_or_else(|| {
+        let known = trace.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ");
+        Trouble::file(path, format!("there is no table `{name}`; there are {known}"))
+    })
+}
+
+fn write_table(table: &Table, format: RowFormat, path: &Path) -> Result<(), Trouble> {
+    Ok(store::save(path, |out| Ok(rows::write(table, format, out)?))?)
+}
+
+fn list(trace: &Trace, output: &mut Output) -> Result<(), Trouble> {
+    let listed: Vec<Listed<'_>> = trace
+        .tables
+        .iter()
+        .map(|table| Listed {
+            table: &table.name,
+            rows: table.rows(),
+            columns: table.columns.iter().map(|column| column.name.as_str()).collect(),
+        })
+        .collect();
+    output.show(&listed, |page| {
+        let cells = |t: &Listed<'_>| -> Vec<Cell> {
+            let mut columns = t.columns.join(" ");
+            if columns.len() > 52 {
+                columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
+            }
+            vec![t.table.into(), count(t.rows as u64).into(), columns.into()]
+        };
+        let rows: Vec<Vec<Cell>> = listed.iter().map(cells).collect();
+        page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Left)], &rows);
+    })
+}

@@ -1,0 +1,117 @@
+//! Rows of a table as lines of text.
+
+use std::io::{self, BufWriter, Write};
+
+use crate::trace::{Data, Table};
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum RowFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values under a line of column names.
+    Csv,
+}
+
+impl RowFormat {
+    /// The ending of a file's name.
+    pub(super) fn ending(self) -> &'static str {
+        match self {
+            RowFormat::Jsonl => "jsonl",
+            RowFormat::Csv => "csv",
+        }
+    }
+}
+
+/// Writes every row of a table.
+pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    let keys: Vec<String> = table.columns.iter().map(|column| json_text(&column.name)).collect();
+    if format == RowFormat::Csv {
+        let names: Vec<String> = table.columns.iter().map(|column| csv_text(&column.name)).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in 0..table.rows() {
+        for (index, (column, key)) in table.columns.iter().zip(&keys).enumerate() {
+            match (format, index) {
+                (RowFormat::Jsonl, 0) => write!(out, "{{{key}:")?,
+                (RowFormat::Jsonl, _) => write!(out, ",{key}:")?,
+                (RowFormat::Csv, 0) => {}
+                (RowFormat::Csv, _) => out.write_all(b",")?,
+            }
+            write_value(&column.data, row, format, &mut out)?;
+        }
+        out.write_all(if format == RowFormat::Jsonl { b"}\n" } else { b"\n" })?;
+    }
+    out.flush()
+}
+
+fn write_value(data: &Data, row: usize, format: RowFormat, out: &mut impl Write) -> io::Result<()> {
+    match data {
+        Data::U32(values) => write!(out, "{}", values[row]),
+        Data::I64(values) => write!(out, "{}", values[row]),
+        // As text: many readers of JSON keep no more than 53 bits of a number.
+        Data::U64(values) if format == RowFormat::Jsonl => write!(out, "\"{:016x}\"", values[row]),
+        Data::U64(values) => write!(out, "{:016x}", values[row]),
+        Data::F32(values) if values[row].is_finite() => write!(out, "{}", values[row]),
+        Data::F32(_) if format == RowFormat::Jsonl => out.write_all(b"null"),
+        Data::F32(_) => Ok(()),
+        Data::Name { names, codes } => {
+            let name = names.get(usize::from(codes[row])).map_or("", String::as_str);
+            let text = if format == RowFormat::Jsonl { json_text(name) } else { csv_text(name) };
+            out.write_all(text.as_bytes())
+        }
+    }
+}
+
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Quoted where RFC 4180 asks for it.
+fn csv_text(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Column;
+
+    fn table() -> Table {
+        let column = |name: &str, data| Column { name: name.into(), data };
+        let names = vec!["hit".to_owned(), "so, \"wide\"".to_owned()];
+        Table {
+            name: "t".into(),
+            columns: vec![
+                column("tick", Data::U32(vec![1, 2])),
+                column("hash", Data::U64(vec![u64::MAX, 1])),
+                column("error", Data::F32(vec![0.1, f32::NAN])),
+                column("reason", Data::Name { names, codes: vec![0, 1] }),
+            ],
+        }
+    }
+
+    fn text(format: RowFormat) -> String {
+        let mut out = Vec::new();
+        write(&table(), format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn csv_quotes_what_has_commas() {
+        let expected = "tick,hash,error,reason\n\
+                        1,ffffffffffffffff,0.1,hit\n\
+                        2,0000000000000001,,\"so, \"\"wide\"\"\"\n";
+        assert_eq!(text(RowFormat::Csv), expected);
+    }
+
+    #[test]
+    fn every_line_of_jsonl_is_an_object() {
+        let rows: Vec<serde_json::Value> =
+            text(RowFormat::Jsonl).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows[0]["hash"], "ffffffffffffffff");
+        assert_eq!(rows[1]["error"], serde_json::Value::Null);
+        assert_eq!(rows[1]["reason"], "so, \"wide\"");
+    }
+}

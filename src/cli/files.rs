@@ -1,0 +1,68 @@
+//! Files, as the command line names and reads them. Opening, writing and renaming are [`store`]'s.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::trouble::Trouble;
+use crate::log::{self, FileKind, Torn};
+use crate::record::Session;
+use crate::store;
+use crate::trace::{Digest, Trace};
+
+/// A log in memory.
+pub(super) struct Log {
+    pub(super) session: Session,
+    /// Identifies the very file, in the headers of traces.
+    pub(super) digest: Digest,
+}
+
+/// A file's bytes, and what they are.
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), Trouble> {
+    let bytes = store::read_bytes(path)?;
+    let kind = log::kind_of(&bytes[..bytes.len().min(128 << 10)]);
+    Ok((bytes, kind))
+}
+
+/// Reads a log that must be whole.
+pub(super) fn read_log(path: &Path) -> Result<Log, Trouble> {
+    log_in(path, &store::read_bytes(path)?)
+}
+
+/// The log in a file's bytes, which must be whole.
+pub(super) fn log_in(path: &Path, bytes: &[u8]) -> Result<Log, Trouble> {
+    let session = log::read_session(bytes).map_err(|error| Trouble::file(path, error))?;
+    Ok(Log { session, digest: Digest::of_bytes(bytes) })
+}
+
+/// What there is of a log that may be cut off.
+pub(super) fn log_prefix_in(path: &Path, bytes: &[u8]) -> Result<(Session, Option<Torn>), Trouble> {
+    log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))
+}
+
+/// The trace in a file's bytes.
+pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, Trouble> {
+    log::read_trace(bytes).map_err(|error| Trouble::file(path, error))
+}
+
+/// How many bytes a file has; none for a pipe or device.
+pub(super) fn size_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
+}
+
+/// How the program was called, shortened so that it works when it is typed again: its name alone where the shell finds it
+/// by that, else its path from here.
+pub(super) fn as_typed(program: &OsStr) -> String {
+    let path = Path::new(program);
+    let found_by_name = path.parent().is_some_and(|folder| search_path().any(|searched| searched == folder));
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.file_name() {
+        Some(name) if found_by_name => Path::new(name).display().to_string(),
+        Some(_) | None => path.strip_prefix(&here).unwrap_or(path).display().to_string(),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how a command is typed depends on the shell that it is typed into")]
+fn search_path() -> impl Iterator<Item = PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).collect::<Vec<_>>().into_iter()
+}

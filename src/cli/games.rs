@@ -1,0 +1,240 @@
+//! The games that a build plays, behind one face: a log says which one it is of.
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::arena::{Arena, ArenaMap, ArenaRules};
+use crate::game::{BadCells, Bots, Game};
+use crate::quakeworld::QuakeWorld;
+use crate::record::{Header, Record, Session};
+use crate::replay::{self, Imported, Options, ReplayError, Replayed};
+use crate::score::{self, ModeScore};
+use crate::session::scenario::Scenario;
+use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
+use crate::settings::Settings;
+use crate::units::Micros;
+
+/// A map file, as it is handed to a game that makes its rules from it.
+#[derive(Clone, Copy, Debug)]
+pub struct MapFile<'a> {
+    /// Where it was, for messages.
+    pub path: &'a str,
+    /// What it holds.
+    pub bytes: &'a [u8],
+}
+
+/// Why no rules could be made from a map file.
+pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Makes a game's rules: its own, or those for a map file.
+type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Game>::Rules, RulesError>;
+
+/// The games of a build.
+#[derive(Default)]
+pub struct Games {
+    games: Vec<Box<dyn Playable>>,
+}
+
+impl Games {
+    /// The games that `hitreg` has built in.
+    pub fn built_in() -> Games {
+        let arena = |map: Option<&MapFile<'_>>| match map {
+            None => Ok(ArenaRules::default()),
+            Some(map) => {
+                let name = Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
+                Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
+            }
+        };
+        Games::default().recording::<Arena>(arena).replaying::<QuakeWorld>()
+    }
+
+    /// Adds a game whose logs can be replayed.
+    #[must_use]
+    pub fn replaying<G: Imported>(mut self) -> Games {
+        self.games.push(Box::new(Of::<G> { game: PhantomData, stage: None }));
+        self
+    }
+
+    /// Adds a game that can also record synthetic sessions, under rules that `rules` makes.
+    #[must_use]
+    pub fn recording<G: Bots + Imported>(
+        mut self,
+        rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
+    ) -> Games {
+        let stage = move |scenario: &Scenario, map: Option<&MapFile<'_>>| stage::<G>(rules, scenario, map);
+        self.games.push(Box::new(Of::<G> { game: PhantomData, stage: Some(Box::new(stage)) }));
+        self
+    }
+
+    /// The game of a log.
+    pub(super) fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
+        let name = &session.header.game;
+        let found = self.games.iter().find(|game| game.name() == name);
+        found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
+    }
+
+    /// The game of this name that can record; or the first that can, when none is named.
+    pub(super) fn recordable(&self, name: Option<&str>) -> Result<&dyn Playable, NotRecordable> {
+        let mut able = self.games.iter().filter(|game| game.records());
+        match able.find(|game| name.is_none_or(|name| game.name() == name)) {
+            Some(game) => Ok(&**game),
+            None => Err(NotRecordable { name: name.unwrap_or("any").to_owned(), able: self.able() }),
+        }
+    }
+
+    fn names(&self) -> String {
+        self.games.iter().map(|game| game.name()).collect::<Vec<_>>().join(" and ")
+    }
+
+    fn able(&self) -> String {
+        let able: Vec<_> = self.games.iter().filter(|game| game.records()).map(|game| game.name()).collect();
+        if able.is_empty() { "no game".to_owned() } else { able.join(" and ") }
+    }
+}
+
+/// A log of a game that this build does not play.
+#[derive(Debug, thiserror::Error)]
+#[error("the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it")]
+pub(super) struct UnknownGame {
+    log: String,
+    build: String,
+}
+
+/// A game that has no bots.
+#[derive(Debug, thiserror::Error)]
+#[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
+pub(super) struct NotRecordable {
+    name: String,
+    able: String,
+}
+
+/// Why a synthetic session could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SetupError {
+    /// The game has no bots.
+    #[error("this game has no bots to play it")]
+    NoBots,
+    /// The map file gives no rules.
+    #[error("no rules can be made from this map: {0}")]
+    Rules(RulesError),
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+}
+
+/// Why drawing could not be scored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScoreError {
+    /// The rules in the log are not this build's.
+    #[error("the rules in the log cannot be read: {0}")]
+    Rules(#[from] rmp_serde::decode::Error),
+    /// A recorded body is not one.
+    #[error(transparent)]
+    State(#[from] BadCells),
+}
+
+/// What the command line does with a game, whichever it is.
+pub(super) trait Playable: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// Replays a log of this game.
+    fn replay(
+        &self,
+        session: &Session,
+        options: &Options,
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Replayed, ReplayError>;
+
+    /// Scores the ways of drawing the others on what a session's players received.
+    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
+
+    /// Whether it can record synthetic sessions.
+    fn records(&self) -> bool;
+
+    /// Gets a synthetic session ready to be run.
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
+}
+
+/// A synthetic session that is ready to be run.
+pub(super) trait Staged {
+    /// What its log begins with.
+    fn header(&self) -> &Header;
+
+    /// Runs it, record by record.
+    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
+}
+
+/// One game, and how it sets up a synthetic session if it has bots.
+struct Of<G> {
+    game: PhantomData<fn() -> G>,
+    stage: Option<Box<Stage>>,
+}
+
+type Stage = dyn Fn(&Scenario, Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> + Send + Sync;
+
+impl<G: Imported> Playable for Of<G> {
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+
+    fn replay(
+        &self,
+        session: &Session,
+        options: &Options,
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Replayed, ReplayError> {
+        replay::replay::<G>(session, options, progress)
+    }
+
+    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
+        let rules: G::Rules = rmp_serde::from_slice(&session.header.rules)?;
+        Ok(score::score::<G>(session, &rules, settings)?)
+    }
+
+    fn records(&self) -> bool {
+        self.stage.is_some()
+    }
+
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
+        let stage = self.stage.as_ref().ok_or(SetupError::NoBots)?;
+        stage(scenario, map)
+    }
+}
+
+fn stage<G: Bots>(
+    make_rules: MakeRules<G>,
+    scenario: &Scenario,
+    map: Option<&MapFile<'_>>,
+) -> Result<Box<dyn Staged>, SetupError> {
+    scenario.check().map_err(SynthError::from)?;
+    let rules = Arc::new(make_rules(map).map_err(SetupError::Rules)?);
+    let header = scenario.header::<G>(&rules)?;
+    Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+}
+
+struct Ready<G: Game> {
+    scenario: Scenario,
+    rules: Arc<G::Rules>,
+    header: Header,
+}
+
+impl<G: Bots> Staged for Ready<G> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError> {
+        let mut sink = Passed(sink);
+        record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
+    }
+}
+
+/// A sink that is known by its face alone.
+struct Passed<'a>(&'a mut dyn RecordSink);
+
+impl RecordSink for Passed<'_> {
+    fn record(&mut self, record: Record) {
+        self.0.record(record);
+    }
+}

@@ -1,0 +1,249 @@
+//! `hitreg info`: what a log or a trace holds.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, duration, share};
+use super::games::Games;
+use super::output::Output;
+use super::page::{Align, Cell, Page, UNSURE};
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::info::{Info, Packets, Percentiles};
+use crate::log::{FORMAT, FileKind};
+use crate::record::{Origin, Session};
+use crate::replay::{Mode, Options};
+use crate::summary::Summary;
+use crate::trace::Trace;
+use crate::units::Micros;
+
+/// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
+///
+/// Round trips run from making a usercmd to getting its ack. Shots and hits are counted by replaying the log, where it has a
+/// server to replay and this build plays its game. A log that is cut off is shown as far as it goes.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg info match.hitlog
+  hitreg info match.hitlog --format json | jq .rtt_ms
+  hitreg info match.hittrace           its tables, with their rows")]
+pub(super) struct Args {
+    /// A log or a trace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Serialize)]
+struct LogInfo<'a> {
+    path: &'a Path,
+    kind: &'static str,
+    format_version: String,
+    #[serde(flatten)]
+    info: Info,
+    shots: Option<u64>,
+    hits: Option<u64>,
+    /// Why shots are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shots_unknown: Option<String>,
+    size_bytes: u64,
+    bytes_per_usercmd: Option<f64>,
+    /// Settings that differ from the preset's.
+    settings_changed: Vec<(String, String)>,
+    /// Set when the log is cut off and only its beginning is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TraceInfo<'a> {
+    path: &'a Path,
+    kind: &'static str,
+    format_version: String,
+    game: &'a str,
+    mode: &'a str,
+    log_digest: &'a str,
+    digest: String,
+    size_bytes: usize,
+    tables: Vec<TableInfo<'a>>,
+}
+
+#[derive(Serialize)]
+struct TableInfo<'a> {
+    name: &'a str,
+    rows: usize,
+    columns: Vec<ColumnInfo<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnInfo<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    data: &'static str,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let path = &args.file;
+    let (file, kind) = files::read(path)?;
+    if kind == FileKind::Trace {
+        let trace = files::trace_in(path, &file)?;
+        return show_trace(path, file.len(), &trace, output);
+    }
+    let (session, torn) = files::log_prefix_in(path, &file)?;
+    let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
+    let info = Info::of(&session);
+    let (shots, shots_unknown) = match count_shots(games, &session) {
+        Ok(shots) => (Some(shots), None),
+        Err(why) => (None, Some(why)),
+    };
+    let shown = LogInfo {
+        path,
+        kind: "log",
+        format_version: FORMAT.to_string(),
+        shots: shots.map(|(fired, _)| fired),
+        hits: shots.map(|(_, hit)| hit),
+        shots_unknown,
+        size_bytes: file.len() as u64,
+        bytes_per_usercmd: (info.usercmds > 0).then(|| file.len() as f64 / info.usercmds as f64),
+        settings_changed: settings_changed(&session),
+        info,
+        warning,
+    };
+    output.show(&shown, |page| print_log(page, &shown))?;
+    Ok(Outcome::Done)
+}
+
+/// Shots and hits, from a replay that is the recorded session.
+fn count_shots(games: &Games, session: &Session) -> Result<(u64, u64), String> {
+    if matches!(session.header.origin, Origin::Imported { .. }) {
+        return Err("the recording does not say what became of them".to_owned());
+    }
+    let game = games.of(session).map_err(|error| error.to_string())?;
+    let options = Options { mode: Mode::Closed, ..Options::default() };
+    let replayed = game.replay(session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
+    match replayed.first_difference {
+        Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
+        None => {
+            let shots = Summary::of(&replayed.trace).shots;
+            Ok((shots.fired, shots.hit))
+        }
+    }
+}
+
+fn settings_changed(session: &Session) -> Vec<(String, String)> {
+    let header = &session.header;
+    let preset = header.preset.as_deref().and_then(|name| crate::settings::Settings::preset(name).ok());
+    let usual = preset.unwrap_or_default().to_pairs();
+    header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
+}
+
+fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
+    let info = &shown.info;
+    page.heading(&shown.path.display().to_string());
+    if let Some(warning) = &shown.warning {
+        page.styled(UNSURE, &format!("  {warning}"));
+    }
+    page.pair("session", &format!("{} on {}, {}", info.game, info.map, info.origin));
+    let preset = info.preset.as_deref().unwrap_or("none");
+    let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    page.pair("settings", &format!("preset {preset} {}", changed.join(" ")));
+    let recorded = info.by_player.len();
+    let players = match recorded == info.players {
+        true => count(info.players as u64),
+        false => format!("{}, of whom {recorded} recorded", count(info.players as u64)),
+    };
+    page.pair("players", &players);
+    let ticks =
+        if info.ticks == 0 { "no server ticks".to_owned() } else { format!("{} ticks", count(info.ticks as u64)) };
+    page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
+    let firing = count(info.usercmds_firing as u64);
+    page.pair("usercmds", &format!("{}, {firing} of them firing", count(info.usercmds as u64)));
+    match (shown.shots, shown.hits) {
+        (Some(shots), Some(hits)) => {
+            page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));
+        }
+        _ => page.pair("shots", &format!("not counted: {}", shown.shots_unknown.as_deref().unwrap_or_default())),
+    }
+    let per_usercmd = shown.bytes_per_usercmd.map_or(String::new(), |b| format!(", {b:.1} bytes per usercmd"));
+    page.pair("size", &format!("{}{per_usercmd}, format {}", bytes(shown.size_bytes), shown.format_version));
+    page.heading("Connections");
+    print_connections(page, info);
+}
+
+fn print_connections(page: &mut Page, info: &Info) {
+    const MOST_ROWS: usize = 8;
+    let right = Align::Right;
+    let head = [
+        ("", Align::Left),
+        ("usercmds", right),
+        ("down", right),
+        ("lost", right),
+        ("choked", right),
+        ("up", right),
+        ("lost", right),
+        ("rtt p5", right),
+        ("p50", right),
+        ("p95", right),
+        ("p99", right),
+    ];
+    let row = |name: &str, usercmds: usize, down: &Packets, up: &Packets, rtt: &Percentiles| {
+        let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
+        let known = |packets: &Packets, value: u64| if packets.sent == 0 { "-".to_owned() } else { count(value) };
+        let mut cells: Vec<Cell> = vec![name.into(), count(usercmds as u64).into()];
+        cells.extend([down.sent, down.lost, down.choked].map(|value| Cell::from(known(down, value))));
+        cells.extend([up.sent, up.lost].map(|value| Cell::from(known(up, value))));
+        cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| Cell::from(ms(p))));
+        cells
+    };
+    let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
+    let mut rows: Vec<Vec<Cell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
+    if info.by_player.len() > 1 {
+        rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
+    }
+    page.table(&head, &rows);
+    page.faint(2, "down: packets from the server; up: packets to it; rtt in ms");
+    if info.by_player.len() > MOST_ROWS {
+        page.faint(2, "(the other players are in --format json)");
+    }
+}
+
+fn show_trace(path: &Path, size_bytes: usize, trace: &Trace, output: &mut Output) -> Result<Outcome, Trouble> {
+    let columns = |table: &'_ crate::trace::Table| table.columns.len();
+    let shown = TraceInfo {
+        path,
+        kind: "trace",
+        format_version: FORMAT.to_string(),
+        game: &trace.header.game,
+        mode: &trace.header.mode,
+        log_digest: &trace.header.log_digest,
+        digest: trace.digest().to_string(),
+        size_bytes,
+        tables: trace.tables.iter().map(TableInfo::of).collect(),
+    };
+    output.show(&shown, |page| {
+        page.heading(&path.display().to_string());
+        page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
+        page.pair("digest", &shown.digest);
+        page.pair("of the log", shown.log_digest);
+        page.pair("size", &bytes(size_bytes as u64));
+        page.blank();
+        let rows: Vec<Vec<Cell>> = trace
+            .tables
+            .iter()
+            .map(|t| vec![t.name.as_str().into(), count(t.rows() as u64).into(), columns(t).to_string().into()])
+            .collect();
+        page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Right)], &rows);
+    })?;
+    Ok(Outcome::Done)
+}
+
+impl TableInfo<'_> {
+    fn of(table: &crate::trace::Table) -> TableInfo<'_> {
+        let column = |c: &'_ crate::trace::Column| c.data.type_name();
+        TableInfo {
+            name: &table.name,
+            rows: table.rows(),
+            columns: table.columns.iter().map(|c| ColumnInfo { name: &c.name, data: column(c) }).collect(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Where results go: stdout, as text for people or as JSON for programs.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::page::Page;
+use super::trouble::Trouble;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// For people, within 80 columns.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Standard output in one of the formats. Colour goes only where a terminal shows it and NO_COLOR does not forbid it.
+pub(super) struct Output {
+    format: Format,
+    out: Box<dyn Write>,
+}
+
+impl Output {
+    pub(super) fn stdout(format: Format) -> Output {
+        let out = std::io::BufWriter::with_capacity(1 << 16, anstream::stdout());
+        Output { format, out: Box::new(out) }
+    }
+
+    /// Prints one result: `value` as JSON, or the page that `text` fills.
+    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {
+        match self.format {
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut self.out, value).map_err(std::io::Error::from)?;
+                self.out.write_all(b"\n")?;
+            }
+            Format::Text => {
+                let mut page = Page::default();
+                text(&mut page);
+                self.out.write_all(page.as_str().as_bytes())?;
+            }
+        }
+        // What is done is shown before the next thing begins.
+        Ok(self.out.flush()?)
+    }
+
+    /// For output that is neither: exported rows, completions, man pages.
+    pub(super) fn raw(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(&mut self) -> Result<(), Trouble> {
+        Ok(self.out.flush()?)
+    }
+}

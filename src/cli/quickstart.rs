@@ -1,0 +1,227 @@
+//! `hitreg quickstart`: in a few seconds, all that hitreg is for, on a session of its own.
+
+mod changed;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{count, counted, duration, measure, share};
+use super::games::Games;
+use super::output::Output;
+use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
+use super::trouble::Trouble;
+use super::{Outcome, files, record, replay};
+use crate::info::Info;
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::record::Session;
+use crate::replay::{Options, Replayed};
+use crate::session::scenario::Scenario;
+use crate::settings::Settings;
+use crate::summary::Summary;
+use crate::units::Micros;
+use changed::{Changed, changed};
+
+/// Record a session, replay it, prove it, and see what lag compensation does
+///
+/// Four bots fight for 20 seconds over connections of 50 ms each way with jitter and a little loss. The session is recorded
+/// and replayed twice: every tick must have the recorded state hash, and both replays must be the same to the last
+/// byte. Then it is replayed without lag compensation, to see which shots come out differently.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg quickstart
+  hitreg quickstart --seed 7 -o /tmp/seven.hitlog")]
+pub(super) struct Args {
+    /// Where the log goes
+    #[arg(short, long, value_name = "LOG", default_value = "quickstart.hitlog")]
+    output: PathBuf,
+    /// Another session
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    recorded: record::Recorded,
+    info: Info,
+    hashes_compared: u64,
+    first_difference_tick: Option<u32>,
+    digests: [String; 2],
+    summary: Summary,
+    without_lag_compensation: Without,
+    #[serde(skip)]
+    log: &'a Path,
+    #[serde(skip)]
+    program: &'a str,
+    #[serde(skip)]
+    speed: f64,
+}
+
+#[derive(Serialize)]
+struct Without {
+    fired: u64,
+    hit: u64,
+    first_different_tick: Option<u32>,
+    changed: Vec<Changed>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+    let scenario = scenario(args.seed);
+    let game = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let staged = game.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let recorded = record::record(&*staged, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    // From here on only the file counts.
+    let session = files::read_log(&args.output)?.session;
+    let replay = |options: &Options| replay::replay(game, &args.output, &session, options);
+    let (first, seconds) = replay(&Options::default())?;
+    let (second, _) = replay(&Options::default())?;
+    let (without, _) = replay(&without_lag_compensation(&session)?)?;
+    let off = Summary::of(&without.trace).shots;
+    let report = Report {
+        recorded,
+        info: Info::of(&session),
+        hashes_compared: first.hashes_compared,
+        first_difference_tick: first.first_difference.map(|difference| difference.tick.0),
+        digests: [&first, &second].map(|replayed| replayed.trace.digest().to_string()),
+        summary: Summary::of(&first.trace),
+        without_lag_compensation: Without {
+            fired: off.fired,
+            hit: off.hit,
+            first_different_tick: without.first_difference.map(|difference| difference.tick.0),
+            changed: changed(&first.trace, &without.trace),
+        },
+        log: &args.output,
+        program,
+        speed: session.duration().as_s_f64() / seconds.max(1e-9),
+    };
+    output.show(&report, |page| report.print(page))?;
+    Ok(if report.is_same(&first) { Outcome::Done } else { Outcome::Differs })
+}
+
+/// Broadband as it is: some delay, some jitter, a lost packet now and then.
+fn scenario(seed: u64) -> Scenario {
+    let link = LinkModel {
+        delay_ms: 50.0,
+        jitter: Jitter::Exponential(4.0),
+        loss: Loss::Random(0.01),
+        ..LinkModel::default()
+    };
+    Scenario { seconds: 20.0, seed, link, ..Scenario::default() }
+}
+
+fn without_lag_compensation(session: &Session) -> Result<Options, Trouble> {
+    let mut settings = Settings::from_pairs(&session.header.settings)?;
+    settings.lag_compensation.enabled = false;
+    Ok(Options { settings: Some(settings), ..Options::default() })
+}
+
+impl Report<'_> {
+    /// Whether the replays are the recorded session, which is what this is to show.
+    fn is_same(&self, first: &Replayed) -> bool {
+        first.first_difference.is_none() && first.hashes_compared > 0 && self.digests[0] == self.digests[1]
+    }
+
+    fn print(&self, page: &mut Page) {
+        let info = &self.info;
+        page.heading("1. Recorded: four bots fight, 50 ms each way, with jitter and 1 % loss");
+        let length = duration(Micros(info.duration_us));
+        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds()));
+        page.pair("session", &made);
+        let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
+        let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
+        let packets = info.packets;
+        let lost = share(packets.lost, packets.sent);
+        page.pair("connections", &format!("round trip median {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
+        page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
+
+        page.heading("2. Replayed: server and four clients again, from the file alone");
+        self.print_proof(page);
+        self.print_summary(page);
+
+        page.heading("3. Replayed without lag compensation: who is hit instead?");
+        self.print_without(page);
+
+        page.heading("Try next");
+        let (program, log) = (self.program, self.log.display());
+        let commands = [
+            (format!("{program} verify {log}"), "prove it again"),
+            (format!("{program} replay {log} --preset quake3"), "as Quake III"),
+            (format!("{program} export {log} --table shots"), "every shot"),
+        ];
+        let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
+        for (typed, why) in &commands {
+            page.line(&format!("  {typed:<longest$}  {FAINT}{why}{FAINT:#}"));
+        }
+    }
+
+    fn print_proof(&self, page: &mut Page) {
+        match self.first_difference_tick {
+            None => page.styled(
+                GOOD,
+                &format!("  bit for bit: all {} ticks have the recorded state hash", count(self.hashes_compared)),
+            ),
+            Some(tick) => page.styled(BAD, &format!("  NOT the same: tick {tick} has another hash than recorded")),
+        }
+        let [first, second] = &self.digests;
+        let (style, what) = if first == second {
+            (GOOD, "the same trace, byte for byte")
+        } else {
+            (BAD, "DIFFERENT traces from one log")
+        };
+        page.styled(style, &format!("  two replays, {what}: {}", &first[..16]));
+    }
+
+    fn print_summary(&self, page: &mut Page) {
+        let (prediction, shots) = (&self.summary.prediction, &self.summary.shots);
+        page.pair("speed", &format!("{} times real time", measure(self.speed as f32)));
+        let exact = share(prediction.exact, prediction.checked);
+        let misses: u64 = prediction.misses_by_cause.values().sum();
+        page.pair("prediction", &format!("{exact} exact; {} to correct", counted(misses, "misprediction")));
+        let fired = counted(shots.fired, "shot");
+        page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
+        if let Some(error) = &shots.view_error_units {
+            let [p50, max] = [error.p50, error.max].map(measure);
+            let text = format!("median {p50}, greatest {max} units from target drawn to target judged");
+            page.pair("view error", &text);
+        }
+    }
+
+    fn print_without(&self, page: &mut Page) {
+        const MOST_ROWS: usize = 6;
+        let (on, off) = (&self.summary.shots, &self.without_lag_compensation);
+        let with = format!("{} of {} hit ({})", on.hit, on.fired, share(on.hit, on.fired));
+        page.pair("with it", &with);
+        page.pair("without it", &format!("{} of {} hit ({})", off.hit, off.fired, share(off.hit, off.fired)));
+        let all = &off.changed;
+        if all.is_empty() {
+            page.paragraph(2, "No shot came out differently.");
+            return;
+        }
+        let first = MOST_ROWS.min(all.len());
+        page.paragraph(2, &format!("{} came out differently, the first {first}:", counted(all.len() as u64, "shot")));
+        let left = Align::Left;
+        let right = Align::Right;
+        let head = [
+            ("at", right),
+            ("shooter", left),
+            ("weapon", left),
+            ("rewound", right),
+            ("with it", left),
+            ("without", left),
+        ];
+        let row = |c: &Changed| -> Vec<Cell> {
+            vec![
+                format!("{:.2} s", Micros(c.at_us).as_s_f64()).into(),
+                c.shooter.as_str().into(),
+                c.weapon.as_str().into(),
+                format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64()).into(),
+                c.with.as_str().into(),
+                c.without.as_str().into(),
+            ]
+        };
+        let rows: Vec<Vec<Cell>> = all.iter().take(MOST_ROWS).map(row).collect();
+        page.table(&head, &rows);
+        page.faint(2, "From the first hit that changes, the fight itself goes another way.");
+    }
+}

@@ -1,0 +1,128 @@
+//! Which shots came out differently in two replays of the same input.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::trace::{Data, Table, Trace};
+
+/// A shot that both replays have, with another outcome.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Changed {
+    /// When the server judged it, in the first replay.
+    pub(super) at_us: i64,
+    /// Who shot.
+    pub(super) shooter: String,
+    /// With which usercmd.
+    pub(super) command: u32,
+    /// With what.
+    pub(super) weapon: String,
+    /// How far the others were moved back for it in the first replay.
+    pub(super) rewind_us: i64,
+    /// What became of it in the first replay: `hit p2 chest 12`.
+    pub(super) with: String,
+    /// And in the second.
+    pub(super) without: String,
+}
+
+/// The shots of both that came out differently, in the order of the first. Of a projectile that is its impact.
+pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
+    let empty = Table::default();
+    let shots = |trace: &Trace| Shots::of(trace.table("shots").unwrap_or(&empty));
+    let (with, without) = (shots(with), shots(without));
+    let mut second: BTreeMap<(u32, u32, u32), &Shot> = BTreeMap::new();
+    for shot in &without.0 {
+        second.insert(shot.key, shot);
+    }
+    let differs = |first: &Shot| {
+        let other = second.get(&first.key)?;
+        (first.outcome != other.outcome).then(|| Changed {
+            at_us: first.at_us,
+            shooter: format!("p{}", first.key.0),
+            command: first.key.1,
+            weapon: first.weapon.clone(),
+            rewind_us: first.rewind_us,
+            with: first.outcome.clone(),
+            without: other.outcome.clone(),
+        })
+    };
+    with.0.iter().filter_map(differs).collect()
+}
+
+struct Shots(Vec<Shot>);
+
+struct Shot {
+    /// Shooter, usercmd, index.
+    key: (u32, u32, u32),
+    at_us: i64,
+    weapon: String,
+    rewind_us: i64,
+    outcome: String,
+}
+
+impl Shots {
+    fn of(table: &Table) -> Shots {
+        let number = |name: &str, row: usize| match table.column(name).map(|c| &c.data) {
+            Some(Data::U32(values)) => i64::from(values[row]),
+            Some(Data::I64(values)) => values[row],
+            Some(Data::U64(_) | Data::F32(_) | Data::Name { .. }) | None => 0,
+        };
+        let name = |name: &str, row: usize| match table.column(name).map(|c| &c.data) {
+            Some(Data::Name { names, codes }) => names.get(usize::from(codes[row])).cloned().unwrap_or_default(),
+            Some(_) | None => String::new(),
+        };
+        let outcome = |row: usize| match name("target", row).as_str() {
+            "none" => name("reason", row),
+            target => format!("{} {target} {} {}", name("reason", row), name("hitgroup", row), number("damage", row)),
+        };
+        let shot = |row: usize| Shot {
+            key: (number("shooter", row) as u32, number("command", row) as u32, number("index", row) as u32),
+            at_us: number("at_us", row),
+            weapon: name("weapon", row),
+            rewind_us: number("rewind_us", row),
+            outcome: outcome(row),
+        };
+        Shots((0..table.rows()).map(shot).filter(|shot| shot.outcome != "not run").collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Column;
+
+    /// Shots of player 1 with usercmds 10, 11, ..., each at a target or at none.
+    fn trace(targets: &[Option<&str>]) -> Trace {
+        let rows = targets.len() as u32;
+        let names = |of: fn(&Option<&str>) -> &str| {
+            let names: Vec<String> = targets.iter().map(|t| of(t).to_owned()).collect();
+            Data::Name { names, codes: (0..rows as u8).collect() }
+        };
+        let columns = [
+            ("shooter", Data::U32(vec![1; targets.len()])),
+            ("command", Data::U32((10..10 + rows).collect())),
+            ("index", Data::U32(vec![0; targets.len()])),
+            ("at_us", Data::I64((0..i64::from(rows)).collect())),
+            ("weapon", names(|_| "pistol")),
+            ("rewind_us", Data::I64(vec![150_000; targets.len()])),
+            ("reason", names(|t| if t.is_some() { "hit" } else { "wide" })),
+            ("target", names(|t| t.unwrap_or("none"))),
+            ("hitgroup", names(|t| if t.is_some() { "chest" } else { "none" })),
+            ("damage", Data::I64(targets.iter().map(|t| if t.is_some() { 12 } else { 0 }).collect())),
+        ];
+        let columns = columns.into_iter().map(|(name, data)| Column { name: name.into(), data }).collect();
+        Trace { tables: vec![Table { name: "shots".into(), columns }], ..Trace::default() }
+    }
+
+    #[test]
+    fn only_other_outcomes_of_the_same_shots_count() {
+        let with = trace(&[Some("p2"), None, Some("p3"), Some("p2")]);
+        let without = trace(&[Some("p2"), None, None]);
+        let found = changed(&with, &without);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].command, found[0].with.as_str(), found[0].without.as_str()),
+            (12, "hit p3 chest 12", "wide")
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! `hitreg record`: sessions that hitreg runs itself become logs.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration, measure};
+use super::games::{Games, MapFile, Staged};
+use super::output::Output;
+use super::page::Page;
+use super::progress::{Progress, Stopwatch};
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::log::{LogWriter, Options};
+use crate::record::Record;
+use crate::session::scenario::Scenario;
+use crate::session::{RecordSink, SynthError};
+use crate::store::{self, Recording};
+use crate::units::Micros;
+
+/// Record a session into a log
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    source: Source,
+}
+
+#[derive(clap::Subcommand)]
+enum Source {
+    Synth(SynthArgs),
+}
+
+/// Record bots on modelled links, in virtual time: the same scenario gives the same log
+///
+/// A scenario comes from the options, or from a TOML file that the options then change. Delay, jitter and loss hold for each
+/// direction of every connection; a file can give each player a connection of its own, with bursts of loss,
+/// reordering, duplicates and limited bandwidth.
+///
+/// The log gets its name when it is finished. A recording that is killed leaves what it has in LOG.part, which
+/// `hitreg recover` makes a log of.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg record synth -o duel.hitlog --players 2 --seconds 60
+  hitreg record synth -o far.hitlog --delay-ms 80 --jitter-ms 10 --loss 2%
+  hitreg record synth -o quake.hitlog --preset quake3 --set server.update_hz=30
+  hitreg record synth -o mixed.hitlog --scenario mixed.toml --seed 7
+
+A scenario file:
+  preset = \"half-life\"
+  players = 3
+  seconds = 30.0
+  [settings]
+  \"interpolation.lerp_ms\" = \"50\"
+  [[links]]                      # the first player's
+  delay_ms = 15.0
+  [[links]]                      # the second's, and of all after it
+  delay_ms = 90.0
+  jitter = { exponential = 8.0 } # or uniform, normal; in ms
+  loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]
+struct SynthArgs {
+    /// Where the log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+    /// A scenario in TOML; the other options change it
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// The settings' preset [default: half-life]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// A setting that differs from the preset; may be given more than once
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// How many bots play, 1 to 64 [default: 4]
+    #[arg(long, value_name = "N")]
+    players: Option<u16>,
+    /// How long they play [default: 20]
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Where all chances start from [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// What every packet takes at least, each way [default: 40]
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<f64>,
+    /// What packets take beyond that on average (exponentially distributed) [default: 0]
+    #[arg(long, value_name = "MS")]
+    jitter_ms: Option<f64>,
+    /// The share of packets that is lost, as 2% or 0.02 [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    loss: Option<f64>,
+    /// A map in the .map format of Quake's level editors [default: the built-in map]
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Which game is played, where a build has bots for more than one
+    #[arg(long, value_name = "NAME")]
+    game: Option<String>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Recorded {
+    path: PathBuf,
+    game: String,
+    map: String,
+    players: usize,
+    duration_us: i64,
+    ticks: u64,
+    usercmds: u64,
+    size_bytes: u64,
+    real_time_factor: f64,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let Source::Synth(args) = &args.source;
+    let scenario = args.scenario()?;
+    let game = games.recordable(args.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
+    let map = args.map.as_ref().map(|path| store::read_bytes(path).map(|bytes| (path, bytes))).transpose()?;
+    let staged = match &map {
+        Some((path, bytes)) => {
+            let name = path.display().to_string();
+            let file = MapFile { path: &name, bytes };
+            game.set_up(&scenario, Some(&file)).map_err(|error| Trouble::file(path, error))?
+        }
+        None => game.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?,
+    };
+    let recorded = record(&*staged, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    output.show(&recorded, |page| recorded.print(page))?;
+    Ok(Outcome::Done)
+}
+
+/// Runs a synthetic session into a log.
+pub(super) fn record(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
+    let header = staged.header();
+    let watch = Stopwatch::start();
+    let tally = if is_stream(path) {
+        into_stream(staged, length, path)?
+    } else {
+        let mut recording = Recording::begin(path, header)?;
+        let tally = run_into(staged, length, |record| recording.push(record))??;
+        recording.finish()?;
+        tally
+    };
+    Ok(Recorded {
+        path: path.to_owned(),
+        game: header.game.clone(),
+        map: header.map.clone(),
+        players: header.players.len(),
+        duration_us: tally.reached.0,
+        ticks: tally.ticks,
+        usercmds: tally.usercmds,
+        size_bytes: files::size_bytes(path),
+        real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
+    })
+}
+
+/// A pipe or device has no name to be given at the end: it is written to as the session runs.
+fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+fn into_stream(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Tally, Trouble> {
+    let mut ran = Ok(Tally::default());
+    store::save(path, |out| {
+        let mut writer = LogWriter::new(out, staged.header(), Options::live())?;
+        ran = match run_into(staged, length, |record| writer.push(record)) {
+            Ok(pushed) => Ok(pushed?),
+            Err(error) => Err(error),
+        };
+        writer.finish().map(drop)
+    })?;
+    Ok(ran?)
+}
+
+/// Runs a session, giving each record to `push`, until the end or until `push` fails.
+fn run_into<E>(
+    staged: &dyn Staged,
+    length: Micros,
+    push: impl FnMut(&Record) -> Result<(), E>,
+) -> Result<Result<Tally, E>, SynthError> {
+    let progress = Progress::of_session("recording", length);
+    let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
+    staged.run(&mut writing)?;
+    Ok(writing.error.map_or(Ok(writing.tally), Err))
+}
+
+/// What went by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    ticks: u64,
+    usercmds: u64,
+    reached: Micros,
+}
+
+/// Writes records as they come; the first error is kept for the end.
+struct Writing<P, E> {
+    push: P,
+    error: Option<E>,
+    tally: Tally,
+    progress: Progress,
+}
+
+impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
+    fn record(&mut self, record: Record) {
+        match &record {
+            Record::Tick(tick) => {
+                self.tally.ticks += 1;
+                self.tally.reached = tick.at;
+                self.progress.reached(tick.at);
+            }
+            Record::Frame(..) => self.tally.usercmds += 1,
+            _ => {}
+        }
+        if self.error.is_none() {
+            self.error = (self.push)(&record).err();
+        }
+    }
+}
+
+impl SynthArgs {
+    fn scenario(&self) -> Result<Scenario, Trouble> {
+        let mut scenario = match &self.scenario {
+            Some(path) => read_scenario(path)?,
+            None => Scenario::default(),
+        };
+        if let Some(preset) = &self.preset {
+            scenario.preset.clone_from(preset);
+        }
+        scenario.players = self.players.unwrap_or(scenario.players);
+        scenario.seconds = self.seconds.unwrap_or(scenario.seconds);
+        scenario.seed = self.seed.unwrap_or(scenario.seed);
+        for pair in &self.set {
+            // Checked here, where the pair is still as it was typed.
+            scenario.settings()?.set_pair(pair)?;
+            if let Some((key, value)) = pair.split_once('=') {
+                scenario.settings.insert(key.trim().to_owned(), value.trim().to_owned());
+            }
+        }
+        let links = std::mem::take(&mut scenario.links);
+        scenario.links = links.into_iter().map(|link| self.impaired(link)).collect();
+        scenario.link = self.impaired(scenario.link);
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    fn impaired(&self, link: LinkModel) -> LinkModel {
+        LinkModel {
+            delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
+            jitter: self.jitter_ms.map_or(link.jitter, Jitter::Exponential),
+            loss: self.loss.map_or(link.loss, Loss::Random),
+            ..link
+        }
+    }
+}
+
+fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
+    let text =
+        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
+    Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.parse(),
+    };
+    match number {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        Ok(_) | Err(_) => Err("it should be a share from 0 to 1, or a percentage such as 2%".to_owned()),
+    }
+}
+
+impl Recorded {
+    fn print(&self, page: &mut Page) {
+        page.heading(&self.path.display().to_string());
+        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
+        let speed = measure(self.real_time_factor as f32);
+        page.pair("duration", &format!("{}, recorded at {speed} times real time", duration(Micros(self.duration_us))));
+        let usercmds = count(self.usercmds);
+        page.pair("holds", &format!("{} ticks, {usercmds} usercmds in {}", count(self.ticks), self.size()));
+    }
+
+    /// `58.3 kB (11.4 bytes per usercmd)`.
+    pub(super) fn size(&self) -> String {
+        let per_usercmd = self.size_bytes as f64 / self.usercmds.max(1) as f64;
+        format!("{} ({per_usercmd:.1} bytes per usercmd)", bytes(self.size_bytes))
+    }
+
+    /// How many usercmds were recorded.
+    pub(super) fn usercmds(&self) -> u64 {
+        self.usercmds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_is_a_share_or_a_percentage() {
+        assert_eq!([parse_share("0.02"), parse_share("2%"), parse_share("2.5 %")], [Ok(0.02), Ok(0.02), Ok(0.025)]);
+        for wrong in ["2", "-1%", "101%", "nan", "some"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

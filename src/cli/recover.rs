@@ -1,0 +1,116 @@
+//! `hitreg recover`: what is whole of a damaged or unfinished log, as a good log.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration};
+use super::output::Output;
+use super::page::{BAD, GOOD, Page, UNSURE};
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::info::Info;
+use crate::log::{Damage, Options};
+use crate::store;
+use crate::units::Micros;
+
+/// Save what is whole of a damaged or unfinished log
+///
+/// A recording that was killed, a copy that did not finish, a disk that flipped a bit: chunks are independent, so that
+/// whatever is whole can be read. The result is a good log, and what was lost is listed. Where a part is missing from the middle, a
+/// replay cannot come out as recorded after it.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg recover match.hitlog.part -o match.hitlog     after a kill
+  hitreg recover damaged.hitlog -o saved.hitlog && hitreg info saved.hitlog")]
+pub(super) struct Args {
+    /// The damaged log
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    /// Where the good log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    path: &'a Path,
+    output: &'a Path,
+    undamaged: bool,
+    chunks: u32,
+    cut_off: Option<Cut>,
+    lost: Vec<Lost>,
+    duration_us: i64,
+    ticks: usize,
+    usercmds: usize,
+    size_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Cut {
+    offset: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Lost {
+    offset: u64,
+    bytes: u64,
+    chunks: u32,
+    what: String,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let (session, damage) = store::recover_log(&args.log)?;
+    store::save_log(&args.output, &session, Options::whole())?;
+    let info = Info::of(&session);
+    let report = Report {
+        path: &args.log,
+        output: &args.output,
+        undamaged: damage.is_none(),
+        chunks: damage.chunks,
+        cut_off: damage.torn.map(|torn| Cut { offset: torn.at_offset, bytes: torn.lost_bytes }),
+        lost: lost(&damage),
+        duration_us: info.duration_us,
+        ticks: info.ticks,
+        usercmds: info.usercmds,
+        size_bytes: files::size_bytes(&args.output),
+    };
+    output.show(&report, |page| print(page, &report))?;
+    Ok(Outcome::Done)
+}
+
+fn lost(damage: &Damage) -> Vec<Lost> {
+    let holes = damage.holes.iter();
+    holes.map(|h| Lost { offset: h.offset, bytes: h.bytes, chunks: h.chunks, what: h.what.clone() }).collect()
+}
+
+fn print(page: &mut Page, report: &Report<'_>) {
+    page.heading(&report.path.display().to_string());
+    if report.undamaged {
+        page.styled(GOOD, "  undamaged: nothing had to be recovered");
+    }
+    if let Some(Cut { offset, bytes: lost }) = &report.cut_off {
+        let text = format!("  cut off at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
+        page.styled(UNSURE, &text);
+    }
+    for Lost { offset, bytes: lost, chunks, what } in &report.lost {
+        let text = format!(
+            "damaged at offset {offset}: {}, {} lost: {what}",
+            bytes(*lost),
+            counted((*chunks).into(), "chunk")
+        );
+        for line in super::page::wrap(&text, super::page::WIDTH - 2) {
+            page.styled(BAD, &format!("  {line}"));
+        }
+    }
+    let length = duration(Micros(report.duration_us));
+    let chunks = counted(report.chunks.into(), "chunk");
+    let (ticks, usercmds) = (count(report.ticks as u64), count(report.usercmds as u64));
+    page.pair("saved", &format!("{chunks}: {length}, {ticks} ticks, {usercmds} usercmds"));
+    page.pair("written to", &format!("{} ({})", report.output.display(), bytes(report.size_bytes)));
+    if report.lost.iter().any(|lost| lost.chunks > 0) {
+        page.paragraph(2, "A part is missing from the middle: a replay will not come out as recorded after it.");
+    }
+}

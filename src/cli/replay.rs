@@ -1,0 +1,242 @@
+//! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{count, counted, duration, measure, share};
+use super::games::{Games, Playable};
+use super::output::Output;
+use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
+use super::progress::{Progress, Stopwatch};
+use super::trouble::Trouble;
+use super::what_if::WhatIf;
+use super::{Outcome, files};
+use crate::record::Session;
+use crate::replay::{Options, Replayed};
+use crate::score::ModeScore;
+use crate::settings::Settings;
+use crate::store;
+use crate::summary::{Exercised, Prediction, Share, Shots, Summary};
+
+/// Replay a log: how well did prediction and interpolation do, who was hit
+///
+/// Closed loop runs the server and all clients again, fed by the recorded usercmds over the recorded links; under the log's
+/// own settings it must come out as recorded, and says so. Open loop runs the clients alone on the recorded
+/// snapshots, and holds every prediction against the recorded truth; that needs no server, so it works on
+/// recordings of real games.
+///
+/// With --set or --preset the same input runs under other settings.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg replay match.hitlog
+  hitreg replay match.hitlog -o match.hittrace
+  hitreg replay match.hitlog --set lag_compensation.enabled=false
+  hitreg replay match.hitlog --preset quakeworld --format json")]
+pub(super) struct Args {
+    /// The log
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    /// Keep everything that the pipelines put out in this trace
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    what_if: WhatIf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    path: &'a Path,
+    game: &'a str,
+    mode: &'a str,
+    digest: String,
+    /// Settings that are not the log's own.
+    settings_changed: &'a [String],
+    hashes: Hashes,
+    prediction: &'a Prediction,
+    /// By `interpolation.mode`.
+    interpolation: BTreeMap<&'static str, &'a ModeScore>,
+    shots: &'a Shots,
+    exercised: &'a Exercised,
+    session_us: i64,
+    real_time_factor: f64,
+    trace: Option<&'a Path>,
+}
+
+/// Whether the replay is the recorded session.
+#[derive(Serialize)]
+struct Hashes {
+    compared: u64,
+    first_difference_tick: Option<u32>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let log = files::read_log(&args.log)?;
+    let (options, changed) = args.what_if.options(&log.session)?;
+    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let (mut replayed, seconds) = replay(game, &args.log, &log.session, &options)?;
+    replayed.trace.header.log_digest = log.digest.to_string();
+    let scores = score(game, &args.log, &log.session, &options)?;
+    if let Some(path) = &args.output {
+        store::save_trace(path, &replayed.trace)?;
+    }
+    let summary = Summary::of(&replayed.trace);
+    let session_us = log.session.duration();
+    let report = Report {
+        path: &args.log,
+        game: &replayed.trace.header.game,
+        mode: &replayed.trace.header.mode,
+        digest: replayed.trace.digest().to_string(),
+        settings_changed: &changed,
+        hashes: Hashes {
+            compared: replayed.hashes_compared,
+            first_difference_tick: replayed.first_difference.map(|difference| difference.tick.0),
+        },
+        prediction: &summary.prediction,
+        interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
+        shots: &summary.shots,
+        exercised: &summary.exercised,
+        session_us: session_us.0,
+        real_time_factor: session_us.as_s_f64() / seconds.max(1e-9),
+        trace: args.output.as_deref(),
+    };
+    output.show(&report, |page| print(page, &report, &scores))?;
+    Ok(Outcome::Done)
+}
+
+/// Replays with a bar, and says how many seconds it took.
+pub(super) fn replay(
+    game: &dyn Playable,
+    path: &Path,
+    session: &Session,
+    options: &Options,
+) -> Result<(Replayed, f64), Trouble> {
+    let progress = Progress::of_session("replaying", session.duration());
+    let watch = Stopwatch::start();
+    let replayed = game.replay(session, options, &mut |at| progress.reached(at));
+    let seconds = watch.elapsed_s();
+    Ok((replayed.map_err(|error| Trouble::file(path, error))?, seconds))
+}
+
+fn score(game: &dyn Playable, path: &Path, session: &Session, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
+    let settings = match &options.settings {
+        Some(settings) => settings.clone(),
+        None => Settings::from_pairs(&session.header.settings)?,
+    };
+    game.score(session, &settings).map_err(|error| Trouble::file(path, error))
+}
+
+fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
+    page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
+    let length = duration(crate::units::Micros(report.session_us));
+    page.pair("speed", &format!("{length} at {} times real time", measure(report.real_time_factor as f32)));
+    page.pair("exercised", &exercised(report.exercised));
+    if !report.settings_changed.is_empty() {
+        page.pair("under", &report.settings_changed.join(" "));
+    }
+    page.pair("digest", &report.digest);
+    print_hashes(page, report);
+    if report.prediction.checked > 0 {
+        print_prediction(page, report.prediction);
+    }
+    print_interpolation(page, scores);
+    if report.shots.fired > 0 {
+        print_shots(page, report.shots);
+    }
+    if let Some(trace) = report.trace {
+        page.blank();
+        page.line(&format!("Trace written to {}", trace.display()));
+    }
+}
+
+/// What a replay went through, in words.
+pub(super) fn exercised(exercised: &Exercised) -> String {
+    let Exercised { ticks, usercmds, corrections, shots, hits, .. } = exercised;
+    let parts =
+        [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction"), (*shots, "shot"), (*hits, "hit")];
+    parts.map(|(number, one)| counted(number, one)).join(", ")
+}
+
+fn print_hashes(page: &mut Page, report: &Report<'_>) {
+    let Hashes { compared, first_difference_tick } = report.hashes;
+    let (style, text) = match (compared, first_difference_tick) {
+        (0, _) => return,
+        (_, None) => (GOOD, format!("  as recorded: all {} tick hashes are the same", count(compared))),
+        (_, Some(tick)) if report.settings_changed.is_empty() => {
+            (BAD, format!("  NOT as recorded: tick {tick} is the first that differs (`hitreg verify` says more)"))
+        }
+        (_, Some(tick)) => (UNSURE, format!("  goes its own way from tick {tick} on, under other settings")),
+    };
+    page.styled(style, &text);
+}
+
+fn print_prediction(page: &mut Page, prediction: &Prediction) {
+    page.heading("Prediction, against what the server made of the same usercmds");
+    let right = Align::Right;
+    let head = [("", Align::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
+    let row = |name: &str, share_of: Share| -> Vec<Cell> {
+        let Share { checked, exact, near } = share_of;
+        let misses = checked - exact - near;
+        [count(checked), share(exact, checked), share(exact + near, checked), count(misses)]
+            .map(Cell::from)
+            .into_iter()
+            .fold(vec![name.into()], |mut row, cell| {
+                row.push(cell);
+                row
+            })
+    };
+    let all = Share { checked: prediction.checked, exact: prediction.exact, near: prediction.near };
+    let rows = [row("on the ground", prediction.ground), row("in the air", prediction.air), row("all", all)];
+    page.table(&head, &rows);
+    if let Some(error) = &prediction.error_units {
+        let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
+        page.paragraph(2, &format!("error of the origin: median {p50}, p95 {p95}, greatest {max} units"));
+    }
+    if !prediction.misses_by_cause.is_empty() {
+        let mut causes: Vec<(&String, &u64)> = prediction.misses_by_cause.iter().collect();
+        causes.sort_by_key(|(_, misses)| std::cmp::Reverse(**misses));
+        let texts: Vec<String> = causes
+            .iter()
+            .map(|(cause, misses)| {
+                format!("{} {} ({})", cause.replace('_', " "), count(**misses), share(**misses, prediction.checked))
+            })
+            .collect();
+        page.pair("misses", &texts.join(", "));
+    }
+}
+
+fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
+    if scores.iter().all(|score| score.samples == 0) {
+        return;
+    }
+    page.heading("Drawing the others: distance from where they were, in units");
+    let right = Align::Right;
+    let head =
+        [("interpolation.mode", Align::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
+    let rows: Vec<Vec<Cell>> = scores
+        .iter()
+        .map(|score| {
+            let errors = score.error_units.map_or([f32::NAN; 3], |tail| [tail.p50, tail.p95, tail.p99]);
+            let mut row: Vec<Cell> = vec![score.mode.into(), count(score.samples).into()];
+            row.extend(errors.map(|error| Cell::from(if error.is_nan() { "-".to_owned() } else { measure(error) })));
+            row
+        })
+        .collect();
+    page.table(&head, &rows);
+}
+
+fn print_shots(page: &mut Page, shots: &Shots) {
+    page.heading("Shots");
+    let hit = format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired));
+    page.pair("server", &hit);
+    let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
+    let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));
+    page.pair("screen", &format!("{on_screen}; {agreed}"));
+    let view_error = shots.view_error_units.map_or("nothing was rewound".to_owned(), |error| {
+        let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
+        format!("median {p50}, p95 {p95}, greatest {max} units between drawn and judged")
+    });
+    page.pair("view error", &view_error);
+}

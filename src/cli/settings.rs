@@ -1,0 +1,133 @@
+//! `hitreg settings`: every key with its bounds, its default, and where the default comes from.
+
+use serde::Serialize;
+
+use super::Outcome;
+use super::output::Output;
+use super::page::{Align, BOLD, Cell, Page, WIDTH};
+use super::trouble::Trouble;
+use crate::settings::{KEYS, Key, Kind, PRESETS, Preset, Settings};
+
+/// List every setting: what it takes, its default, and where the default comes from
+///
+/// A log carries its settings. `replay`, `verify` and `export` run it under others with `--set KEY=VALUE`, and a preset is a
+/// named set of them: the systems of the literature and of well-known games.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg settings
+  hitreg settings interpolation        only the keys that hold this word
+  hitreg settings --preset quake3      a preset, with the source of every value
+  hitreg settings --format json")]
+pub(super) struct Args {
+    /// Only keys that contain this
+    #[arg(value_name = "WORD")]
+    word: Option<String>,
+    /// Show the values of this preset
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+}
+
+/// One setting, as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    key: &'static str,
+    about: &'static str,
+    #[serde(flatten)]
+    takes: Takes,
+    default: &'static str,
+    value: String,
+    source: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Takes {
+    Flag,
+    Number { min: i64, max: i64, unit: &'static str },
+    Choice { choices: &'static [&'static str] },
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let settings = match &args.preset {
+        Some(name) => Settings::preset(name)?,
+        None => Settings::default(),
+    };
+    let preset = args.preset.as_ref().and_then(|name| PRESETS.iter().find(|p| p.name == name));
+    let wanted = |key: &&Key| args.word.as_ref().is_none_or(|word| key.name.contains(word.as_str()));
+    let listed: Vec<Listed> = KEYS.iter().filter(wanted).map(|key| Listed::new(key, &settings, preset)).collect();
+    if listed.is_empty() {
+        let word = args.word.as_deref().unwrap_or_default();
+        // Asking the settings for a key that they do not have names the nearest that they have.
+        Settings::default().set(word, "")?;
+    }
+    output.show(&listed, |page| {
+        print(page, &listed, preset);
+    })?;
+    Ok(Outcome::Done)
+}
+
+impl Listed {
+    fn new(key: &'static Key, settings: &Settings, preset: Option<&Preset>) -> Listed {
+        let by_preset = preset.and_then(|p| p.values.iter().find(|(name, _, _)| *name == key.name));
+        Listed {
+            key: key.name,
+            about: key.about,
+            takes: match key.kind {
+                Kind::Flag => Takes::Flag,
+                Kind::Number { min, max, unit } => Takes::Number { min, max, unit },
+                Kind::Choice(choices) => Takes::Choice { choices },
+            },
+            default: key.default,
+            value: key.get(settings),
+            source: by_preset.map_or(key.source, |(_, _, source)| source),
+        }
+    }
+
+    fn bounds(&self) -> String {
+        match &self.takes {
+            Takes::Flag => "true, false".to_owned(),
+            Takes::Number { min, max, unit } => format!("{min} to {max} {unit}"),
+            Takes::Choice { choices } => choices.join(", "),
+        }
+    }
+}
+
+fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>) {
+    match preset {
+        Some(preset) => {
+            page.heading(&format!("Preset {}", preset.name));
+            page.paragraph(2, preset.about);
+            page.paragraph(2, "Values that differ from the default are marked with *.");
+        }
+        None => page.heading("Settings"),
+    }
+    let mut group = "";
+    for setting in listed {
+        let own_group = setting.key.split('.').next().unwrap_or_default();
+        if own_group != group {
+            page.blank();
+            group = own_group;
+        }
+        let mark = if setting.value == setting.default { ' ' } else { '*' };
+        let (key, value, bounds) = (setting.key, &setting.value, setting.bounds());
+        let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
+        let space = WIDTH.saturating_sub(used).max(2);
+        page.line(&format!("{mark} {BOLD}{key}{BOLD:#} = {value}{:space$}{bounds}", ""));
+        page.paragraph(6, setting.about);
+        page.faint(6, &format!("({})", setting.source));
+    }
+    if preset.is_none() {
+        page.heading("Presets (`hitreg settings --preset NAME` shows one)");
+        let columns = [("", Align::Left), ("", Align::Left)];
+        let rows: Vec<Vec<Cell>> = PRESETS.iter().flat_map(rows_of).collect();
+        page.table(&columns, &rows);
+    }
+}
+
+/// A preset's name and what it is about, in as many rows as that takes.
+fn rows_of(preset: &Preset) -> Vec<Vec<Cell>> {
+    let lines = super::page::wrap(preset.about, 62);
+    let name = |index| if index == 0 { preset.name } else { "" };
+    lines.into_iter().enumerate().map(|(index, line)| vec![name(index).into(), line.into()]).collect()
+}

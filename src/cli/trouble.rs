@@ -1,0 +1,83 @@
+//! What goes wrong on the command line: one or two sentences that name the file and say what to do.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use crate::session::SynthError;
+use crate::session::scenario::ScenarioError;
+use crate::settings::SettingError;
+use crate::store::StoreError;
+
+/// Why a command could not do its work. All of these end with exit code 128.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// A file that cannot be opened, written or renamed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file that cannot be understood.
+    #[error("{}: {what}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        what: Box<dyn Error + Send + Sync>,
+    },
+    /// Something was asked for that is not to be had.
+    #[error("{0}")]
+    Request(String),
+    /// Whoever read the output has stopped.
+    #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
+    ClosedPipe,
+    /// The output cannot be written.
+    #[error("standard output cannot be written: {}", reason(.0))]
+    Output(#[source] std::io::Error),
+}
+
+impl Trouble {
+    /// Trouble with a file.
+    pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> Trouble {
+        Trouble::File { path: path.to_owned(), what: what.into() }
+    }
+
+    /// Says it on stderr, as long as somebody listens there.
+    pub(super) fn print(&self) {
+        use std::io::Write;
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let mut stderr = anstream::stderr().lock();
+        // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
+        let _ = writeln!(stderr, "{red}error:{red:#} {self}");
+    }
+}
+
+/// Why, in the words that people know; the system's own where there are no better ones.
+pub(super) fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl From<SettingError> for Trouble {
+    fn from(error: SettingError) -> Trouble {
+        Trouble::Request(error.to_string())
+    }
+}
+
+impl From<ScenarioError> for Trouble {
+    fn from(error: ScenarioError) -> Trouble {
+        Trouble::Request(error.to_string())
+    }
+}
+
+impl From<SynthError> for Trouble {
+    fn from(error: SynthError) -> Trouble {
+        Trouble::Request(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Trouble {
+        if error.kind() == std::io::ErrorKind::BrokenPipe { Trouble::ClosedPipe } else { Trouble::Output(error) }
+    }
+}

@@ -1,0 +1,41 @@
+//! What was found, as a JUnit report for CI systems.
+
+use std::path::Path;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::{LogReport, word};
+use crate::cli::replay::exercised;
+use crate::cli::trouble::Trouble;
+use crate::store;
+use crate::verify::Verdict;
+
+/// Writes the report: a failure for what differs, an error for what is broken, and what is untestable skipped.
+pub(super) fn write(path: &Path, logs: &[LogReport]) -> Result<(), Trouble> {
+    let mut suite = TestSuite::new("hitreg verify");
+    for log in logs {
+        let mut case = TestCase::new(log.path.display().to_string(), status(log));
+        case.set_classname("hitreg.verify");
+        case.set_system_out(exercised(&log.exercised));
+        suite.add_test_case(case);
+    }
+    let mut report = Report::new("hitreg");
+    report.add_test_suite(suite);
+    let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
+    Ok(store::save_bytes(path, text.as_bytes())?)
+}
+
+fn status(log: &LogReport) -> TestCaseStatus {
+    let mut status = match log.verdict {
+        Verdict::Same => return TestCaseStatus::success(),
+        Verdict::Untestable => TestCaseStatus::skipped(),
+        Verdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
+    let detail = log.detail.as_deref().unwrap_or_default();
+    status.set_type(word(log.verdict)).set_message(detail.lines().next().unwrap_or_default());
+    if log.verdict != Verdict::Untestable {
+        status.set_description(detail);
+    }
+    status
+}

@@ -1,0 +1,99 @@
+//! Which logs are verified: those named, those below a directory, and of these one machine's share.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::cli::trouble::Trouble;
+
+/// One of n equal shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Partition {
+    /// Which, from 1.
+    k: usize,
+    /// Of how many.
+    n: usize,
+}
+
+impl FromStr for Partition {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Partition, String> {
+        let numbers = text.strip_prefix("slice:").and_then(|rest| rest.split_once('/'));
+        let parsed = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((k, n)) if (1..=n).contains(&k) => Ok(Partition { k, n }),
+            Some(_) | None => Err("it should be slice:K/N with K from 1 to N, such as slice:2/4".to_owned()),
+        }
+    }
+}
+
+impl Partition {
+    /// Every n-th, beginning with the k-th: neighbours, which are often alike, go to different machines.
+    fn of(self, logs: Vec<PathBuf>) -> Vec<PathBuf> {
+        logs.into_iter().skip(self.k - 1).step_by(self.n).collect()
+    }
+}
+
+/// The logs to verify, in a fixed order.
+pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result<Vec<PathBuf>, Trouble> {
+    let mut logs = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = logs.len();
+            add_logs_below(path, &mut logs)?;
+            if logs.len() == before {
+                return Err(Trouble::file(path, "there is no *.hitlog in this directory or below it"));
+            }
+        } else {
+            logs.push(path.clone());
+        }
+    }
+    match partition {
+        Some(partition) => {
+            let all = logs.len();
+            let share = partition.of(logs);
+            if share.is_empty() {
+                let Partition { k, n } = partition;
+                return Err(Trouble::Request(format!("slice {k} of {n} is empty: there are only {all} logs")));
+            }
+            Ok(share)
+        }
+        None => Ok(logs),
+    }
+}
+
+fn add_logs_below(directory: &Path, logs: &mut Vec<PathBuf>) -> Result<(), Trouble> {
+    let unreadable = |error: std::io::Error| Trouble::file(directory, format!("it cannot be listed: {error}"));
+    let entries = std::fs::read_dir(directory).map_err(unreadable)?;
+    let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() && !path.is_symlink() {
+            add_logs_below(&path, logs)?;
+        } else if path.extension().is_some_and(|ending| ending == "hitlog") {
+            logs.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_disjoint_and_complete() {
+        let logs: Vec<PathBuf> = (0..10).map(|n| PathBuf::from(n.to_string())).collect();
+        let mut all: Vec<PathBuf> = (1..=3).flat_map(|k| Partition { k, n: 3 }.of(logs.clone())).collect();
+        all.sort();
+        assert_eq!(all, logs);
+        assert_eq!(Partition { k: 2, n: 3 }.of(logs).len(), 3);
+    }
+
+    #[test]
+    fn a_partition_is_a_slice() {
+        assert_eq!("slice:2/4".parse(), Ok(Partition { k: 2, n: 4 }));
+        for wrong in ["2/4", "slice:0/4", "slice:5/4", "slice:1", "hash:1/2", "slice:1/0"] {
+            assert!(wrong.parse::<Partition>().is_err(), "{wrong}");
+        }
+    }
+}

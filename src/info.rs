@@ -1,0 +1,260 @@
+//! What a log holds, in figures that need no replay: who played, for how long, over which connections.
+
+use serde::Serialize;
+
+use crate::record::{ArrivalRecord, Fates, Origin, PlayerRecords, Session};
+use crate::stats::percentile;
+use crate::units::Micros;
+use crate::usercmd::buttons;
+
+/// The figures of a log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Info {
+    /// The game.
+    pub game: String,
+    /// The map.
+    pub map: String,
+    /// Where the session came from: `synthetic`, `live`, or the format that was imported.
+    pub origin: String,
+    /// The preset that the settings came from.
+    pub preset: Option<String>,
+    /// How many play.
+    pub players: usize,
+    /// From the first record to the last, in microseconds.
+    pub duration_us: i64,
+    /// Server ticks; none in an imported recording.
+    pub ticks: usize,
+    /// Client frames whose usercmd is recorded, of all players.
+    pub usercmds: usize,
+    /// Those of them with the attack button down.
+    pub usercmds_firing: usize,
+    /// Packets from the server, to all recorded players.
+    pub packets: Packets,
+    /// Packets to the server; none in an imported recording, which does not say what arrived.
+    pub packets_up: Packets,
+    /// From making a usercmd to getting its ack, over all recorded players.
+    pub rtt_ms: Percentiles,
+    /// The recorded players, one by one.
+    pub by_player: Vec<PlayerFigures>,
+}
+
+/// The figures of one recorded player.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlayerFigures {
+    /// The player's name in the log.
+    pub name: String,
+    /// Client frames.
+    pub usercmds: usize,
+    /// Packets from the server.
+    pub packets: Packets,
+    /// Packets to the server.
+    pub packets_up: Packets,
+    /// From making a usercmd to getting its ack.
+    pub rtt_ms: Percentiles,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Packets {
+    /// Packets that were numbered by their sender.
+    pub sent: u64,
+    /// Those that arrived, each counted once.
+    pub received: u64,
+    /// Those that never arrived though a later one did.
+    pub lost: u64,
+    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server numbers them all
+    /// the same, so that there they count as lost, too.
+    pub choked: u64,
+}
+
+/// Nearest-rank percentiles; empty when there was nothing to measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// What 5 % do not exceed.
+    pub p5: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// What 95 % do not exceed.
+    pub p95: Option<f64>,
+    /// What 99 % do not exceed.
+    pub p99: Option<f64>,
+}
+
+impl Info {
+    /// The figures of a session.
+    pub fn of(session: &Session) -> Info {
+        let header = &session.header;
+        let recorded = || session.players.iter().zip(&header.players).filter(|(records, _)| !records.frames.is_empty());
+        let commands = || session.players.iter().flat_map(|p| &p.frames).map(|frame| &frame.command);
+        let of_player = |(records, player): (&PlayerRecords, &crate::record::PlayerInfo)| PlayerFigures {
+            name: player.name.clone(),
+            usercmds: records.frames.len(),
+            packets: Packets::down(records),
+            packets_up: Packets::up(records),
+            rtt_ms: Percentiles::of(round_trips(records)),
+        };
+        let by_player: Vec<PlayerFigures> = recorded().map(of_player).collect();
+        Info {
+            game: header.game.clone(),
+            map: header.map.clone(),
+            origin: match &header.origin {
+                Origin::Synthetic => "synthetic".to_owned(),
+                Origin::Live => "live".to_owned(),
+                Origin::Imported { format } => format.clone(),
+            },
+            preset: header.preset.clone(),
+            players: header.players.len(),
+            duration_us: session.duration().0,
+            ticks: session.ticks.len(),
+            usercmds: commands().count(),
+            usercmds_firing: commands().filter(|command| command.input.buttons & buttons::ATTACK != 0).count(),
+            packets: by_player.iter().map(|p| p.packets).fold(Packets::default(), Packets::plus),
+            packets_up: by_player.iter().map(|p| p.packets_up).fold(Packets::default(), Packets::plus),
+            rtt_ms: Percentiles::of(recorded().flat_map(|(records, _)| round_trips(records))),
+            by_player,
+        }
+    }
+}
+
+impl Packets {
+    fn down(records: &PlayerRecords) -> Packets {
+        let numbers = records.snapshots.iter().map(|s| s.seq.0);
+        let choked = records.snapshots.iter().map(|s| u64::from(s.choked)).sum();
+        Packets { choked, ..Packets::counted(numbers, &records.received) }
+    }
+
+    fn up(records: &PlayerRecords) -> Packets {
+        if records.reached.is_empty() {
+            return Packets::default();
+        }
+        Packets::counted(records.sent.iter().map(|p| p.number), &records.reached)
+    }
+
+    /// A recording that was made by the receiver has no record of what was lost but the gaps in the numbers, so gaps
+    /// count as sent.
+    fn counted(numbers: impl Iterator<Item = u32>, arrivals: &[ArrivalRecord]) -> Packets {
+        let (first, last) = numbers.fold((u32::MAX, 0), |(first, last), n| (first.min(n), last.max(n)));
+        let mut arrived: Vec<u32> = arrivals.iter().map(|a| a.number).collect();
+        arrived.sort_unstable();
+        arrived.dedup();
+        let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
+        let received = arrived.len() as u64;
+        let due = arrived.last().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
+        Packets { sent, received, lost: due.saturating_sub(received), choked: 0 }
+    }
+
+    fn plus(self, other: Packets) -> Packets {
+        Packets {
+            sent: self.sent + other.sent,
+            received: self.received + other.received,
+            lost: self.lost + other.lost,
+            choked: self.choked + other.choked,
+        }
+    }
+}
+
+impl Percentiles {
+    /// Of times in any order, in ms.
+    fn of(times: impl IntoIterator<Item = Micros>) -> Percentiles {
+        let mut times: Vec<Micros> = times.into_iter().collect();
+        times.sort_unstable();
+        let at = |percent| percentile(&times, percent).map(Micros::as_ms_f64);
+        Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
+    }
+}
+
+/// For each snapshot: its arrival minus the time at which the usercmd was made that it acks.
+fn round_trips(records: &PlayerRecords) -> impl Iterator<Item = Micros> + '_ {
+    let arrivals = Fates::new(&records.received);
+    records.snapshots.iter().filter_map(move |snapshot| {
+        let arrived = arrivals.of(snapshot.seq.0).next()?;
+        let made = records.frames.binary_search_by_key(&snapshot.ack, |frame| frame.command.seq).ok()?;
+        Some(arrived - records.frames[made].at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{FrameRecord, Header, PlayerInfo, Record, SnapshotRecord};
+    use crate::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
+    use crate::usercmd::Usercmd;
+
+    /// Ten frames 10 ms apart, a snapshot for each 40 ms later; the third snapshot is lost, the fifth comes twice, the
+    /// last is still on its way.
+    fn session() -> Session {
+        let player = |name: &str, recorded| PlayerInfo { name: name.into(), recorded };
+        let mut session = Session::new(Header {
+            game: "test".into(),
+            rules: Vec::new(),
+            map: "nowhere".into(),
+            seed: Seed(1),
+            settings: Vec::new(),
+            preset: Some("half-life".into()),
+            players: vec![player("p0", true), player("p1", false)],
+            origin: Origin::Synthetic,
+            fields: Vec::new(),
+        });
+        let me = PlayerId(0);
+        let mut add = |record| session.push(record).expect("it fits");
+        for n in 1..=10u32 {
+            let sent = Micros::from_ms(i64::from(n) * 10);
+            let mut command = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
+            command.input.buttons = if n == 7 { buttons::ATTACK } else { 0 };
+            add(Record::Frame(me, FrameRecord { at: sent, command }));
+            let arrived = sent + Micros::from_ms(40 + i64::from(n));
+            let snapshot = SnapshotRecord {
+                seq: SnapshotSeq(n),
+                tick: Tick(n),
+                at: sent + Micros::from_ms(20),
+                server_time: sent,
+                ack: CommandSeq(n),
+                bytes: 100,
+                choked: u8::from(n == 4),
+                entities: Vec::new(),
+                effects: Vec::new(),
+                extra: Vec::new(),
+            };
+            add(Record::Snapshot(me, snapshot));
+            let arrivals = match n {
+                3 | 10 => 0,
+                5 => 2,
+                _ => 1,
+            };
+            for copy in 0..arrivals {
+                add(Record::Received(me, ArrivalRecord { number: n, at: arrived + Micros(copy) }));
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn packets_are_sent_received_lost_or_on_their_way() {
+        let info = Info::of(&session());
+        assert_eq!(info.packets, Packets { sent: 10, received: 8, lost: 1, choked: 1 });
+        assert_eq!(info.packets_up, Packets::default());
+        assert_eq!((info.players, info.by_player.len()), (2, 1));
+        assert_eq!((info.usercmds, info.usercmds_firing), (10, 1));
+    }
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_losses() {
+        let arrival = |number| ArrivalRecord { number, at: Micros(0) };
+        let packets = Packets::counted([11, 12, 15].into_iter(), &[arrival(11), arrival(12), arrival(15)]);
+        assert_eq!(packets, Packets { sent: 5, received: 3, lost: 2, choked: 0 });
+    }
+
+    #[test]
+    fn round_trips_are_measured_at_the_acked_usercmd() {
+        let rtt = Info::of(&session()).rtt_ms;
+        let expected = Percentiles { p5: Some(41.0), p50: Some(45.0), p95: Some(49.0), p99: Some(49.0) };
+        assert_eq!(rtt, expected);
+    }
+
+    #[test]
+    fn an_empty_session_has_figures_too() {
+        let empty = Info::of(&Session::new(session().header));
+        assert_eq!((empty.usercmds, empty.packets, empty.rtt_ms), (0, Packets::default(), Percentiles::default()));
+        assert_eq!(empty.duration_us, 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! Columns: a run of numbers made small without losing a bit, before zstd sees them.
+//!
+//! The rows of a column belong to series (one a player or entity), which lie one after the other. Within a series a
+//! value is predicted from those before it, and what remains of it is small. Which prediction and which packing a
+//! column uses is chosen by what they cost on that very column; the first byte says it. The layout is in
+//! `docs/format.md`, under "Packed columns".
+
+mod bytes;
+mod cost;
+mod float;
+mod packing;
+mod predict;
+
+pub(crate) use bytes::Cursor;
+
+use float::Form;
+use packing::Packing;
+use predict::{Order, Residuals};
+
+/// Packs whole numbers.
+pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
+    Candidate::best([(Form::Integer, values)], series)
+}
+
+/// Packs whole numbers, as they are or as distances from a reference known for each row, whichever is smaller.
+pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
+    let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
+    Candidate::best([(Form::Relative, &distances[..]), (Form::Integer, values)], series)
+}
+
+/// Packs the bits of IEEE 754 singles.
+pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
+    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
+    match float::fixed(bits) {
+        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (Form::Ordered, &ordered[..])], series),
+        None => Candidate::best([(Form::Ordered, &ordered[..])], series),
+    }
+}
+
+/// Unpacks a column of whole numbers; `references` is what [`encode_relative`] was given.
+pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>) -> Result<Vec<i64>, String> {
+    let (form, mut values) = unpack(packed, series)?;
+    match (form, references) {
+        (Form::Integer, _) => {}
+        (Form::Relative, Some(references)) => {
+            for (value, reference) in values.iter_mut().zip(references) {
+                *value = value.wrapping_add(*reference);
+            }
+        }
+        (Form::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
+        (Form::Fixed { .. } | Form::Ordered, _) => return Err("it holds floats where whole numbers belong".into()),
+    }
+    Ok(values)
+}
+
+/// Unpacks the bits of IEEE 754 singles.
+pub(crate) fn decode_f32(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
+    let (form, values) = unpack(packed, series)?;
+    values.into_iter().map(|value| form.f32_bits(value)).collect()
+}
+
+/// Unpacks 32-bit cells, whichever form they are in; whole numbers may be signed or not.
+pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
+    let (form, values) = unpack(packed, series)?;
+    let whole = |value: i64| match value {
+        0.. => u32::try_from(value).ok(),
+        _ => i32::try_from(value).ok().map(|v| v as u32),
+    };
+    match form {
+        Form::Integer => values
+            .into_iter()
+            .map(|value| whole(value).ok_or_else(|| format!("{value} is not a 32-bit cell")))
+            .collect(),
+        form => values.into_iter().map(|value| form.f32_bits(value)).collect(),
+    }
+}
+
+/// One way to write a column.
+struct Candidate {
+    form: Form,
+    residuals: Residuals,
+    packing: Packing,
+    cost: u64,
+}
+
+impl Candidate {
+    fn best<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
+        if forms.iter().all(|(form, values)| !matches!(form, Form::Relative) && values.iter().all(|&v| v == 0)) {
+            return Vec::new();
+        }
+        let candidates = forms.into_iter().flat_map(|(form, values)| {
+            Order::ALL.map(|order| {
+                let residuals = Residuals::new(values, series, order);
+                let (packing, cost) = packing::choose(&residuals.rest);
+                let cost = order.weigh(cost + residuals.first_cost() + form.cost());
+                Candidate { form, residuals, packing, cost }
+            })
+        });
+        candidates.min_by_key(|candidate| candidate.cost).map(|best| best.write()).unwrap_or_default()
+    }
+
+    fn write(&self) -> Vec<u8> {
+        let mut out = vec![self.residuals.order as u8 | (self.packing as u8) << 2 | self.form.code() << 4];
+        self.form.write_parameter(&mut out);
+        bytes::put_varint(&mut out, self.residuals.unit);
+        self.residuals.write_firsts(&mut out);
+        packing::write(self.packing, &self.residuals.rest, &mut out);
+        out
+    }
+}
+
+fn unpack(packed: &[u8], series: &[usize]) -> Result<(Form, Vec<i64>), String> {
+    let rows = series.iter().sum();
+    if packed.is_empty() {
+        return Ok((Form::ZERO, vec![0; rows]));
+    }
+    let mut from = Cursor::new(packed);
+    let code = from.byte()?;
+    let order = Order::from_code(code & 3)?;
+    let packing = Packing::from_code((code >> 2) & 3);
+    let form = Form::read(code >> 4, &mut from)?;
+    let unit = from.varint()?;
+    let firsts = predict::read_firsts(&mut from, order, series)?;
+    let rest = packing::read(packing, rows - firsts.len(), &mut from)?;
+    from.end()?;
+    Ok((form, predict::undo(order, unit, &firsts, &rest, series)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Numbers of all sizes, and runs as recordings have them.
+    fn values() -> impl Strategy<Value = Vec<i64>> {
+        let wild = proptest::collection::vec(any::<i64>(), 0..40);
+        let tame = proptest::collection::vec(-300i64..300, 0..200);
+        let steps = (any::<i64>(), -9i64..9, 0usize..200)
+            .prop_map(|(first, step, n)| (0..n as i64).map(|i| first.wrapping_add(i.wrapping_mul(step))).collect());
+        let sparse = proptest::collection::vec(prop_oneof![9 => Just(0i64), 1 => any::<i64>()], 0..200);
+        prop_oneof![wild, tame, steps, sparse]
+    }
+
+    fn cut(rows: usize, at: usize) -> Vec<usize> {
+        let first = if rows == 0 { 0 } else { at % (rows + 1) };
+        vec![first, 0, rows - first]
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_come_back(values in values(), at in any::<usize>()) {
+            let series = cut(values.len(), at);
+            prop_assert_eq!(decode(&encode(&values, &series), &series, None).unwrap(), values);
+        }
+
+        #[test]
+        fn relative_numbers_come_back(values in values(), at in any::<usize>(), by in any::<i64>()) {
+            let series = cut(values.len(), at);
+            let references: Vec<i64> = values.iter().map(|v| v.wrapping_mul(by)).collect();
+            let packed = encode_relative(&values, &references, &series);
+            prop_assert_eq!(decode(&packed, &series, Some(&references)).unwrap(), values);
+        }
+
+        #[test]
+        fn floats_come_back_bit_for_bit(
+            bits in prop_oneof![
+                proptest::collection::vec(any::<u32>(), 0..60),
+                proptest::collection::vec((-40_000i32..40_000).prop_map(|n| (n as f32 / 8.0).to_bits()), 0..60),
+                proptest::collection::vec((0u16..).prop_map(|n| (f32::from(n) * (360.0 / 65536.0)).to_bits()), 0..60),
+            ],
+            at in any::<usize>(),
+        ) {
+            let series = cut(bits.len(), at);
+            let packed = encode_f32(&bits, &series);
+            prop_assert_eq!(&decode_f32(&packed, &series).unwrap(), &bits);
+            prop_assert_eq!(&decode_cells(&packed, &series).unwrap(), &bits);
+        }
+
+        #[test]
+        fn any_bytes_give_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..80), rows in 0usize..100) {
+            let _ = decode(&bytes, &[rows], Some(&vec![7; rows]));
+            let _ = decode_cells(&bytes, &[rows]);
+        }
+    }
+
+    #[test]
+    fn a_steady_clock_costs_next_to_nothing() {
+        let times: Vec<i64> = (0..64).map(|i| 1_000_000 + i * 15_625).collect();
+        assert!(encode(&times, &[64]).len() <= 10);
+    }
+
+    #[test]
+    fn wire_angles_cost_as_much_as_their_integers() {
+        let turns: Vec<u32> = (0..64u16).map(|i| (f32::from(i * i) * (360.0 / 65536.0)).to_bits()).collect();
+        assert!(encode_f32(&turns, &[64]).len() <= 64 + 12);
+    }
+}

@@ -1,0 +1,175 @@
+//! Residuals as bytes, in the way that leaves zstd the least to do.
+
+use super::bytes::{Cursor, put_varint, unzigzag, zigzag};
+use super::cost::Histogram;
+
+/// How residuals are laid out. All are zigzag numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// All the same: one varint.
+    Constant = 0,
+    /// A varint each.
+    Varints = 1,
+    /// The lowest bytes of all, then the second bytes of all, and so on.
+    Planes = 2,
+    /// Where those other than 0 are, and which.
+    Sparse = 3,
+}
+
+impl Packing {
+    /// From the two bits of a column's code.
+    pub(crate) fn from_code(code: u8) -> Packing {
+        [Packing::Constant, Packing::Varints, Packing::Planes, Packing::Sparse][usize::from(code & 3)]
+    }
+}
+
+/// The packing that costs least, and its cost in 256ths of a bit.
+pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
+    let first = residuals.first().copied().unwrap_or(0);
+    if residuals.iter().all(|&value| value == first) {
+        return (Packing::Constant, 256 * 8);
+    }
+    let planes = planes_cost(residuals);
+    let varints = varints_cost(residuals);
+    let sparse = sparse_cost(residuals);
+    let least = planes.min(varints).min(sparse);
+    if least == sparse {
+        (Packing::Sparse, least)
+    } else if least == varints {
+        (Packing::Varints, least)
+    } else {
+        (Packing::Planes, least)
+    }
+}
+
+/// What it costs to begin a run of other bytes than those before it.
+const START: u64 = 256 * 24;
+
+fn planes_cost(residuals: &[i64]) -> u64 {
+    let width = width(residuals);
+    let mut planes: Vec<Histogram> = (0..width).map(|_| Histogram::new()).collect();
+    for &value in residuals {
+        for (plane, byte) in planes.iter_mut().zip(zigzag(value).to_le_bytes()) {
+            plane.add(byte);
+        }
+    }
+    START + 256 * 8 + planes.iter().map(Histogram::cost).sum::<u64>()
+}
+
+fn varints_cost(residuals: &[i64]) -> u64 {
+    let mut histogram = Histogram::new();
+    for &value in residuals {
+        let mut value = zigzag(value);
+        while value >= 0x80 {
+            histogram.add(value as u8 | 0x80);
+            value >>= 7;
+        }
+        histogram.add(value as u8);
+    }
+    START + histogram.cost()
+}
+
+/// Gaps and values are counted at their full size: there are few of them, and little to learn from few.
+fn sparse_cost(residuals: &[i64]) -> u64 {
+    let bytes = |value: u64| u64::from((64 - value.leading_zeros()).div_ceil(7).max(1));
+    let mut total = 2;
+    let mut gap = 0u64;
+    for &value in residuals {
+        if value == 0 {
+            gap += 1;
+        } else {
+            total += bytes(gap) + bytes(zigzag(value));
+            gap = 0;
+        }
+    }
+    // A byte of either kind carries about seven bits after entropy coding.
+    256 * 7 * total
+}
+
+fn width(residuals: &[i64]) -> usize {
+    let all = residuals.iter().fold(0, |all, &value| all | zigzag(value));
+    (8 - all.leading_zeros() as usize / 8).max(1)
+}
+
+/// Appends the residuals.
+pub(crate) fn write(packing: Packing, residuals: &[i64], out: &mut Vec<u8>) {
+    match packing {
+        Packing::Constant => put_varint(out, zigzag(residuals.first().copied().unwrap_or(0))),
+        Packing::Varints => residuals.iter().for_each(|&value| put_varint(out, zigzag(value))),
+        Packing::Planes => write_planes(residuals, out),
+        Packing::Sparse => write_sparse(residuals, out),
+    }
+}
+
+fn write_planes(residuals: &[i64], out: &mut Vec<u8>) {
+    let width = width(residuals);
+    out.push(width as u8);
+    for plane in 0..width {
+        out.extend(residuals.iter().map(|&value| (zigzag(value) >> (8 * plane)) as u8));
+    }
+}
+
+fn write_sparse(residuals: &[i64], out: &mut Vec<u8>) {
+    let mut values = Vec::new();
+    let mut gaps = Vec::new();
+    let mut gap = 0;
+    let mut count = 0;
+    for &value in residuals {
+        if value == 0 {
+            gap += 1;
+        } else {
+            put_varint(&mut gaps, std::mem::take(&mut gap));
+            put_varint(&mut values, zigzag(value));
+            count += 1;
+        }
+    }
+    put_varint(out, count);
+    out.append(&mut gaps);
+    out.append(&mut values);
+}
+
+/// Reads so many residuals. `rows` is bounded by the caller's memory budget.
+pub(crate) fn read(packing: Packing, rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+    match packing {
+        Packing::Constant => Ok(vec![unzigzag(from.varint()?); rows]),
+        Packing::Varints if rows > from.left() => Err("it ends too early".into()),
+        Packing::Varints => (0..rows).map(|_| from.varint().map(unzigzag)).collect(),
+        Packing::Planes => read_planes(rows, from),
+        Packing::Sparse => read_sparse(rows, from),
+    }
+}
+
+fn read_planes(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+    let width = usize::from(from.byte()?);
+    if !(1..=8).contains(&width) {
+        return Err(format!("its numbers are {width} bytes wide"));
+    }
+    let planes = from.take(rows.checked_mul(width).ok_or("it has too many rows")?)?;
+    let mut values = vec![0u64; rows];
+    for (place, plane) in planes.chunks_exact(rows.max(1)).enumerate() {
+        for (value, &byte) in values.iter_mut().zip(plane) {
+            *value |= u64::from(byte) << (8 * place);
+        }
+    }
+    Ok(values.into_iter().map(unzigzag).collect())
+}
+
+fn read_sparse(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+    let count = usize::try_from(from.varint()?).unwrap_or(usize::MAX);
+    if count > rows || count > from.left() {
+        return Err(format!("{count} of its {rows} values are said to be other than 0"));
+    }
+    let mut places = Vec::with_capacity(count);
+    let mut next = 0usize;
+    for _ in 0..count {
+        let gap = usize::try_from(from.varint()?).unwrap_or(usize::MAX);
+        let place = next.checked_add(gap).filter(|&place| place < rows).ok_or("a value lies beyond its end")?;
+        places.push(place);
+        next = place + 1;
+    }
+    let mut values = vec![0; rows];
+    for place in places {
+        values[place] = unzigzag(from.varint()?);
+    }
+    Ok(values)
+}

@@ -1,0 +1,136 @@
+//! Prediction within a series, and what remains of the values after it.
+
+use super::bytes::{Cursor, put_varint, unzigzag, zigzag};
+
+/// What a value is predicted to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Nothing: 0.
+    Zero = 0,
+    /// The value before it.
+    Delta = 1,
+    /// As far from the value before it as that is from the one before.
+    DeltaOfDelta = 2,
+}
+
+impl Order {
+    pub(crate) const ALL: [Order; 3] = [Order::Zero, Order::Delta, Order::DeltaOfDelta];
+
+    /// What a column's cost counts for. The same motion often stands in several columns (what a player turned is in
+    /// the usercmd and in the states that others see), and zstd finds it again only where they were predicted alike;
+    /// so the rarer order must be clearly better. By a quarter was best on real demos, 7 % smaller than by any.
+    pub(crate) fn weigh(self, cost: u64) -> u64 {
+        if self == Order::DeltaOfDelta { cost + cost / 4 } else { cost }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Result<Order, String> {
+        Order::ALL.get(usize::from(code)).copied().ok_or_else(|| format!("its order of prediction is {code}"))
+    }
+}
+
+/// A column after prediction. All arithmetic wraps at 64 bits.
+pub(crate) struct Residuals {
+    pub(crate) order: Order,
+    /// What all of `rest` was divided by.
+    pub(crate) unit: u64,
+    /// The first value of each series that has one, as distance from the one of the series before; none without
+    /// prediction.
+    firsts: Vec<i64>,
+    /// Value minus prediction of all others, divided by `unit`.
+    pub(crate) rest: Vec<i64>,
+}
+
+impl Residuals {
+    pub(crate) fn new(values: &[i64], series: &[usize], order: Order) -> Residuals {
+        let mut residuals = Residuals { order, unit: 1, firsts: Vec::new(), rest: Vec::with_capacity(values.len()) };
+        if order == Order::Zero {
+            residuals.rest.extend_from_slice(values);
+        } else {
+            residuals.predict(values, series);
+        }
+        residuals.divide();
+        residuals
+    }
+
+    fn predict(&mut self, mut values: &[i64], series: &[usize]) {
+        let mut last_first = 0i64;
+        for &rows in series {
+            let (run, others) = values.split_at(rows);
+            values = others;
+            let Some(&first) = run.first() else { continue };
+            self.firsts.push(first.wrapping_sub(last_first));
+            last_first = first;
+            let steps = run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+            if self.order == Order::Delta {
+                self.rest.extend(steps);
+            } else {
+                let mut before = 0i64;
+                self.rest.extend(steps.map(|step| step.wrapping_sub(std::mem::replace(&mut before, step))));
+            }
+        }
+    }
+
+    /// Divides by what all have in common: 1000 for milliseconds, 45 for a wire angle's step, ...
+    fn divide(&mut self) {
+        let mut common = 0u64;
+        for &value in &self.rest {
+            common = greatest_common_divisor(value.unsigned_abs(), common);
+            if common == 1 {
+                return;
+            }
+        }
+        let Ok(unit @ 2..) = i64::try_from(common) else { return };
+        self.rest.iter_mut().for_each(|value| *value /= unit);
+        self.unit = common;
+    }
+
+    pub(crate) fn write_firsts(&self, out: &mut Vec<u8>) {
+        self.firsts.iter().for_each(|&first| put_varint(out, zigzag(first)));
+    }
+
+    /// What the firsts cost, in 256ths of a bit.
+    pub(crate) fn first_cost(&self) -> u64 {
+        self.firsts.iter().map(|&first| 256 * (8 + u64::from(64 - zigzag(first).leading_zeros()))).sum()
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Reads the first value of each series that has one.
+pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize]) -> Result<Vec<i64>, String> {
+    if order == Order::Zero {
+        return Ok(Vec::new());
+    }
+    let mut last = 0i64;
+    let begun = series.iter().filter(|&&rows| rows > 0);
+    begun
+        .map(|_| {
+            last = last.wrapping_add(unzigzag(from.varint()?));
+            Ok(last)
+        })
+        .collect()
+}
+
+/// The values from what remained of them.
+pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], rest: &[i64], series: &[usize]) -> Vec<i64> {
+    let mut rest = rest.iter().map(|value| value.wrapping_mul(unit as i64));
+    if order == Order::Zero {
+        return rest.collect();
+    }
+    let mut values = Vec::with_capacity(rest.len() + firsts.len());
+    for (&rows, &first) in series.iter().filter(|&&rows| rows > 0).zip(firsts) {
+        let (mut value, mut step) = (first, 0i64);
+        values.push(value);
+        for residual in rest.by_ref().take(rows - 1) {
+            step = if order == Order::Delta { residual } else { step.wrapping_add(residual) };
+            value = value.wrapping_add(step);
+            values.push(value);
+        }
+    }
+    values
+}

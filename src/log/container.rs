@@ -1,0 +1,185 @@
+//! The container of logs and traces: zstd frames one after the other, a seal, and the seek table of zstd's seekable format.
+//!
+//! zstd's own checksum covers what a frame unpacks to. The chain covers the frames' bytes as they stand in the file, so
+//! that even a bit which zstd ignores cannot change unnoticed: each chunk holds the digest of all frames before it, and
+//! the seal that of all chunks. The seek table repeats the frames' sizes and is compared byte for byte.
+
+use std::io::Write;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::error::WriteError;
+use super::limits::MAX_CHUNK_BYTES;
+
+pub(crate) const ZSTD_MAGIC: u32 = 0xFD2F_B528;
+pub(crate) const SEAL_MAGIC: u32 = 0x184D_2A50;
+pub(crate) const SEEK_TABLE_MAGIC: u32 = 0x184D_2A5E;
+pub(crate) const SEEK_FOOTER_MAGIC: u32 = 0x8F92_EAB1;
+const SEAL_TAG: &[u8; 8] = b"hitseal\0";
+/// A seal's length in the file, its frame header included.
+const SEAL_BYTES: u32 = 24;
+
+/// The digest of all frames so far: XXH3-64 of each frame's bytes, seeded with the digest of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chain(pub(crate) u64);
+
+impl Chain {
+    pub(crate) fn add(&mut self, frame: &[u8]) {
+        self.0 = xxh3_64_with_seed(frame, self.0);
+    }
+}
+
+/// The sizes of the frames of a file, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SeekTable {
+    /// (compressed, decompressed) bytes.
+    entries: Vec<(u32, u32)>,
+}
+
+impl SeekTable {
+    pub(crate) fn add(&mut self, compressed: usize, content: usize) {
+        // Both are bounded by MAX_CHUNK_BYTES, far below 4 GiB.
+        self.entries.push((compressed as u32, content as u32));
+    }
+
+    /// How many frames have been added.
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// The end of a sealed file: the seal and the seek table, each a skippable frame.
+    pub(crate) fn tail(&self, chain: Chain) -> Vec<u8> {
+        let mut tail = Vec::with_capacity(SEAL_BYTES as usize + (self.entries.len() + 1) * 8 + 17);
+        let mut word = |word: u32| tail.extend_from_slice(&word.to_le_bytes());
+        word(SEAL_MAGIC);
+        word(SEAL_BYTES - 8);
+        tail.extend_from_slice(SEAL_TAG);
+        tail.extend_from_slice(&chain.0.to_le_bytes());
+        tail.extend_from_slice(&self.encode());
+        tail
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let frames = self.len() + 1;
+        let mut table = Vec::with_capacity(frames as usize * 8 + 17);
+        table.extend_from_slice(&SEEK_TABLE_MAGIC.to_le_bytes());
+        table.extend_from_slice(&(frames * 8 + 9).to_le_bytes());
+        for (compressed, content) in self.entries.iter().chain([&(SEAL_BYTES, 0)]) {
+            table.extend_from_slice(&compressed.to_le_bytes());
+            table.extend_from_slice(&content.to_le_bytes());
+        }
+        table.extend_from_slice(&frames.to_le_bytes());
+        table.push(0);
+        table.extend_from_slice(&SEEK_FOOTER_MAGIC.to_le_bytes());
+        table
+    }
+}
+
+/// Writes chunks, and remembers what the tail needs. After a failure it writes nothing more.
+pub(crate) struct ChunkSink<W> {
+    out: W,
+    compressor: zstd::bulk::Compressor<'static>,
+    packed: Vec<u8>,
+    chain: Chain,
+    table: SeekTable,
+    written: u64,
+    poisoned: bool,
+}
+
+impl<W: Write> ChunkSink<W> {
+    pub(crate) fn new(out: W, level: i32) -> Result<ChunkSink<W>, WriteError> {
+        let mut compressor = zstd::bulk::Compressor::new(level)?;
+        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
+        let (chain, table) = (Chain::default(), SeekTable::default());
+        Ok(ChunkSink { out, compressor, packed: Vec::new(), chain, table, written: 0, poisoned: false })
+    }
+
+    /// The number of the next chunk, and the digest of all before it.
+    pub(crate) fn next(&self) -> (u32, Chain) {
+        (self.table.len(), self.chain)
+    }
+
+    /// How many bytes have been written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes one chunk.
+    pub(crate) fn chunk(&mut self, what: &'static str, content: &[u8]) -> Result<(), WriteError> {
+        if self.poisoned {
+            return Err(WriteError::Poisoned);
+        }
+        if content.len() > MAX_CHUNK_BYTES {
+            self.poisoned = true;
+            return Err(WriteError::TooLarge { what, bytes: content.len() });
+        }
+        let outcome = self.compress_and_write(content);
+        self.poisoned = outcome.is_err();
+        Ok(outcome?)
+    }
+
+    fn compress_and_write(&mut self, content: &[u8]) -> std::io::Result<()> {
+        self.packed.clear();
+        self.packed.reserve(zstd::zstd_safe::compress_bound(content.len()));
+        self.compressor.compress_to_buffer(content, &mut self.packed)?;
+        self.out.write_all(&self.packed)?;
+        self.out.flush()?;
+        self.chain.add(&self.packed);
+        self.table.add(self.packed.len(), content.len());
+        self.written += self.packed.len() as u64;
+        Ok(())
+    }
+
+    /// Writes the seal and the seek table, and gives back what was written to.
+    pub(crate) fn finish(mut self) -> Result<W, WriteError> {
+        if self.poisoned {
+            return Err(WriteError::Poisoned);
+        }
+        self.out.write_all(&self.table.tail(self.chain))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that is full after some bytes.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_writer_that_failed_writes_nothing_more() {
+        let mut sink = ChunkSink::new(Full(100), 3).unwrap();
+        sink.chunk("a chunk", b"fits").unwrap();
+        let noise: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        assert!(matches!(sink.chunk("a chunk", &noise), Err(WriteError::Io(_))));
+        assert!(matches!(sink.chunk("a chunk", b"fits"), Err(WriteError::Poisoned)));
+        assert!(matches!(sink.finish(), Err(WriteError::Poisoned)));
+    }
+
+    #[test]
+    fn the_tail_is_zstds_seekable_format() {
+        let mut table = SeekTable::default();
+        table.add(0x1234, 0x5678);
+        let tail = table.tail(Chain(0x0102_0304_0506_0708));
+        let (seal, seek) = tail.split_at(24);
+        assert_eq!(seal[..8], [0x50, 0x2A, 0x4D, 0x18, 16, 0, 0, 0]);
+        assert_eq!(seal[16..], [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(seek[..8], [0x5E, 0x2A, 0x4D, 0x18, 25, 0, 0, 0]);
+        assert_eq!(seek[8..16], [0x34, 0x12, 0, 0, 0x78, 0x56, 0, 0]);
+        assert_eq!(seek[16..24], [24, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(seek[24..], [2, 0, 0, 0, 0, 0xB1, 0xEA, 0x92, 0x8F]);
+    }
+}

@@ -1,0 +1,254 @@
+//! Finds the frames of a file without unpacking them, in bounded memory (RFC 8878, sections 3.1.1 and 3.1.2).
+//!
+//! It is stricter than zstd: a chunk must name its size, carry a checksum, and have no bit set that zstd would ignore.
+
+use std::io::Read;
+
+use super::container::{SEAL_MAGIC, SEEK_TABLE_MAGIC, ZSTD_MAGIC};
+use super::limits::MAX_CHUNK_BYTES;
+
+/// The largest block that zstd ever makes.
+const MAX_BLOCK: usize = 128 << 10;
+/// Room for the seek table of a file of 100 days.
+const MAX_SKIPPABLE: usize = 64 << 20;
+
+/// One frame as it stands in the file.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Where it begins.
+    pub(crate) offset: u64,
+    /// All of it.
+    pub(crate) bytes: Vec<u8>,
+    /// What it is.
+    pub(crate) kind: FrameKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// A chunk, and how many bytes it says that it unpacks to.
+    Chunk { content_bytes: usize },
+    /// The end of a sealed file, which holds no records.
+    Tail,
+}
+
+/// Why there is no next frame.
+#[derive(Debug)]
+pub(crate) enum FrameError {
+    Io(std::io::Error),
+    /// The bytes end inside it.
+    Cut {
+        /// Up to the first four of them.
+        start: Vec<u8>,
+        /// How many there are.
+        bytes: u64,
+        /// The last four of them, little endian: a whole file ends with the seek table's magic number.
+        last: u32,
+    },
+    /// These bytes are no frame of ours.
+    Bad {
+        /// Where they begin.
+        offset: u64,
+        /// Whether they begin like a zstd frame.
+        zstd: bool,
+        /// What is wrong with them.
+        what: String,
+    },
+}
+
+/// Goes from frame to frame.
+pub(crate) struct Frames<R> {
+    from: R,
+    offset: u64,
+}
+
+impl<R: Read> Frames<R> {
+    /// Starts at a byte of the file that is `offset` bytes from its start.
+    pub(crate) fn new(from: R, offset: u64) -> Frames<R> {
+        Frames { from, offset }
+    }
+
+    /// Where the next frame begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What follows, up to so many bytes.
+    pub(crate) fn rest(&mut self, most: usize) -> std::io::Result<Vec<u8>> {
+        let mut rest = Vec::new();
+        self.from.by_ref().take(most as u64).read_to_end(&mut rest)?;
+        self.offset += rest.len() as u64;
+        Ok(rest)
+    }
+
+    /// The next frame; `None` at the end of the file.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
+        let mut frame = Partial { from: &mut self.from, bytes: Vec::new() };
+        let outcome = frame.walk();
+        let (bytes, offset) = (frame.bytes, self.offset);
+        self.offset += bytes.len() as u64;
+        match outcome {
+            Ok(kind) => Ok(Some(Frame { offset, bytes, kind })),
+            Err(Stop::Cut) if bytes.is_empty() => Ok(None),
+            Err(Stop::Cut) => Err(cut(&bytes)),
+            Err(Stop::Bad(what)) => {
+                Err(FrameError::Bad { offset, zstd: bytes.starts_with(&ZSTD_MAGIC.to_le_bytes()), what })
+            }
+            Err(Stop::Io(error)) => Err(FrameError::Io(error)),
+        }
+    }
+}
+
+impl std::fmt::Display for FrameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FrameError::Io(error) => error.fmt(f),
+            FrameError::Cut { .. } => f.write_str("its zstd blocks run beyond the end of the file"),
+            FrameError::Bad { what, .. } => f.write_str(what),
+        }
+    }
+}
+
+fn cut(bytes: &[u8]) -> FrameError {
+    let last = bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
+    FrameError::Cut { start: bytes[..bytes.len().min(4)].to_vec(), bytes: bytes.len() as u64, last }
+}
+
+enum Stop {
+    Cut,
+    Bad(String),
+    Io(std::io::Error),
+}
+
+fn bad<T>(what: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Bad(what.into()))
+}
+
+/// A frame being read.
+struct Partial<'a, R> {
+    from: &'a mut R,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Partial<'_, R> {
+    fn walk(&mut self) -> Result<FrameKind, Stop> {
+        let magic = self.number(4)? as u32;
+        match magic {
+            ZSTD_MAGIC => self.chunk(),
+            SEAL_MAGIC | SEEK_TABLE_MAGIC => self.tail(),
+            other => bad(format!("{other:08x} begins neither a chunk nor a seek table")),
+        }
+    }
+
+    fn chunk(&mut self) -> Result<FrameKind, Stop> {
+        let descriptor = self.number(1)? as u8;
+        let single_segment = descriptor & 0x20 != 0;
+        if descriptor & 0x1B != 0 || descriptor & 0x04 == 0 {
+            return bad(format!("its zstd frame descriptor {descriptor:02x} is none that a chunk can have"));
+        }
+        let size_bytes = match (descriptor >> 6, single_segment) {
+            (0, false) => return bad("its zstd frame does not say how many bytes it unpacks to"),
+            (0, true) => 1,
+            (code, _) => 1 << code,
+        };
+        if !single_segment {
+            self.number(1)?;
+        }
+        let content_bytes = self.number(size_bytes)? + if size_bytes == 2 { 256 } else { 0 };
+        let content_bytes = usize::try_from(content_bytes).unwrap_or(usize::MAX);
+        if content_bytes > MAX_CHUNK_BYTES {
+            return bad(format!("it says that it unpacks to {content_bytes} bytes; the limit is {MAX_CHUNK_BYTES}"));
+        }
+        while !self.block()? {}
+        self.number(4)?;
+        Ok(FrameKind::Chunk { content_bytes })
+    }
+
+    /// Takes in one block; true after the last.
+    fn block(&mut self) -> Result<bool, Stop> {
+        let header = self.number(3)? as usize;
+        let size = header >> 3;
+        let stored = match (header >> 1) & 3 {
+            0 | 2 => size,
+            1 => 1,
+            _ => return bad("a zstd block is of the reserved type"),
+        };
+        if size > MAX_BLOCK || self.bytes.len() + stored > MAX_CHUNK_BYTES {
+            return bad("a zstd block is larger than any can be");
+        }
+        self.take(stored)?;
+        Ok(header & 1 == 1)
+    }
+
+    fn tail(&mut self) -> Result<FrameKind, Stop> {
+        let size = self.number(4)? as usize;
+        if size > MAX_SKIPPABLE {
+            return bad(format!("a seek table of {size} bytes is larger than any can be"));
+        }
+        self.take(size)?;
+        Ok(FrameKind::Tail)
+    }
+
+    /// A little-endian number of up to eight bytes.
+    fn number(&mut self, bytes: usize) -> Result<u64, Stop> {
+        let start = self.bytes.len();
+        self.take(bytes)?;
+        Ok(self.bytes[start..].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
+    }
+
+    /// Takes in exactly so many bytes. What is not there is not allocated either.
+    fn take(&mut self, bytes: usize) -> Result<(), Stop> {
+        let got = self.from.by_ref().take(bytes as u64).read_to_end(&mut self.bytes).map_err(Stop::Io)?;
+        if got == bytes { Ok(()) } else { Err(Stop::Cut) }
+    }
+}
+
+/// Unpacks a chunk. zstd holds the result against the frame's checksum.
+pub(crate) fn unpack(frame: &Frame) -> Result<Vec<u8>, String> {
+    let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is no chunk".into()) };
+    match zstd::bulk::decompress(&frame.bytes, content_bytes) {
+        Ok(content) if content.len() == content_bytes => Ok(content),
+        Ok(content) => Err(format!("it unpacks to {} bytes and not to {content_bytes} as it says", content.len())),
+        Err(error) => Err(format!("it does not unpack ({error})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(content: &[u8]) -> Vec<u8> {
+        let mut compressor = zstd::bulk::Compressor::new(3).unwrap();
+        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+        compressor.compress(content).unwrap()
+    }
+
+    #[test]
+    fn frames_of_all_sizes_are_found_and_unpacked() {
+        for size in [0, 1, 255, 256, 257, 65_791, 65_792, 300_000, 2_000_000] {
+            let content: Vec<u8> = (0..size as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 27) as u8).collect();
+            let mut file = frame(&content);
+            file.extend(frame(b"next"));
+            let mut frames = Frames::new(&file[..], 0);
+            let first = frames.next().unwrap().unwrap();
+            assert_eq!(unpack(&first).unwrap(), content);
+            assert_eq!(unpack(&frames.next().unwrap().unwrap()).unwrap(), b"next");
+            assert!(frames.next().unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn a_frame_that_says_too_much_is_refused_before_it_is_unpacked() {
+        let huge = frame(&vec![0; MAX_CHUNK_BYTES + 1]);
+        assert!(huge.len() < 10_000);
+        let error = Frames::new(&huge[..], 7).next().unwrap_err();
+        assert!(matches!(error, FrameError::Bad { offset: 7, what, .. } if what.contains("the limit is")));
+    }
+
+    #[test]
+    fn a_frame_without_checksum_or_size_is_refused() {
+        let bare = zstd::bulk::compress(b"bare", 3).unwrap();
+        assert!(matches!(Frames::new(&bare[..], 0).next(), Err(FrameError::Bad { .. })));
+        let streamed = zstd::stream::encode_all(&b"streamed"[..], 3).unwrap();
+        assert!(matches!(Frames::new(&streamed[..], 0).next(), Err(FrameError::Bad { .. })));
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads logs: chunk by chunk in bounded memory, or a whole session at once.
+
+use std::io::Read;
+
+use super::chunk::{self, Chunk};
+use super::chunks::Chunks;
+use super::error::{LogError, Torn};
+use super::header::FileKind;
+use super::limits::session_budget;
+use crate::record::{Header, Session};
+
+/// Reads a log chunk by chunk, however long it is.
+///
+/// A chunk that it gives out has passed zstd's checksum. The digest over the file's own bytes comes with the chunk
+/// after it, so that only a log read to its end without an error is known to be exactly what was written.
+pub struct LogReader<R> {
+    chunks: Chunks<R>,
+    header: Header,
+}
+
+impl<R: Read> LogReader<R> {
+    /// Opens a log and reads its header. Reads are small: give it a buffered reader.
+    ///
+    /// # Errors
+    /// When it is not a log, or not one that this build reads, or its header is damaged.
+    pub fn new(from: R) -> Result<LogReader<R>, LogError> {
+        let (chunks, header) = Chunks::open(from, FileKind::Log)?;
+        Ok(LogReader { chunks, header })
+    }
+
+    /// The log's header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The next stretch of the session; `None` at the end of a log that is whole and sound.
+    ///
+    /// # Errors
+    /// When the log is torn or damaged here. What was given out before is good.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, LogError> {
+        let Some(content) = self.chunks.next()? else { return Ok(None) };
+        chunk::decode(&content.bytes, &self.header).map(Some).map_err(|what| content.corrupt(what))
+    }
+
+    /// Reads on to the end, or to where the log is cut off.
+    fn read_all(mut self) -> Result<(Session, Option<Torn>), LogError> {
+        let mut session = Session::new(self.header.clone());
+        let mut used = 0usize;
+        loop {
+            match self.next_chunk() {
+                Ok(Some(chunk)) => {
+                    used = used.saturating_add(chunk.memory());
+                    let limit_bytes = session_budget(self.chunks.offset());
+                    if used > limit_bytes {
+                        return Err(LogError::TooLarge { limit_bytes });
+                    }
+                    chunk.append_to(&mut session);
+                }
+                Ok(None) => return Ok((session, None)),
+                Err(LogError::Torn(torn)) => return Ok((session, Some(torn))),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Reads a log's header, and nothing of what follows it.
+///
+/// # Errors
+/// As [`LogReader::new`].
+pub fn read_header(from: impl Read) -> Result<Header, LogError> {
+    LogReader::new(from).map(|reader| reader.header)
+}
+
+/// Reads a whole session. Nothing is passed over: what it gives back is what was written.
+///
+/// # Errors
+/// When the bytes are no log that this build reads, when a bit of them has changed anywhere, when they stop early, or
+/// when they would take more memory than [`session_budget`] grants.
+pub fn read_session(from: impl Read) -> Result<Session, LogError> {
+    match read_prefix(from)? {
+        (session, None) => Ok(session),
+        (_, Some(torn)) => Err(LogError::Torn(torn)),
+    }
+}
+
+/// Reads a session that may be cut off: everything up to the last whole chunk, and where the cut is if there is one.
+///
+/// # Errors
+/// As [`read_session`], but for a cut after the header.
+pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Torn>), LogError> {
+    LogReader::new(from)?.read_all()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Saves what is whole of a damaged log. Chunks are independent, so what follows a damaged one can still be read.
+
+use super::chunk::{self, Chunk};
+use super::chunks::{first_frame, place};
+use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
+use super::error::{LogError, Torn};
+use super::frames::{Frame, FrameKind, Frames, unpack};
+use super::header::{FileKind, decode};
+use super::limits::session_budget;
+use crate::record::{Header, Session};
+
+/// What was wrong with a log that was recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// How many chunks were read.
+    pub chunks: u32,
+    /// What could not be read, or is not as it was written, in the order of offsets.
+    pub holes: Vec<Hole>,
+    /// Where the log is cut off, if it is.
+    pub torn: Option<Torn>,
+}
+
+impl Damage {
+    /// Whether the log was sound.
+    pub fn is_none(&self) -> bool {
+        self.holes.is_empty() && self.torn.is_none()
+    }
+}
+
+/// A part of a log that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes were passed over; 0 when nothing was lost but the bytes are not those that were written.
+    pub bytes: u64,
+    /// How many chunks of records are missing from the session here.
+    pub chunks: u32,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Hole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "offset {}: {} bytes, {} chunks lost: {}", self.offset, self.bytes, self.chunks, self.what)
+    }
+}
+
+/// Reads every chunk of a log that is whole.
+///
+/// # Errors
+/// When nothing can be read: the bytes are no log, or the header itself is damaged.
+pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+    let frame = first_frame(Frames::new(bytes, 0).next())?;
+    let content = unpack(&frame);
+    let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
+    let opening = decode::<Header>(&content, FileKind::Log)?;
+    let mut recovery = Recovery {
+        bytes,
+        sealed: opening.sealed,
+        session: Session::new(opening.header),
+        damage: Damage::default(),
+        memory: session_budget(bytes.len() as u64),
+        chain: Chain::default(),
+        table: SeekTable::default(),
+        next_index: 1,
+        last_offset: 0,
+    };
+    recovery.count(&frame);
+    recovery.run(frame.bytes.len())?;
+    Ok((recovery.session, recovery.damage))
+}
+
+struct Recovery<'a> {
+    bytes: &'a [u8],
+    sealed: bool,
+    session: Session,
+    damage: Damage,
+    /// What the session may still take.
+    memory: usize,
+    chain: Chain,
+    table: SeekTable,
+    next_index: u32,
+    last_offset: u64,
+}
+
+/// A chunk that can be trusted: zstd's checksum holds, its number is due, its columns decode.
+struct Found {
+    frame: Frame,
+    index: u32,
+    before: Option<u64>,
+    /// Its records; `None` for the last chunk.
+    records: Option<Chunk>,
+}
+
+impl Recovery<'_> {
+    fn run(&mut self, mut at: usize) -> Result<(), LogError> {
+        loop {
+            if at == self.bytes.len() {
+                self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes: 0 });
+                return Ok(());
+            }
+            let start = at;
+            let mut why = None;
+            let found = loop {
+                match self.chunk_at(at) {
+                    Ok(found) => break Some(found),
+                    Err(what) => {
+                        why.get_or_insert(what);
+                    }
+                }
+                match self.next_candidate(at + 1) {
+                    Some(next) => at = next,
+                    None => break None,
+                }
+            };
+            let Some(found) = found else {
+                self.lost_to_the_end(start, why);
+                return Ok(());
+            };
+            self.note_gap(start, at, found.index, why);
+            self.note_changed_bytes(&found);
+            at += found.frame.bytes.len();
+            if self.accept(found)? {
+                self.check_tail(at);
+                return Ok(());
+            }
+        }
+    }
+
+    fn chunk_at(&self, at: usize) -> Result<Found, String> {
+        let frame = match Frames::new(&self.bytes[at..], at as u64).next() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Err("nothing follows".into()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let content = unpack(&frame)?;
+        let place = place(&content)?;
+        if place.index < self.next_index {
+            return Err(format!("chunk {} stands here a second time", place.index));
+        }
+        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header)?) };
+        Ok(Found { frame, index: place.index, before: place.before, records })
+    }
+
+    /// The next place where a chunk may begin.
+    fn next_candidate(&self, from: usize) -> Option<usize> {
+        let magic = ZSTD_MAGIC.to_le_bytes();
+        let rest = self.bytes.get(from..)?;
+        rest.windows(magic.len()).position(|window| window == magic).map(|place| from + place)
+    }
+
+    /// Nothing more could be read from `start` on. What was being written when the log was cut off ends with the file;
+    /// anything else is damage.
+    fn lost_to_the_end(&mut self, start: usize, why: Option<String>) {
+        let lost = &self.bytes[start..];
+        let lost_bytes = lost.len() as u64;
+        let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]
+            .iter()
+            .any(|magic| lost.windows(4).any(|window| window == magic.to_le_bytes()));
+        let cut = matches!(Frames::new(lost, start as u64).next(), Err(super::frames::FrameError::Cut { .. }));
+        if cut && !has_tail {
+            self.damage.torn = Some(Torn { at_offset: start as u64, lost_bytes });
+        } else {
+            let what = why.unwrap_or_default();
+            self.damage.holes.push(Hole { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+        }
+    }
+
+    fn note_gap(&mut self, start: usize, at: usize, index: u32, why: Option<String>) {
+        let chunks = index - self.next_index;
+        if at > start || chunks > 0 {
+            let what = why.unwrap_or_else(|| "chunks were taken out".into());
+            let bytes = (at - start) as u64;
+            self.damage.holes.push(Hole { offset: start as u64, bytes, chunks, what });
+        }
+    }
+
+    /// The chunk before may unpack to what was written although its bytes have changed; say so, and keep it.
+    fn note_changed_bytes(&mut self, found: &Found) {
+        let follows = found.index == self.next_index && self.damage.holes.is_empty();
+        if follows && self.sealed && found.before != Some(self.chain.0) {
+            let what = "its bytes have changed, but what it holds is whole".into();
+            self.damage.holes.push(Hole { offset: self.last_offset, bytes: 0, chunks: 0, what });
+        }
+    }
+
+    /// Takes a chunk over; true when it is the last.
+    fn accept(&mut self, found: Found) -> Result<bool, LogError> {
+        self.count(&found.frame);
+        self.last_offset = found.frame.offset;
+        self.next_index = found.index.saturating_add(1);
+        let Some(chunk) = found.records else { return Ok(true) };
+        let limit_bytes = session_budget(self.bytes.len() as u64);
+        self.memory = self.memory.checked_sub(chunk.memory()).ok_or(LogError::TooLarge { limit_bytes })?;
+        chunk.append_to(&mut self.session);
+        self.damage.chunks += 1;
+        Ok(false)
+    }
+
+    fn count(&mut self, frame: &Frame) {
+        if let FrameKind::Chunk { content_bytes } = frame.kind {
+            self.chain.add(&frame.bytes);
+            self.table.add(frame.bytes.len(), content_bytes);
+        }
+    }
+
+    fn check_tail(&mut self, at: usize) {
+        let (expected, found) = (self.table.tail(self.chain), &self.bytes[at..]);
+        if !self.damage.holes.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
+            return;
+        }
+        let lost_bytes = found.len() as u64;
+        if expected.starts_with(found) {
+            self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes });
+        } else {
+            let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
+            self.damage.holes.push(Hole { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+        }
+    }
+}

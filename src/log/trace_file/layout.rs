@@ -1,0 +1,240 @@
+//! One chunk of a trace: rows of one table as a MessagePack map.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
+
+use crate::log::chunk::to_messagepack;
+use crate::log::column;
+use crate::log::container::Chain;
+use crate::log::error::WriteError;
+use crate::log::limits::MAX_CHUNK_MEMORY;
+use crate::trace::{Column, Data, Table};
+
+/// Columns of these names and of type u32 say whose row it is; packed columns are predicted within each.
+const SERIES: [&str; 2] = ["player", "entity"];
+
+#[derive(Serialize, Deserialize)]
+struct RowsMap<'a, C> {
+    index: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<u64>,
+    #[serde(borrow)]
+    table: Cow<'a, str>,
+    rows: u32,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    series: Vec<Cow<'a, str>>,
+    columns: Vec<C>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ColumnMap<'a, B> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    #[serde(borrow, default = "raw")]
+    transform: Cow<'a, str>,
+    data: B,
+}
+
+fn raw<'a>() -> Cow<'a, str> {
+    "raw".into()
+}
+
+/// Whether the columns make a table.
+pub(super) fn check(table: &Table) -> Result<(), WriteError> {
+    let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
+    for (place, column) in table.columns.iter().enumerate() {
+        if table.columns[..place].iter().any(|other| other.name == column.name) {
+            return bad(format!("there are two columns {:?}", column.name));
+        }
+        if column.data.len() != table.rows() {
+            return bad(format!("column {:?} has {} rows and others {}", column.name, column.data.len(), table.rows()));
+        }
+        if let Err(what) = check_codes(&column.data) {
+            return bad(format!("column {:?}: {what}", column.name));
+        }
+    }
+    Ok(())
+}
+
+fn check_codes(data: &Data) -> Result<(), String> {
+    let Data::Name { names, codes } = data else { return Ok(()) };
+    match codes.iter().position(|&code| usize::from(code) >= names.len()) {
+        Some(row) => Err(format!("row {row} has code {}, but there are {} names", codes[row], names.len())),
+        None => Ok(()),
+    }
+}
+
+/// How many rows of a table stay below so many bytes; at least one.
+pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
+    let row: usize = table.columns.iter().map(|column| width(&column.data)).sum();
+    (bytes / row.max(1)).clamp(1, 1 << 20)
+}
+
+/// What a table takes in memory, in bytes.
+pub(super) fn memory(table: &Table) -> usize {
+    let names = |data: &Data| match data {
+        Data::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
+        _ => 0,
+    };
+    table.columns.iter().map(|c| size_of::<Column>() + c.data.len() * width(&c.data) + names(&c.data)).sum()
+}
+
+fn width(data: &Data) -> usize {
+    match data {
+        Data::U32(_) | Data::F32(_) => 4,
+        Data::U64(_) | Data::I64(_) => 8,
+        Data::Name { .. } => 1,
+    }
+}
+
+/// Lays out some rows of a table that has been checked.
+pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
+    let keys: Vec<(&str, &[u32])> = table.columns.iter().filter_map(|column| key(column, &rows)).collect();
+    let grouping = Grouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
+    let columns = table.columns.iter().map(|column| {
+        let data = match key(column, &rows) {
+            Some((_, key)) => column::encode(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()]),
+            None => grouping.pack(&column.data, rows.start),
+        };
+        let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
+        let (name, kind) = (Cow::from(&column.name), Cow::from(column.data.type_name()));
+        ColumnMap { name, kind, names, transform: "packed".into(), data: ByteBuf::from(data) }
+    });
+    to_messagepack(&RowsMap {
+        index,
+        before: Some(before.0),
+        table: Cow::from(&table.name),
+        rows: rows.len() as u32,
+        series: keys.iter().map(|(name, _)| Cow::from(*name)).collect(),
+        columns: columns.collect(),
+    })
+}
+
+/// The rows of a column that says whose they are.
+fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32])> {
+    match &column.data {
+        Data::U32(values) if SERIES.contains(&&column.name[..]) => Some((&column.name, &values[rows.clone()])),
+        _ => None,
+    }
+}
+
+/// Rows brought together by whose they are, in ascending order of the keys; within each in the order of the table.
+struct Grouping {
+    /// The row of the chunk that stands in each place.
+    order: Vec<usize>,
+    series: Vec<usize>,
+}
+
+impl Grouping {
+    fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> Grouping {
+        let keys: Vec<&[u32]> = keys.collect();
+        let of = |row: usize| keys.iter().map(move |key| key[row]);
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by(|&a, &b| of(a).cmp(of(b)));
+        let series = order.chunk_by(|&a, &b| of(a).eq(of(b))).map(<[usize]>::len).collect();
+        Grouping { order, series }
+    }
+
+    fn pack(&self, data: &Data, start: usize) -> Vec<u8> {
+        let whole = |value: &dyn Fn(usize) -> i64| {
+            let values: Vec<i64> = self.order.iter().map(|&row| value(start + row)).collect();
+            column::encode(&values, &self.series)
+        };
+        match data {
+            Data::U32(v) => whole(&|row| v[row].into()),
+            Data::U64(v) => whole(&|row| v[row] as i64),
+            Data::I64(v) => whole(&|row| v[row]),
+            Data::Name { codes, .. } => whole(&|row| codes[row].into()),
+            Data::F32(v) => {
+                let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
+                column::encode_f32(&bits, &self.series)
+            }
+        }
+    }
+
+    /// Puts values back where they were.
+    fn scatter<A, B: Clone + Default>(&self, packed: Vec<A>, value: impl Fn(A) -> Option<B>) -> Result<Vec<B>, String> {
+        let mut rows = vec![B::default(); self.order.len()];
+        for (&row, packed) in self.order.iter().zip(packed) {
+            rows[row] = value(packed).ok_or_else(|| format!("the value of row {row} is out of range"))?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Reads the rows that a chunk holds.
+pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
+    let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
+        rmp_serde::from_slice(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    let rows = map.rows as usize;
+    // A row costs its own bytes, and twice eight while its column is unpacked.
+    let memory = rows.saturating_mul(8 * map.columns.len() + 24);
+    if memory > MAX_CHUNK_MEMORY {
+        return Err(format!("its {rows} rows would take more than {} MiB of memory", MAX_CHUNK_MEMORY >> 20));
+    }
+    let mut keys: Vec<Vec<u32>> = Vec::new();
+    for name in &map.series {
+        let column = map.columns.iter().find(|column| column.name == *name && column.kind == "u32");
+        let column =
+            column.ok_or_else(|| format!("its series are those of a column {name:?} that it does not have"))?;
+        keys.push(u32s(column, &Grouping::new(rows, std::iter::empty()))?);
+    }
+    let (alone, grouped) =
+        (Grouping::new(rows, std::iter::empty()), Grouping::new(rows, keys.iter().map(|key| &key[..])));
+    let columns = map.columns.iter().map(|column| {
+        let grouping = if map.series.contains(&column.name) { &alone } else { &grouped };
+        let data = column_data(column, grouping).map_err(|what| format!("column {:?}: {what}", column.name))?;
+        Ok(Column { name: column.name.clone().into_owned(), data })
+    });
+    Ok(Table { name: map.table.clone().into_owned(), columns: columns.collect::<Result<_, String>>()? })
+}
+
+fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Data, String> {
+    let data = match &*column.kind {
+        "u32" => Data::U32(u32s(column, grouping)?),
+        "u64" => Data::U64(values(column, grouping, u64::from_le_bytes, |v| Some(v as u64))?),
+        "i64" => Data::I64(values(column, grouping, i64::from_le_bytes, Some)?),
+        "name" => {
+            let codes = values(column, grouping, |[code]: [u8; 1]| code, |v| v.try_into().ok())?;
+            Data::Name { names: column.names.clone(), codes }
+        }
+        "f32" => Data::F32(f32s(column, grouping)?),
+        other => return Err(format!("its type is {other:?}, which is none of u32, u64, i64, f32, name")),
+    };
+    check_codes(&data)?;
+    Ok(data)
+}
+
+fn u32s(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Vec<u32>, String> {
+    values(column, grouping, u32::from_le_bytes, |v| v.try_into().ok())
+}
+
+fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Vec<f32>, String> {
+    match &*column.transform {
+        "packed" => grouping.scatter(column::decode_f32(column.data, &grouping.series)?, |v| Some(f32::from_bits(v))),
+        _ => values(column, grouping, f32::from_le_bytes, |_| None),
+    }
+}
+
+fn values<V: Clone + Default, const N: usize>(
+    column: &ColumnMap<'_, &Bytes>,
+    grouping: &Grouping,
+    raw: impl Fn([u8; N]) -> V,
+    packed: impl Fn(i64) -> Option<V>,
+) -> Result<Vec<V>, String> {
+    match &*column.transform {
+        "raw" if column.data.len() != grouping.order.len() * N => {
+            Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.order.len()))
+        }
+        "raw" => Ok(column.data.as_chunks().0.iter().map(|bytes| raw(*bytes)).collect()),
+        "packed" => grouping.scatter(column::decode(column.data, &grouping.series, None)?, packed),
+        other => Err(format!("its transform is {other:?}, which is neither raw nor packed")),
+    }
+}

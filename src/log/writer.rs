@@ -1,0 +1,151 @@
+//! Writes logs: record by record while a session runs, or a whole session at once.
+
+mod background;
+
+use std::io::Write;
+
+pub use background::BackgroundLogWriter;
+
+use super::chunk::{self, Bucket, Stretch};
+use super::container::ChunkSink;
+use super::error::WriteError;
+use super::header::{self, FileKind};
+use super::timeline::{Filling, Timeline, weigh};
+use crate::record::{Header, Misfit, Record, Session};
+use crate::units::Micros;
+
+/// How much goes into a chunk, and how hard zstd tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// zstd's level, 1 to 22.
+    pub level: i32,
+    /// How much time of the session a chunk spans at most.
+    pub span: Micros,
+    /// How many bytes of records in memory a chunk holds at most; more than [`MAX_RECORD_BYTES`](super::MAX_RECORD_BYTES)
+    /// is never used.
+    pub bytes: usize,
+}
+
+impl Options {
+    /// For recording: at most one second or 256 KiB of session is unwritten at any time.
+    pub const fn live() -> Options {
+        Options { level: 3, span: Micros::from_s(1), bytes: 256 << 10 }
+    }
+
+    /// For data that is already safe elsewhere, as in `import` and `recover`: long chunks compress better.
+    pub const fn whole() -> Options {
+        Options { level: 12, span: Micros::from_s(60), bytes: 4 << 20 }
+    }
+}
+
+/// Writes a log while its session runs.
+///
+/// [`LogWriter::push`] appends to columns in memory; when a chunk is full it is compressed and written in that call.
+/// [`BackgroundLogWriter`] does that on another thread. A writer that is dropped without [`LogWriter::finish`] leaves
+/// a torn log, as a crash would.
+pub struct LogWriter<W> {
+    header: Header,
+    bucket: Bucket,
+    filling: Filling,
+    sink: ChunkSink<W>,
+}
+
+impl<W: Write> LogWriter<W> {
+    /// Begins a log: writes its header.
+    ///
+    /// # Errors
+    /// When that cannot be written, or does not fit into a chunk.
+    pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
+        let mut sink = ChunkSink::new(out, options.level)?;
+        sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
+        Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
+    }
+
+    /// Adds a record. One that does not fit the header is refused and harms nothing.
+    ///
+    /// # Errors
+    /// When the record does not fit, or a full chunk could not be written; after the latter nothing more is written.
+    pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
+        let (at, bytes) = weigh(record);
+        if self.filling.add(at, bytes)? {
+            self.write_chunk()?;
+        }
+        Ok(self.bucket.push(record)?)
+    }
+
+    /// Writes what has been added so far, as a chunk of its own.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.filling.restart();
+        self.write_chunk()
+    }
+
+    /// How many bytes have been written; what is still in memory does not count.
+    pub fn written_bytes(&self) -> u64 {
+        self.sink.written()
+    }
+
+    /// Ends the log: writes the last chunks, the seal and the seek table.
+    ///
+    /// # Errors
+    /// When they could not be written: then the log is torn.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        write_end(self.sink)
+    }
+
+    fn write_chunk(&mut self) -> Result<(), WriteError> {
+        if self.bucket.is_empty() {
+            return Ok(());
+        }
+        write_stretch(&mut self.sink, &self.bucket.as_stretch(&self.header.fields))?;
+        self.bucket.clear();
+        Ok(())
+    }
+}
+
+fn write_stretch<W: Write>(sink: &mut ChunkSink<W>, stretch: &Stretch<'_>) -> Result<(), WriteError> {
+    let content = chunk::encode(stretch, sink.next())?;
+    sink.chunk("a stretch of records", &content)
+}
+
+fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
+    let end = chunk::encode_end(sink.next())?;
+    sink.chunk("the end", &end)?;
+    sink.finish()
+}
+
+/// Writes a whole session, the players' records merged in time order.
+///
+/// # Errors
+/// When it could not be written, or the session does not fit its own header.
+pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
+    check(session)?;
+    let mut sink = ChunkSink::new(out, options.level)?;
+    sink.chunk("the header", &header::encode(FileKind::Log, &session.header)?)?;
+    let mut timeline = Timeline::new(session, options);
+    while let Some(stretch) = timeline.next()? {
+        write_stretch(&mut sink, &stretch)?;
+    }
+    write_end(sink)
+}
+
+/// Whether a session that was put together by hand fits its header.
+fn check(session: &Session) -> Result<(), Misfit> {
+    let (players, fields) = (session.header.players.len(), session.header.fields.len());
+    if session.players.len() != players {
+        let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));
+        return Err(Misfit::Player { id, players });
+    }
+    let states = &session.states;
+    if states.cells.len() != states.keys.len() * fields {
+        let found = states.cells.len().checked_div(states.keys.len()).unwrap_or(states.cells.len());
+        return Err(Misfit::Cells { found, fields });
+    }
+    if states.width != fields {
+        return Err(Misfit::Cells { found: states.width, fields });
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! What can go wrong with a file, named with it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::log::{LogError, WriteError};
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It is not there.
+    #[error("{}: there is no such file", path.display())]
+    NotFound {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It cannot be opened or read.
+    #[error("{}: it cannot be read: {source}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// What is in it is not what it should be.
+    #[error("{}: {source}", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        source: LogError,
+    },
+    /// A directory where a file is meant.
+    #[error("{}: this is a directory; name a file in it", path.display())]
+    IsDirectory {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The folder to write into is not there.
+    #[error("{}: there is no directory {}; make it first", path.display(), parent.display())]
+    NoParent {
+        /// The file.
+        path: PathBuf,
+        /// The folder.
+        parent: PathBuf,
+    },
+    /// The disk is full.
+    #[error("{}: the disk is full; nothing was left under this name", path.display())]
+    DiskFull {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Whoever was reading has stopped.
+    #[error("{}: the program reading this pipe has closed it", path.display())]
+    ClosedPipe {
+        /// Which.
+        path: PathBuf,
+    },
+    /// An earlier recording was not finished.
+    #[error("{}: an unfinished recording is here; save it with `hitreg recover`, or remove it", path.display())]
+    Unfinished {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It cannot be written.
+    #[error("{}: {source}", path.display())]
+    Unwritable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: WriteError,
+    },
+}
+
+impl StoreError {
+    pub(super) fn open(path: &Path, source: std::io::Error) -> StoreError {
+        match source.kind() {
+            ErrorKind::NotFound => StoreError::NotFound { path: path.into() },
+            ErrorKind::IsADirectory => StoreError::IsDirectory { path: path.into() },
+            _ => StoreError::Unreadable { path: path.into(), source },
+        }
+    }
+
+    pub(super) fn content(path: &Path, source: LogError) -> StoreError {
+        match source {
+            LogError::Io(source) => StoreError::open(path, source),
+            source => StoreError::Content { path: path.into(), source },
+        }
+    }
+
+    pub(super) fn write(path: &Path, source: WriteError) -> StoreError {
+        let kind = if let WriteError::Io(error) = &source { Some(error.kind()) } else { None };
+        match kind {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => StoreError::DiskFull { path: path.into() },
+            Some(ErrorKind::BrokenPipe) => StoreError::ClosedPipe { path: path.into() },
+            _ => StoreError::Unwritable { path: path.into(), source },
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Whole sessions of the built-in game: bots on modelled links, recorded, replayed, and held against each other.
+
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::record::Session;
+use hitreg::replay::{Options, Replayed, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::summary::Summary;
+
+fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn again(session: &Session, change: &[&str]) -> Replayed {
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    for pair in change {
+        settings.set_pair(pair).expect("a good setting");
+    }
+    let options = Options { settings: Some(settings), rollback_every: Some(16), ..Options::default() };
+    replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build")
+}
+
+fn constant(delay_ms: f64) -> LinkModel {
+    LinkModel { delay_ms, ..LinkModel::default() }
+}
+
+#[test]
+fn people_fight_and_it_replays_bit_for_bit() {
+    let link = LinkModel { jitter: Jitter::Exponential(4.0), loss: Loss::Random(0.02), ..constant(40.0) };
+    let session = record(&Scenario { link, seconds: 30.0, ..Scenario::default() }, ArenaRules::default());
+    let replayed = again(&session, &[]);
+    assert_eq!(replayed.first_difference, None);
+    assert_eq!(replayed.rollback_error, None);
+    let summary = Summary::of(&replayed.trace);
+    eprintln!("{summary:#?}");
+    assert!(summary.shots.fired > 50 && summary.shots.hit > 10, "{:?}", summary.shots);
+    assert_eq!(replayed.trace.digest(), again(&session, &[]).trace.digest());
+}
+
+#[test]
+fn on_a_constant_link_every_shot_is_judged_against_what_was_drawn() {
+    for (seed, delay_ms) in [(1, 15.0), (2, 40.0), (3, 85.0), (4, 130.0)] {
+        let session = record(
+            &Scenario { link: constant(delay_ms), seconds: 20.0, seed, ..Scenario::default() },
+            ArenaRules::default(),
+        );
+        let shots = Summary::of(&again(&session, &[]).trace).shots;
+        let error = shots.view_error_units.expect("shots were rewound");
+        assert!(shots.fired > 20 && error.max < 1e-3, "at {delay_ms} ms: {shots:?}");
+    }
+}
+
+#[test]
+fn without_interference_or_loss_prediction_equals_the_server() {
+    let rules = ArenaRules { player_collision: false, knockback_units_s: 0.0, ..ArenaRules::default() };
+    let session = record(&Scenario { link: constant(60.0), seconds: 20.0, ..Scenario::default() }, rules);
+    let prediction = Summary::of(&again(&session, &[]).trace).prediction;
+    assert!(prediction.checked > 1000);
+    let unexplained: u64 =
+        prediction.misses_by_cause.iter().filter(|(cause, _)| *cause != "spawn_or_death").map(|(_, count)| count).sum();
+    assert_eq!(unexplained, 0, "{prediction:?}");
+}
