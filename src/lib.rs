@@ -4,6 +4,7 @@
 pub mod arena;
 pub mod cli;
 pub mod client;
+pub mod fairness;
 pub mod game;
 pub mod geometry;
 pub mod golden;
@@ -25,6 +26,7 @@ pub mod shrink;
 pub mod stats;
 pub mod store;
 pub mod summary;
+pub mod sweep;
 pub mod trace;
 pub mod units;
 pub mod usercmd;

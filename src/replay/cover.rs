@@ -85,7 +85,7 @@ impl Present<'_> {
 
 /// For how long and how far the target of a shot had been out of the muzzle's sight on its own screen when the shot was
 /// judged: nothing at all if it could be seen there. `None` when its own screen is not known.
-fn hidden<G: Game>(rules: &G::Rules, sight: Sight, frames: &Frames, rows: &[usize]) -> Option<(Micros, f32)> {
+fn hidden<G: Game>(rules: &G::Rules, sight: &Sight, frames: &Frames, rows: &[usize]) -> Option<(Micros, f32)> {
     let shown = rows.partition_point(|row| frames.at(*row) <= sight.at);
     let (_, last) = frames.own::<G::Body>(*rows.get(shown.checked_sub(1)?)?)?;
     let mut since: Option<(Micros, Vec3)> = None;
