@@ -102,8 +102,8 @@ fn tick_of(trace: &Trace, name: &str, row: usize) -> u32 {
         Some(times("frames")?[frame])
     });
     let at = at.expect("a time");
-    let mut ticks = times("ticks").expect("ticks").into_iter().zip(numbers("ticks", "tick").expect("ticks"));
-    ticks.rfind(|(time, _)| *time <= at).expect("a tick before it").1
+    let ticks = times("ticks").expect("ticks").into_iter().zip(numbers("ticks", "tick").expect("ticks"));
+    ticks.rev().find(|(time, _)| *time <= at).expect("a tick before it").1
 }
 
 #[test]
