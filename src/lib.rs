@@ -2,8 +2,10 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod arena;
+pub mod bisect;
 pub mod cli;
 pub mod client;
+pub mod diff;
 pub mod fairness;
 pub mod game;
 pub mod geometry;
@@ -17,6 +19,7 @@ pub mod packet;
 pub mod quakeworld;
 pub mod record;
 pub mod replay;
+pub mod report;
 pub mod rng;
 pub mod score;
 pub mod server;
@@ -31,3 +34,4 @@ pub mod trace;
 pub mod units;
 pub mod usercmd;
 pub mod verify;
+pub mod wire;
