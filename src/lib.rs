@@ -2,6 +2,7 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod arena;
+pub mod build;
 pub mod cli;
 pub mod client;
 pub mod game;
