@@ -121,9 +121,12 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
     let cli = match Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         // Help that was asked for is an answer; help that comes because arguments are missing is not.
-        Err(error) => {
-            let printed = error.print().is_ok();
-            return if printed && !error.use_stderr() { Outcome::Done } else { Outcome::Trouble };
+        Err(usage) => {
+            if let Err(error) = usage.print() {
+                Trouble::from(error).print();
+                return Outcome::Trouble;
+            }
+            return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
         }
     };
     let mut output = Output::stdout(cli.format);

@@ -14,6 +14,7 @@ pub mod info;
 pub mod link;
 pub mod log;
 pub mod packet;
+pub mod quakeworld;
 pub mod record;
 pub mod replay;
 pub mod rng;

@@ -3,8 +3,11 @@
 
 mod log_sessions;
 
-use hitreg::log::{LogError, Options, Torn, read_prefix, read_session, recover, write_session};
+use hitreg::log::{
+    LogError, Options, Torn, read_prefix, read_session, read_trace, recover, write_session, write_trace,
+};
 use hitreg::record::Session;
+use hitreg::trace::{Column, Data, Table, Trace};
 use hitreg::units::Micros;
 use log_sessions::session;
 
@@ -47,6 +50,25 @@ fn every_flipped_bit_is_found_and_named() {
             }
             bytes[place] ^= 1 << bit;
         }
+    }
+}
+
+#[test]
+fn a_trace_shows_every_flipped_bit_and_every_cut() {
+    let columns = vec![
+        Column { name: "entity".into(), data: Data::U32((0..60).map(|i| i % 3).collect()) },
+        Column { name: "error_units".into(), data: Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect()) },
+    ];
+    let trace = Trace { tables: vec![Table { name: "views".into(), columns }], ..Trace::default() };
+    let sound = write_trace(Vec::new(), &trace).unwrap();
+    let mut bytes = sound.clone();
+    for place in 0..sound.len() {
+        for bit in 0..8 {
+            bytes[place] ^= 1 << bit;
+            assert!(read_trace(&bytes[..]).is_err(), "bit {bit} of byte {place}");
+            bytes[place] ^= 1 << bit;
+        }
+        assert!(read_trace(&sound[..place]).is_err(), "cut at {place}");
     }
 }
 

@@ -308,6 +308,23 @@ fn the_logs_of_all_versions_can_be_read() {
     assert_eq!(read_trace(&trace[..]).unwrap(), small_trace());
 }
 
+/// Written by the Python on the format page.
+#[test]
+fn a_trace_by_another_program_can_be_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
+    let bytes = std::fs::read(path).unwrap();
+    let trace = read_trace(&bytes[..]).unwrap();
+    let columns = vec![
+        Column { name: "tick".into(), data: Data::U32(vec![1, 2, 3]) },
+        Column { name: "hash".into(), data: Data::U64(vec![11, 22, 33]) },
+    ];
+    assert_eq!(trace.tables, [Table { name: "ticks".into(), columns }]);
+    assert_eq!(trace.header.game, "mygame");
+    for length in 0..bytes.len() {
+        assert!(read_trace(&bytes[..length]).is_err(), "cut at {length}");
+    }
+}
+
 fn small_trace() -> Trace {
     let columns = vec![
         Column { name: "entity".into(), data: Data::U32((0..30).map(|i| i % 3).collect()) },

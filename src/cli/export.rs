@@ -2,20 +2,19 @@
 
 mod rows;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::figures::count;
-use super::files::Unfinished;
 use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Cell};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, reason};
 use super::what_if::WhatIf;
 use super::{Outcome, files, replay};
 use crate::log::FileKind;
+use crate::store;
 use crate::trace::{Table, Trace};
 use rows::RowFormat;
 
@@ -69,8 +68,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
         }
         (None, Some(directory)) if args.all => {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Trouble::file(directory, format!("this directory cannot be made: {error}")))?;
+            std::fs::create_dir_all(directory).map_err(|error| {
+                Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
+            })?;
             for table in &trace.tables {
                 write_table(table, args.to, &directory.join(format!("{}.{}", table.name, args.to.ending())))?;
             }
@@ -86,12 +86,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 /// The trace itself, or what a replay of the log gives.
 fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
     let path = &args.file;
-    let file = files::read(path)?;
-    if files::kind_of(&file) == FileKind::Trace {
-        return files::read_trace(path, &file);
+    let (file, kind) = files::read(path)?;
+    if kind == FileKind::Trace {
+        return files::trace_in(path, &file);
     }
-    drop(file);
-    let log = files::read_log(path)?;
+    let log = files::log_in(path, &file)?;
     let (options, _) = args.what_if.options(&log.session)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
@@ -106,10 +105,7 @@ fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trou
 }
 
 fn write_table(table: &Table, format: RowFormat, path: &Path) -> Result<(), Trouble> {
-    let mut file = Unfinished::create(path)?;
-    let written = rows::write(table, format, &mut file).and_then(|()| file.flush());
-    written.map_err(|error| Trouble::file(path, format!("it cannot be written: {error}")))?;
-    file.finish()
+    Ok(store::save(path, |out| Ok(rows::write(table, format, out)?))?)
 }
 
 fn list(trace: &Trace, output: &mut Output) -> Result<(), Trouble> {

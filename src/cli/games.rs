@@ -114,7 +114,7 @@ pub(super) enum SetupError {
     #[error("this game has no bots to play it")]
     NoBots,
     /// The map file gives no rules.
-    #[error("{0}")]
+    #[error("no rules can be made from this map: {0}")]
     Rules(RulesError),
     /// The scenario cannot be run.
     #[error(transparent)]

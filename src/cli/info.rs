@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::figures::{bytes, count, duration, share};
 use super::games::Games;
 use super::output::Output;
-use super::page::{Align, Cell, FAINT, Page, UNSURE};
+use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::{Info, Packets, Percentiles};
@@ -84,12 +84,12 @@ struct ColumnInfo<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let path = &args.file;
-    let file = files::read(path)?;
-    if files::kind_of(&file) == FileKind::Trace {
-        let trace = files::read_trace(path, &file)?;
+    let (file, kind) = files::read(path)?;
+    if kind == FileKind::Trace {
+        let trace = files::trace_in(path, &file)?;
         return show_trace(path, file.len(), &trace, output);
     }
-    let (session, torn) = files::read_log_prefix(path, &file)?;
+    let (session, torn) = files::log_prefix_in(path, &file)?;
     let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = Info::of(&session);
     let (shots, shots_unknown) = match count_shots(games, &session) {
@@ -173,15 +173,15 @@ fn print_connections(page: &mut Page, info: &Info) {
     let head = [
         ("", Align::Left),
         ("usercmds", right),
-        ("to it", right),
+        ("down", right),
         ("lost", right),
         ("choked", right),
-        ("from it", right),
+        ("up", right),
         ("lost", right),
         ("rtt p5", right),
         ("p50", right),
         ("p95", right),
-        ("p99 ms", right),
+        ("p99", right),
     ];
     let row = |name: &str, usercmds: usize, down: &Packets, up: &Packets, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
@@ -198,8 +198,9 @@ fn print_connections(page: &mut Page, info: &Info) {
         rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
     }
     page.table(&head, &rows);
+    page.faint(2, "down: packets from the server; up: packets to it; rtt in ms");
     if info.by_player.len() > MOST_ROWS {
-        page.styled(FAINT, "  (the other players are in --format json)");
+        page.faint(2, "(the other players are in --format json)");
     }
 }
 

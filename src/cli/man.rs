@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
+use super::Outcome;
 use super::output::Output;
 use super::trouble::Trouble;
-use super::{Outcome, files};
+use crate::store;
 
 /// Print the manual page, or write the pages of all commands
 #[derive(clap::Args)]
@@ -35,7 +36,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
 
 fn write_pages(command: &clap::Command, directory: &Path) -> Result<(), Trouble> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    files::write(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
+    store::save_bytes(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
     command.get_subcommands().try_for_each(|sub| write_pages(sub, directory))
 }
 

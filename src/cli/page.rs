@@ -78,6 +78,13 @@ impl Page {
         }
     }
 
+    /// A paragraph of what may be skipped.
+    pub(super) fn faint(&mut self, indent: usize, text: &str) {
+        for line in wrap(text, WIDTH - indent) {
+            self.styled(FAINT, &format!("{:indent$}{line}", ""));
+        }
+    }
+
     /// A table with faint headings, indented by two.
     pub(super) fn table(&mut self, head: &[(&str, Align)], rows: &[Vec<Cell>]) {
         let width = |column: usize| {

@@ -139,18 +139,19 @@ impl Report<'_> {
         self.print_proof(page);
         self.print_summary(page);
 
-        page.heading("3. Replayed without lag compensation: the same input, other hits");
+        page.heading("3. Replayed without lag compensation: who is hit instead?");
         self.print_without(page);
 
         page.heading("Try next");
-        for (command, why) in [
-            ("verify", "prove it again, any time"),
-            ("replay", "prediction and interpolation in figures"),
-            ("export --table shots", "every shot, one JSON object a line"),
-        ] {
-            let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
-            let typed = format!("{} {verb} {} {rest}", self.program, self.log.display());
-            page.line(&format!("  {:<50} {FAINT}{why}{FAINT:#}", typed.trim_end()));
+        let (program, log) = (self.program, self.log.display());
+        let commands = [
+            (format!("{program} verify {log}"), "prove it again"),
+            (format!("{program} replay {log} --preset quake3"), "as Quake III"),
+            (format!("{program} export {log} --table shots"), "every shot"),
+        ];
+        let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
+        for (typed, why) in &commands {
+            page.line(&format!("  {typed:<longest$}  {FAINT}{why}{FAINT:#}"));
         }
     }
 
@@ -221,5 +222,6 @@ impl Report<'_> {
         };
         let rows: Vec<Vec<Cell>> = all.iter().take(MOST_ROWS).map(row).collect();
         page.table(&head, &rows);
+        page.faint(2, "From the first hit that changes, the fight itself goes another way.");
     }
 }

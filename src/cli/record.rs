@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, measure};
-use super::files::Unfinished;
 use super::games::{Games, MapFile, Staged};
 use super::output::Output;
 use super::page::Page;
@@ -13,10 +12,11 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::log::{LogWriter, Options, WriteError};
+use crate::log::{LogWriter, Options};
 use crate::record::Record;
-use crate::session::RecordSink;
 use crate::session::scenario::Scenario;
+use crate::session::{RecordSink, SynthError};
+use crate::store::{self, Recording};
 use crate::units::Micros;
 
 /// Record a session into a log
@@ -37,8 +37,8 @@ enum Source {
 /// direction of every connection; a file can give each player a connection of its own, with bursts of loss,
 /// reordering, duplicates and limited bandwidth.
 ///
-/// The log gets its name when it is finished. A recording that is killed leaves what it has in a hidden file beside it
-/// (.LOG.*.unfinished), which `hitreg recover` reads.
+/// The log gets its name when it is finished. A recording that is killed leaves what it has in LOG.part, which
+/// `hitreg recover` makes a log of.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -116,7 +116,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let Source::Synth(args) = &args.source;
     let scenario = args.scenario()?;
     let game = games.recordable(args.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
-    let map = args.map.as_ref().map(|path| files::read(path).map(|bytes| (path, bytes))).transpose()?;
+    let map = args.map.as_ref().map(|path| store::read_bytes(path).map(|bytes| (path, bytes))).transpose()?;
     let staged = match &map {
         Some((path, bytes)) => {
             let name = path.display().to_string();
@@ -132,58 +132,88 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// Runs a synthetic session into a log.
 pub(super) fn record(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
-    let cannot = |error: WriteError| Trouble::file(path, error);
     let header = staged.header();
-    let file = Unfinished::create(path)?;
-    let writer = LogWriter::new(file, header, Options::live()).map_err(cannot)?;
-    let progress = Progress::of_session("recording", length);
     let watch = Stopwatch::start();
-    let mut writing = Writing { writer, error: None, ticks: 0, usercmds: 0, reached: Micros::ZERO, progress };
-    staged.run(&mut writing)?;
-    let Writing { writer, error, ticks, usercmds, reached, progress } = writing;
-    drop(progress);
-    if let Some(error) = error {
-        return Err(cannot(error));
-    }
-    let file = writer.finish().map_err(cannot)?;
-    let size_bytes = file.written();
-    file.finish()?;
+    let tally = if is_stream(path) {
+        into_stream(staged, length, path)?
+    } else {
+        let mut recording = Recording::begin(path, header)?;
+        let tally = run_into(staged, length, |record| recording.push(record))??;
+        recording.finish()?;
+        tally
+    };
     Ok(Recorded {
         path: path.to_owned(),
         game: header.game.clone(),
         map: header.map.clone(),
         players: header.players.len(),
-        duration_us: reached.0,
-        ticks,
-        usercmds,
-        size_bytes,
-        real_time_factor: reached.as_s_f64() / watch.elapsed_s().max(1e-9),
+        duration_us: tally.reached.0,
+        ticks: tally.ticks,
+        usercmds: tally.usercmds,
+        size_bytes: files::size_bytes(path),
+        real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
     })
 }
 
-/// Writes records as they come; the first error is kept for the end.
-struct Writing {
-    writer: LogWriter<Unfinished>,
-    error: Option<WriteError>,
+/// A pipe or device has no name to be given at the end: it is written to as the session runs.
+fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+fn into_stream(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Tally, Trouble> {
+    let mut ran = Ok(Tally::default());
+    store::save(path, |out| {
+        let mut writer = LogWriter::new(out, staged.header(), Options::live())?;
+        ran = match run_into(staged, length, |record| writer.push(record)) {
+            Ok(pushed) => Ok(pushed?),
+            Err(error) => Err(error),
+        };
+        writer.finish().map(drop)
+    })?;
+    Ok(ran?)
+}
+
+/// Runs a session, giving each record to `push`, until the end or until `push` fails.
+fn run_into<E>(
+    staged: &dyn Staged,
+    length: Micros,
+    push: impl FnMut(&Record) -> Result<(), E>,
+) -> Result<Result<Tally, E>, SynthError> {
+    let progress = Progress::of_session("recording", length);
+    let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
+    staged.run(&mut writing)?;
+    Ok(writing.error.map_or(Ok(writing.tally), Err))
+}
+
+/// What went by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
     ticks: u64,
     usercmds: u64,
     reached: Micros,
+}
+
+/// Writes records as they come; the first error is kept for the end.
+struct Writing<P, E> {
+    push: P,
+    error: Option<E>,
+    tally: Tally,
     progress: Progress,
 }
 
-impl RecordSink for Writing {
+impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
     fn record(&mut self, record: Record) {
         match &record {
             Record::Tick(tick) => {
-                self.ticks += 1;
-                self.reached = tick.at;
+                self.tally.ticks += 1;
+                self.tally.reached = tick.at;
                 self.progress.reached(tick.at);
             }
-            Record::Frame(..) => self.usercmds += 1,
+            Record::Frame(..) => self.tally.usercmds += 1,
             _ => {}
         }
         if self.error.is_none() {
-            self.error = self.writer.push(&record).err();
+            self.error = (self.push)(&record).err();
         }
     }
 }
@@ -225,7 +255,8 @@ impl SynthArgs {
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
-    let text = String::from_utf8(files::read(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
+    let text =
+        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
     Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
 }
 

@@ -10,7 +10,8 @@ use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::Info;
-use crate::log::{self, Damage};
+use crate::log::{Damage, Options};
+use crate::store;
 use crate::units::Micros;
 
 /// Save what is whole of a damaged or unfinished log
@@ -21,7 +22,7 @@ use crate::units::Micros;
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg recover .match.hitlog.x1y2z3.unfinished -o match.hitlog
+  hitreg recover match.hitlog.part -o match.hitlog     after a kill
   hitreg recover damaged.hitlog -o saved.hitlog && hitreg info saved.hitlog")]
 pub(super) struct Args {
     /// The damaged log
@@ -61,9 +62,8 @@ struct Lost {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let damaged = files::read(&args.log)?;
-    let (session, damage) = log::recover(&damaged).map_err(|error| Trouble::file(&args.log, error))?;
-    let size_bytes = files::write_session(&args.output, &session)?;
+    let (session, damage) = store::recover_log(&args.log)?;
+    store::save_log(&args.output, &session, Options::whole())?;
     let info = Info::of(&session);
     let report = Report {
         path: &args.log,
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
-        size_bytes,
+        size_bytes: files::size_bytes(&args.output),
     };
     output.show(&report, |page| print(page, &report))?;
     Ok(Outcome::Done)

@@ -17,6 +17,7 @@ use crate::record::Session;
 use crate::replay::{Options, Replayed};
 use crate::score::ModeScore;
 use crate::settings::Settings;
+use crate::store;
 use crate::summary::{Exercised, Prediction, Share, Shots, Summary};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -79,7 +80,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     replayed.trace.header.log_digest = log.digest.to_string();
     let scores = score(game, &args.log, &log.session, &options)?;
     if let Some(path) = &args.output {
-        files::write_trace(path, &replayed.trace)?;
+        store::save_trace(path, &replayed.trace)?;
     }
     let summary = Summary::of(&replayed.trace);
     let session_us = log.session.duration();

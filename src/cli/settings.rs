@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::output::Output;
-use super::page::{Align, BOLD, Cell, Page};
+use super::page::{Align, BOLD, Cell, Page, WIDTH};
 use super::trouble::Trouble;
 use crate::settings::{KEYS, Key, Kind, PRESETS, Preset, Settings};
 
@@ -102,13 +102,20 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>) {
         }
         None => page.heading("Settings"),
     }
+    let mut group = "";
     for setting in listed {
-        page.blank();
+        let own_group = setting.key.split('.').next().unwrap_or_default();
+        if own_group != group {
+            page.blank();
+            group = own_group;
+        }
         let mark = if setting.value == setting.default { ' ' } else { '*' };
-        page.line(&format!("{mark} {BOLD}{}{BOLD:#} = {}", setting.key, setting.value));
+        let (key, value, bounds) = (setting.key, &setting.value, setting.bounds());
+        let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
+        let space = WIDTH.saturating_sub(used).max(2);
+        page.line(&format!("{mark} {BOLD}{key}{BOLD:#} = {value}{:space$}{bounds}", ""));
         page.paragraph(6, setting.about);
-        page.paragraph(6, &format!("takes {}", setting.bounds()));
-        page.paragraph(6, &format!("from {}", setting.source));
+        page.faint(6, &format!("({})", setting.source));
     }
     if preset.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");

@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
+use crate::store::StoreError;
 
 /// Why a command could not do its work. All of these end with exit code 128.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    /// A file that cannot be read, written or understood.
+    /// A file that cannot be opened, written or renamed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file that cannot be understood.
     #[error("{}: {what}", path.display())]
     File {
         /// Which.
@@ -25,7 +29,7 @@ pub(super) enum Trouble {
     #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
     ClosedPipe,
     /// The output cannot be written.
-    #[error("standard output cannot be written: {0}")]
+    #[error("standard output cannot be written: {}", reason(.0))]
     Output(#[source] std::io::Error),
 }
 
@@ -42,6 +46,15 @@ impl Trouble {
         let mut stderr = anstream::stderr().lock();
         // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
         let _ = writeln!(stderr, "{red}error:{red:#} {self}");
+    }
+}
+
+/// Why, in the words that people know; the system's own where there are no better ones.
+pub(super) fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => error.to_string(),
     }
 }
 

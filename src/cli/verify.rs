@@ -17,6 +17,7 @@ use super::replay::exercised;
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::replay::Options;
+use crate::store;
 use crate::summary::Exercised;
 use crate::verify::{THREADS, Verdict, Verified, judge};
 use partition::Partition;
@@ -126,11 +127,13 @@ fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Trouble> {
 fn verify(games: &Games, args: &Args, path: &Path) -> Result<LogReport, Trouble> {
     let log = match files::read_log(path) {
         Ok(log) => log,
-        Err(Trouble::File { what, .. }) => {
-            let broken = Verified::without_replay(Verdict::Broken, what.to_string());
-            return Ok(LogReport::new(path, broken, Golden::None));
+        Err(trouble) => {
+            let what = match trouble {
+                Trouble::File { what, .. } => what.to_string(),
+                other => other.to_string(),
+            };
+            return Ok(LogReport::new(path, Verified::without_replay(Verdict::Broken, what), Golden::None));
         }
-        Err(other) => return Err(other),
     };
     let game = match games.of(&log.session) {
         Ok(game) => game,
@@ -152,7 +155,7 @@ fn verify(games: &Games, args: &Args, path: &Path) -> Result<LogReport, Trouble>
     let mut used = if verified.golden_compared { Golden::Compared } else { Golden::None };
     // Nothing that differs from its own log, or exercised nothing, is worth accepting.
     if let (true, Verdict::Same, Some(text)) = (args.accept, verified.verdict, &verified.golden) {
-        files::write(&golden_path, text.as_bytes())?;
+        store::save_bytes(&golden_path, text.as_bytes())?;
         used = Golden::Accepted;
     }
     Ok(LogReport::new(path, verified, used))
@@ -162,7 +165,7 @@ fn read_golden(path: &Path) -> Result<Option<String>, Trouble> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = String::from_utf8(files::read(path)?);
+    let text = String::from_utf8(store::read_bytes(path)?);
     text.map(Some).map_err(|_| Trouble::file(path, "this golden is not text; `--accept` writes a new one"))
 }
 

@@ -92,7 +92,7 @@ impl Candidate {
             Order::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
                 let (packing, cost) = packing::choose(&residuals.rest);
-                let cost = cost + residuals.first_cost() + form.cost();
+                let cost = order.weigh(cost + residuals.first_cost() + form.cost());
                 Candidate { form, residuals, packing, cost }
             })
         });

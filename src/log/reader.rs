@@ -91,3 +91,6 @@ pub fn read_session(from: impl Read) -> Result<Session, LogError> {
 pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Torn>), LogError> {
     LogReader::new(from)?.read_all()
 }
+
+#[cfg(test)]
+mod tests;

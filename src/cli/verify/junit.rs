@@ -6,7 +6,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{LogReport, word};
 use crate::cli::replay::exercised;
-use crate::cli::{files, trouble::Trouble};
+use crate::cli::trouble::Trouble;
+use crate::store;
 use crate::verify::Verdict;
 
 /// Writes the report: a failure for what differs, an error for what is broken, and what is untestable skipped.
@@ -21,7 +22,7 @@ pub(super) fn write(path: &Path, logs: &[LogReport]) -> Result<(), Trouble> {
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
     let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
-    files::write(path, text.as_bytes())
+    Ok(store::save_bytes(path, text.as_bytes())?)
 }
 
 fn status(log: &LogReport) -> TestCaseStatus {

@@ -16,6 +16,13 @@ pub(crate) enum Order {
 impl Order {
     pub(crate) const ALL: [Order; 3] = [Order::Zero, Order::Delta, Order::DeltaOfDelta];
 
+    /// What a column's cost counts for. The same motion often stands in several columns (what a player turned is in
+    /// the usercmd and in the states that others see), and zstd finds it again only where they were predicted alike;
+    /// so the rarer order must be clearly better. By a quarter was best on real demos, 7 % smaller than by any.
+    pub(crate) fn weigh(self, cost: u64) -> u64 {
+        if self == Order::DeltaOfDelta { cost + cost / 4 } else { cost }
+    }
+
     pub(crate) fn from_code(code: u8) -> Result<Order, String> {
         Order::ALL.get(usize::from(code)).copied().ok_or_else(|| format!("its order of prediction is {code}"))
     }

@@ -1,7 +1,7 @@
 //! The same writer with the work on another thread, for sessions that run in real time.
 
 use std::io::Write;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::{Options, write_end, write_stretch};
@@ -28,6 +28,8 @@ pub struct BackgroundLogWriter<W> {
     chunk: Chunk,
     filling: Filling,
     jobs: SyncSender<Job>,
+    /// Chunks that have been written and emptied, to be filled again: fresh memory costs more than what is put into it.
+    emptied: Receiver<Chunk>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
@@ -40,11 +42,12 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
+        let (give_back, emptied) = channel();
         let fields = header.clone();
-        let work = move || write_all(sink, &fields, &waiting);
+        let work = move || write_all(sink, &fields, &waiting, &give_back);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
         let (chunk, filling) = (Chunk::new(header), Filling::new(options));
-        Ok(BackgroundLogWriter { header: header.clone(), chunk, filling, jobs, thread })
+        Ok(BackgroundLogWriter { header: header.clone(), chunk, filling, jobs, emptied, thread })
     }
 
     /// Adds a record. One that does not fit the header is refused and harms nothing.
@@ -85,7 +88,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         if self.chunk.is_empty() {
             return Ok(());
         }
-        let next = Chunk::like(&self.chunk, &self.header);
+        let next = self.emptied.try_recv().unwrap_or_else(|_| Chunk::like(&self.chunk, &self.header));
         let full = std::mem::replace(&mut self.chunk, next);
         self.send(Job::Write(full))
     }
@@ -95,10 +98,20 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 }
 
-fn write_all<W: Write>(mut sink: ChunkSink<W>, header: &Header, jobs: &Receiver<Job>) -> Result<W, WriteError> {
+fn write_all<W: Write>(
+    mut sink: ChunkSink<W>,
+    header: &Header,
+    jobs: &Receiver<Job>,
+    give_back: &Sender<Chunk>,
+) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(Job::Write(chunk)) => write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?,
+            Ok(Job::Write(mut chunk)) => {
+                write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?;
+                chunk.clear();
+                // Nobody takes it back after the end; then it is dropped here.
+                let _ = give_back.send(chunk);
+            }
             Ok(Job::End) => return write_end(sink),
             Err(_) => return Err(WriteError::Abandoned),
         }

@@ -1,0 +1,69 @@
+use serde::Serialize;
+use serde_bytes::ByteBuf;
+
+use super::*;
+use crate::game::{CellKind, Field, Scope};
+use crate::log::chunk::{encode_end, to_messagepack};
+use crate::log::container::ChunkSink;
+use crate::log::header;
+use crate::record::Origin;
+use crate::units::Seed;
+
+/// A chunk as no writer of ours makes it.
+#[derive(Serialize)]
+struct Crafted {
+    index: u32,
+    before: u64,
+    states: (Vec<u32>, Vec<u32>, Vec<ByteBuf>),
+}
+
+fn header() -> Header {
+    let field = |i: u32| Field { name: format!("cell{i}"), kind: CellKind::U32, scope: Scope::Status };
+    Header {
+        game: "disc".into(),
+        rules: Vec::new(),
+        map: String::new(),
+        seed: Seed(0),
+        settings: Vec::new(),
+        preset: None,
+        players: Vec::new(),
+        origin: Origin::Synthetic,
+        fields: (0..12).map(field).collect(),
+    }
+}
+
+/// A sound file whose chunks claim so many rows of zeros, each in a few bytes.
+fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
+    let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
+    sink.chunk("the header", &header::encode(FileKind::Log, &header()).unwrap()).unwrap();
+    for _ in 0..chunks {
+        let (index, before) = sink.next();
+        let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
+        sink.chunk("states", &to_messagepack(&Crafted { index, before: before.0, states }).unwrap()).unwrap();
+    }
+    sink.chunk("the end", &encode_end(sink.next()).unwrap()).unwrap();
+    sink.finish().unwrap()
+}
+
+#[test]
+fn a_chunk_that_claims_too_many_rows_is_refused_before_they_are_allocated() {
+    assert_eq!(read_session(&crafted(2, 1_000)[..]).unwrap().states.keys.len(), 2_000);
+    for rows in [1_000_000, u32::MAX] {
+        let error = read_session(&crafted(1, rows)[..]).unwrap_err();
+        assert!(matches!(&error, LogError::Corrupt { what, .. } if what.contains("MiB of memory")), "{error}");
+    }
+}
+
+#[test]
+fn many_small_chunks_cannot_become_a_giant_session() {
+    let bomb = crafted(60, 100_000);
+    assert!(bomb.len() < 20_000);
+    assert!(matches!(read_session(&bomb[..]), Err(LogError::TooLarge { .. })));
+    assert!(matches!(crate::log::recover(&bomb), Err(LogError::TooLarge { .. })));
+    let mut reader = LogReader::new(&bomb[..]).unwrap();
+    let mut rows = 0;
+    while let Some(chunk) = reader.next_chunk().unwrap() {
+        rows += chunk.states.keys.len();
+    }
+    assert_eq!(rows, 6_000_000, "chunk by chunk it can be read");
+}

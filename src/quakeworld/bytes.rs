@@ -1,0 +1,104 @@
+//! A bounds-checked reader of little-endian bytes that knows where in the file it stands.
+
+/// Reads forward through a slice; every read past the end is an [`End`] with the offset where it happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Bytes<'a> {
+    data: &'a [u8],
+    at: usize,
+    base: usize,
+}
+
+/// The data ended before a value was whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Offset in the file of the value that is not whole.
+    pub(crate) offset: usize,
+}
+
+impl<'a> Bytes<'a> {
+    /// Reads `data`, whose first byte stands at `base` in the file.
+    pub(crate) fn new(data: &'a [u8], base: usize) -> Bytes<'a> {
+        Bytes { data, at: 0, base }
+    }
+
+    /// Offset in the file of the next byte.
+    pub(crate) fn offset(&self) -> usize {
+        self.base + self.at
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at >= self.data.len()
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], End> {
+        let rest = self.data.get(self.at..).unwrap_or(&[]);
+        let taken = rest.get(..len).ok_or(End { offset: self.offset() })?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], End> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N)?);
+        Ok(out)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, End> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, End> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn i16(&mut self) -> Result<i16, End> {
+        Ok(i16::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, End> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32, End> {
+        Ok(i32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn f32(&mut self) -> Result<f32, End> {
+        Ok(f32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn vec3(&mut self) -> Result<[f32; 3], End> {
+        Ok([self.f32()?, self.f32()?, self.f32()?])
+    }
+
+    /// The bytes before a terminating zero, which is consumed too.
+    pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], End> {
+        let rest = self.data.get(self.at..).unwrap_or(&[]);
+        let len = rest.iter().position(|&byte| byte == 0).ok_or(End { offset: self.offset() })?;
+        self.at += len + 1;
+        Ok(&rest[..len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_little_endian_and_the_offset_follows() {
+        let mut bytes = Bytes::new(&[1, 2, 3, 0xff, 0xff, 0, 0, 0x80, 0x3f], 100);
+        assert_eq!(bytes.u8(), Ok(1));
+        assert_eq!(bytes.u16(), Ok(0x0302));
+        assert_eq!(bytes.i16(), Ok(-1));
+        assert_eq!(bytes.f32(), Ok(1.0));
+        assert!(bytes.is_empty());
+        assert_eq!(bytes.u8(), Err(End { offset: 109 }));
+    }
+
+    #[test]
+    fn a_string_needs_its_terminator() {
+        let mut bytes = Bytes::new(b"dm3\0x", 0);
+        assert_eq!(bytes.zero_terminated(), Ok(&b"dm3"[..]));
+        assert_eq!(bytes.zero_terminated(), Err(End { offset: 4 }));
+    }
+}

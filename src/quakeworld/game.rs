@@ -1,0 +1,217 @@
+//! QuakeWorld as a game of the pipelines: its recordings replay open loop. There is no QuakeWorld server here, so a world is
+//! nothing but its bodies, and nothing in it moves by itself; nor do demos tell whom a shot was meant for, so that none is
+//! judged.
+
+use glam::Vec3;
+
+use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
+use super::extra::effect_name;
+use super::map::{Map, TriggerEffect};
+use super::rules::Rules;
+use super::run::Runner;
+use super::state::Touched;
+use super::usercmd::UserCmd;
+use super::verdict::{self, judge, reconcile};
+use super::world::{MOST_SOLIDS, Solid, World};
+use crate::game::{BadCells, Body, Game, Grade, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::usercmd::Usercmd;
+
+/// QuakeWorld.
+#[derive(Clone, Copy, Debug)]
+pub struct QuakeWorld;
+
+/// A shot: there is none, since demos do not tell what became of them.
+#[derive(Clone, Debug)]
+pub enum Shot {}
+
+/// The bodies of one moment, ascending by entity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moment {
+    entities: Vec<(EntityId, BodyRow)>,
+}
+
+impl Game for QuakeWorld {
+    const NAME: &'static str = "quakeworld";
+    const RECORDS_ARE_ROUNDED: bool = true;
+    type Rules = Rules;
+    type World = Moment;
+    type Body = BodyRow;
+    type Fire = Shot;
+
+    fn map_name(rules: &Rules) -> String {
+        rules.map_stem().to_owned()
+    }
+
+    /// Nobody has entered the game yet: every body is dead, at the map's origin.
+    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment {
+        Moment { entities: (0..players).map(|player| (EntityId(player), BodyRow::default())).collect() }
+    }
+
+    fn step_body(
+        rules: &Rules,
+        scene: &Scene<'_, BodyRow>,
+        body: &BodyRow,
+        command: &Usercmd,
+        out: &mut impl Sink<Shot>,
+    ) -> BodyRow {
+        let solids = solids(scene);
+        let mut run = |runner: &Runner<'_>, cmd: &UserCmd| {
+            let run = runner.run(&body.player_state(), &[*cmd]);
+            touches(&rules.map, &solids, &run.touched, out);
+            body.moved(&run.state)
+        };
+        let moved = with_runner(rules, body, &solids, |runner| run(runner, &command_of(&command.input)));
+        BodyRow { viewangles: command.input.viewangles, ..moved.unwrap_or(*body) }
+    }
+
+    fn entities(world: &Moment) -> &[(EntityId, BodyRow)] {
+        &world.entities
+    }
+
+    fn place_body(_rules: &Rules, world: &mut Moment, player: PlayerId, body: BodyRow) {
+        if let Some((_, place)) = world.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
+            *place = body;
+        }
+    }
+
+    fn judge(_rules: &Rules, fire: &Shot, _targets: &[(EntityId, BodyRow)]) -> Verdict {
+        match *fire {}
+    }
+
+    fn aim(fire: &Shot) -> (Vec3, Vec3) {
+        match *fire {}
+    }
+
+    fn is_projectile(fire: &Shot) -> bool {
+        match *fire {}
+    }
+
+    fn apply(
+        _rules: &Rules,
+        _world: &mut Moment,
+        _shooter: PlayerId,
+        _command: &Usercmd,
+        fire: &Shot,
+        _verdict: &Verdict,
+        _out: &mut impl WorldSink,
+    ) {
+        match *fire {}
+    }
+
+    fn step_world(_rules: &Rules, _world: &mut Moment, _dt: Micros, _out: &mut impl WorldSink) {}
+
+    fn blend(from: &BodyRow, to: &BodyRow, fraction: f32) -> BodyRow {
+        let turn = (to.viewangles - from.viewangles).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
+        BodyRow {
+            origin: from.origin.lerp(to.origin, fraction),
+            velocity: from.velocity.lerp(to.velocity, fraction),
+            viewangles: from.viewangles + turn * fraction,
+            ..*to
+        }
+    }
+
+    /// As QuakeWorld's client does it: another player's last usercmd goes on, for half the time that has passed since, and
+    /// at most 255 ms. What has no usercmd goes straight on.
+    fn extrapolate(rules: &Rules, body: &BodyRow, dt: Micros) -> BodyRow {
+        let Some(last) = body.last_command() else {
+            return body.moved_to(body.origin + body.velocity * dt.as_s_f64() as f32);
+        };
+        let passed = dt + Micros::from_ms(i64::from(body.age_ms));
+        let cmd = UserCmd { msec: (passed.0 / 2_000).clamp(0, 255) as u8, ..last };
+        let run = |runner: &Runner<'_>| body.moved(&runner.run(&body.player_state(), &[cmd]).state);
+        with_runner(rules, body, &[], run).unwrap_or(*body)
+    }
+
+    fn save(world: &Moment, words: &mut Vec<u32>) {
+        for (entity, body) in &world.entities {
+            words.push(u32::from(entity.0));
+            let start = words.len();
+            words.resize(start + BodyRow::CELLS, 0);
+            body.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_rules: &Rules, words: &[u32]) -> Result<Moment, BadCells> {
+        let read = |row: &[u32]| {
+            let entity = row.first().copied().unwrap_or(u32::MAX);
+            let bad = |_| BadCells { what: "an entity's number".to_owned(), found: entity };
+            Ok((EntityId(u16::try_from(entity).map_err(bad)?), BodyRow::read(row.get(1..).unwrap_or(&[]))?))
+        };
+        Ok(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? })
+    }
+
+    fn on_ground(body: &BodyRow) -> bool {
+        body.on_ground
+    }
+
+    fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Grade {
+        grade_of(judge(&predicted.player_state(), &authoritative.own()))
+    }
+
+    fn keep_predicted(predicted: &BodyRow, authoritative: &BodyRow) -> BodyRow {
+        let own = authoritative.own();
+        let state = reconcile(&predicted.player_state(), &own, authoritative.origin_wire());
+        BodyRow { flags: authoritative.flags, viewangles: predicted.viewangles, ..authoritative.moved(&state) }
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        effect_name(kind)
+    }
+
+    fn hitgroup_name(_hitgroup: u8) -> &'static str {
+        "body"
+    }
+
+    fn weapon_name(fire: &Shot) -> &'static str {
+        match *fire {}
+    }
+}
+
+/// The grade of a comparison.
+pub(crate) fn grade_of(verdict: verdict::Verdict) -> Grade {
+    match verdict {
+        verdict::Verdict::Exact => Grade::Exact,
+        verdict::Verdict::Near => Grade::Near,
+        verdict::Verdict::Miss => Grade::Miss,
+    }
+}
+
+/// Runs movement on a body. `None` where it cannot be run: on a level whose map the log does not hold, without movement
+/// rules, or from a place that is none.
+fn with_runner<T>(rules: &Rules, body: &BodyRow, solids: &[Solid], run: impl FnOnce(&Runner<'_>) -> T) -> Option<T> {
+    let vars = rules.move_vars.get(usize::from(body.move_vars))?;
+    let world = World { map: &rules.map, solids };
+    let runs = body.is_finite() && !body.has(flag::ELSEWHERE);
+    runs.then(|| run(&Runner { dialect: rules.server.dialect, vars, world }))
+}
+
+/// The brush models and the living among the other players.
+fn solids(scene: &Scene<'_, BodyRow>) -> Vec<Solid> {
+    let others = scene.entities.iter().filter(|(entity, body)| *entity != scene.player.entity() && body.alive);
+    let solid = |(entity, body): &(EntityId, BodyRow)| {
+        let origin = body.origin.to_array();
+        match entity.0.checked_sub(FIRST_MODEL.0) {
+            Some(model) => Solid::Mover { model, origin, moved: [0.0; 3] },
+            None => Solid::Player { slot: entity.0 as u8, origin },
+        }
+    };
+    others.map(solid).collect()
+}
+
+fn touches(map: &Map, solids: &[Solid], touched: &Touched, out: &mut impl Sink<Shot>) {
+    let met = |index: usize| touched.solids & (1 << index) != 0;
+    for (_, solid) in solids.iter().take(MOST_SOLIDS).enumerate().filter(|(index, _)| met(*index)) {
+        out.touch(match *solid {
+            Solid::Mover { model, .. } => Touch::Mover(EntityId(FIRST_MODEL.0 + model)),
+            Solid::Player { slot, .. } => Touch::Player(EntityId(u16::from(slot))),
+        });
+    }
+    if touched.water_edge {
+        out.touch(Touch::WaterEdge);
+    }
+    let effect = touched.trigger.and_then(|trigger| map.triggers().get(usize::from(trigger))).map(|t| t.effect);
+    if matches!(effect, Some(TriggerEffect::Teleport { .. })) {
+        out.touch(Touch::Teleporter);
+    }
+}

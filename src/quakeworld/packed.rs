@@ -1,0 +1,79 @@
+//! Demos come packed as `.xz`, maps as `.gz`: both are recognised by their first bytes.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+/// More than any demo or map needs, so that a small file cannot fill the memory.
+pub const LARGEST_UNPACKED: u64 = 64 << 20;
+const XZ_DICTIONARY_KIB: u32 = 128 << 10;
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+
+/// Why a packed file could not be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    /// Damaged, cut off, or in need of more memory than is given to it.
+    #[error("it is packed with {format} and does not unpack: {source}")]
+    Damaged {
+        /// The packer.
+        format: &'static str,
+        /// What the unpacker says.
+        source: std::io::Error,
+    },
+    /// Too large.
+    #[error("it is packed with {format} and unpacks to more than {LARGEST_UNPACKED} bytes")]
+    TooLarge {
+        /// The packer.
+        format: &'static str,
+    },
+}
+
+/// What the bytes hold: unpacked when they are packed with gzip or xz, as they are otherwise.
+///
+/// # Errors
+/// Damaged data, and data that unpacks to more than [`LARGEST_UNPACKED`].
+pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
+    if bytes.starts_with(GZIP) {
+        read_all("gzip", flate2::read::MultiGzDecoder::new(bytes)).map(Cow::Owned)
+    } else if bytes.starts_with(XZ) {
+        read_all("xz", lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_DICTIONARY_KIB)).map(Cow::Owned)
+    } else {
+        Ok(Cow::Borrowed(bytes))
+    }
+}
+
+fn read_all(format: &'static str, reader: impl Read) -> Result<Vec<u8>, UnpackError> {
+    let mut out = Vec::new();
+    let read = reader.take(LARGEST_UNPACKED + 1).read_to_end(&mut out);
+    let length = read.map_err(|source| UnpackError::Damaged { format, source })?;
+    if length as u64 > LARGEST_UNPACKED { Err(UnpackError::TooLarge { format }) } else { Ok(out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn gzip(data: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(data).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    #[test]
+    fn plain_bytes_stay_as_they_are_and_packed_ones_are_unpacked() {
+        assert_eq!(unpacked(b"plain").expect("plain").as_ref(), b"plain");
+        assert_eq!(unpacked(&gzip(b"packed")).expect("packed").as_ref(), b"packed");
+    }
+
+    #[test]
+    fn damage_and_size_are_told() {
+        let mut cut = gzip(&[7; 1000]);
+        cut.truncate(cut.len() - 9);
+        assert!(matches!(unpacked(&cut), Err(UnpackError::Damaged { format: "gzip", .. })));
+        assert!(matches!(unpacked(XZ), Err(UnpackError::Damaged { format: "xz", .. })));
+        let bomb = gzip(&vec![0; LARGEST_UNPACKED as usize + 1]);
+        assert!(matches!(unpacked(&bomb), Err(UnpackError::TooLarge { format: "gzip" })));
+    }
+}

@@ -1,0 +1,97 @@
+//! What a server and a client agreed on at connect: protocol version and extensions, which change how later messages
+//! are laid out (public QuakeWorld, FTE and MVDSV protocol headers).
+
+use serde::{Deserialize, Serialize};
+
+/// The version that every QuakeWorld 2.x client and server speaks.
+pub(crate) const VERSION: i32 = 28;
+/// Marks a word of FTE extension flags before the version.
+pub(crate) const FTE: i32 = i32::from_le_bytes(*b"FTEX");
+/// Marks a second word of FTE extension flags.
+pub(crate) const FTE2: i32 = i32::from_le_bytes(*b"FTE2");
+/// Marks a word of MVDSV extension flags.
+pub(crate) const MVD1: i32 = i32::from_le_bytes(*b"MVD1");
+
+/// Extension flags in force. All zero is the original protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extensions {
+    /// FTE's first word.
+    pub fte: u32,
+    /// FTE's second word.
+    pub fte2: u32,
+    /// MVDSV's word.
+    pub mvd1: u32,
+}
+
+impl Extensions {
+    const FTE_TRANS: u32 = 0x0000_0008;
+    const FTE_MODELS: u32 = 0x0000_1000;
+    const FTE_FLOAT_COORDS: u32 = 0x0000_8000;
+    const FTE_COLOUR: u32 = 0x0008_0000;
+    const FTE_SPAWN_STATIC: u32 = 0x0040_0000;
+    const FTE_CHUNKED_DOWNLOADS: u32 = 0x2000_0000;
+    const MVD1_FLOAT_COORDS: u32 = 1;
+    const MVD1_HIGH_LAG_TELEPORT: u32 = 2;
+    const MVD1_WEAPON_PREDICTION: u32 = 1 << 7;
+
+    /// Everything that these messages are read with here. Other flags either leave the messages of a client demo alone
+    /// or make them unreadable; the latter show up as a [`super::QwdError`] naming the message.
+    pub(crate) fn trans(self) -> bool {
+        self.fte & Self::FTE_TRANS != 0
+    }
+
+    pub(crate) fn models(self) -> bool {
+        self.fte & Self::FTE_MODELS != 0
+    }
+
+    pub(crate) fn any_fte(self) -> bool {
+        self.fte != 0
+    }
+
+    /// Every coordinate is a float and every angle 16 bits.
+    pub(crate) fn float_coords(self) -> bool {
+        self.fte & Self::FTE_FLOAT_COORDS != 0
+    }
+
+    /// Origins of players and entities are floats, all else stays short.
+    pub fn float_origins(self) -> bool {
+        self.mvd1 & Self::MVD1_FLOAT_COORDS != 0 || self.float_coords()
+    }
+
+    pub(crate) fn colour(self) -> bool {
+        self.fte & Self::FTE_COLOUR != 0
+    }
+
+    pub(crate) fn spawn_static(self) -> bool {
+        self.fte & Self::FTE_SPAWN_STATIC != 0
+    }
+
+    pub(crate) fn chunked_downloads(self) -> bool {
+        self.fte & Self::FTE_CHUNKED_DOWNLOADS != 0
+    }
+
+    pub(crate) fn high_lag_teleport(self) -> bool {
+        self.mvd1 & Self::MVD1_HIGH_LAG_TELEPORT != 0
+    }
+
+    pub(crate) fn weapon_prediction(self) -> bool {
+        self.mvd1 & Self::MVD1_WEAPON_PREDICTION != 0
+    }
+}
+
+/// Optional behaviours that a server announces in its `*z_ext` server info.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerExtensions(pub u32);
+
+impl ServerExtensions {
+    /// The player's flags say whether jump is held.
+    pub fn says_jump_held(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// The player's flags say whether the player stands on ground.
+    pub fn says_on_ground(self) -> bool {
+        self.0 & 0x40 != 0
+    }
+}

@@ -1,0 +1,171 @@
+//! For tests: a small map and small demos, as bytes, made on the spot.
+
+use super::usercmd::UserCmd;
+
+/// The level of [`bsp_bytes`]: a floor at 0 that ends in a wall at x = 116, a pool 40 deep where x < -200, a lift (model 1,
+/// 64 wide and 16 thick, its top at 0) and a teleporter (model 2) at y > 600 that leads to (0, 0, 27), facing y.
+pub(crate) const ENTITIES: &str = r#"
+{ "classname" "worldspawn" }
+{ "classname" "func_plat" "model" "*1" }
+{ "classname" "trigger_teleport" "model" "*2" "target" "there" }
+{ "classname" "info_teleport_destination" "targetname" "there" "origin" "0 0 0" "angle" "90" }
+"#;
+
+/// Where standing on the floor puts the origin: half a unit of box below it is 24, and sweeps stop 1/32 short.
+pub(crate) const STANDING_Z: f32 = 24.031_25;
+
+const EMPTY_LEAF: i32 = 0;
+const SOLID_LEAF: i32 = 1;
+const WATER_LEAF: i32 = 2;
+
+/// The map as a `.bsp` of version 29.
+pub(crate) fn bsp_bytes() -> Vec<u8> {
+    let mut lumps: Vec<Vec<u8>> = vec![Vec::new(); 15];
+    lumps[0] = ENTITIES.as_bytes().to_vec();
+    let mut planes = vec![(2, 24.0), (0, 100.0), (2, 0.0), (0, -200.0), (2, -40.0)];
+    planes.extend([(0, 48.0), (0, -48.0), (1, 48.0), (1, -48.0), (2, 24.0), (2, -48.0)]);
+    planes.push((2, -16.0));
+    for (axis, dist) in planes {
+        let mut normal = [0.0f32; 3];
+        normal[axis] = 1.0;
+        for value in [normal[0], normal[1], normal[2], dist] {
+            lumps[1].extend(value.to_le_bytes());
+        }
+        lumps[1].extend((axis as i32).to_le_bytes());
+    }
+    let leaf = |leaf: i32| (-1 - leaf) as i16;
+    // Points: below the floor is solid, but for the pool's water down to 40.
+    for (plane, front, back) in
+        [(2, leaf(EMPTY_LEAF), 1), (3, leaf(SOLID_LEAF), 2), (4, leaf(WATER_LEAF), leaf(SOLID_LEAF))]
+    {
+        lumps[5].extend(i32::to_le_bytes(plane));
+        lumps[5].extend(front.to_le_bytes());
+        lumps[5].extend(back.to_le_bytes());
+        lumps[5].extend([0; 16]);
+    }
+    // Players: the same, 24 higher; the wall 16 before itself; then the lift's box.
+    let mut clip = vec![(1, -2, 1), (3, 2, 3), (0, -1, -2), (11, -1, -2)];
+    clip.extend([(5, -1, 5), (6, 6, -1), (7, -1, 7), (8, 8, -1), (9, -1, 9), (10, -2, -1)]);
+    for (plane, front, back) in clip {
+        lumps[9].extend(i32::to_le_bytes(plane));
+        lumps[9].extend(i16::to_le_bytes(front));
+        lumps[9].extend(i16::to_le_bytes(back));
+    }
+    for contents in [-1i32, -2, -3] {
+        lumps[10].extend(contents.to_le_bytes());
+        lumps[10].extend([0; 24]);
+    }
+    let boxes = [
+        ([-4096.0f32, -4096.0, -4096.0], [4096.0f32, 4096.0, 4096.0], 0, 0),
+        ([-32.0, -32.0, -16.0], [32.0, 32.0, 0.0], -1, 4),
+        ([-64.0, 600.0, 0.0], [64.0, 640.0, 64.0], -1, -1),
+    ];
+    for (mins, maxs, point_root, clip_root) in boxes {
+        for value in mins.into_iter().chain(maxs).chain([0.0; 3]) {
+            lumps[14].extend(f32::to_le_bytes(value));
+        }
+        lumps[14].extend(i32::to_le_bytes(point_root));
+        lumps[14].extend(i32::to_le_bytes(clip_root));
+        lumps[14].extend([0; 20]);
+    }
+    let mut file = 29i32.to_le_bytes().to_vec();
+    let mut offset = 4 + 15 * 8;
+    for lump in &lumps {
+        file.extend((offset as u32).to_le_bytes());
+        file.extend((lump.len() as u32).to_le_bytes());
+        offset += lump.len();
+    }
+    file.extend(lumps.concat());
+    file
+}
+
+/// Writes a demo frame by frame.
+#[derive(Default)]
+pub(crate) struct DemoWriter {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl DemoWriter {
+    fn frame(&mut self, time_s: f32, kind: u8) {
+        self.bytes.extend(time_s.to_le_bytes());
+        self.bytes.push(kind);
+    }
+
+    /// Frame type 2.
+    pub(crate) fn sequences(&mut self, outgoing: i32) {
+        self.frame(0.0, 2);
+        self.bytes.extend(outgoing.to_le_bytes());
+        self.bytes.extend((outgoing - 1).to_le_bytes());
+    }
+
+    /// Frame type 0.
+    pub(crate) fn command(&mut self, time_s: f32, cmd: &UserCmd) {
+        self.frame(time_s, 0);
+        self.bytes.extend([cmd.msec, 0, 0, 0]);
+        for angle in cmd.angles {
+            self.bytes.extend(angle.to_le_bytes());
+        }
+        for speed in [cmd.forward, cmd.side, cmd.up] {
+            self.bytes.extend(speed.to_le_bytes());
+        }
+        self.bytes.extend([cmd.buttons, cmd.impulse]);
+        self.bytes.extend([0; 12]);
+    }
+
+    /// Frame type 1.
+    pub(crate) fn packet(&mut self, time_s: f32, sequence: u32, ack: u32, messages: &[u8]) {
+        self.frame(time_s, 1);
+        self.bytes.extend((messages.len() as i32 + 8).to_le_bytes());
+        self.bytes.extend(sequence.to_le_bytes());
+        self.bytes.extend(ack.to_le_bytes());
+        self.bytes.extend(messages);
+    }
+
+    /// Server info, server data and model list of the small map, as packet 1; the player has slot 3.
+    pub(crate) fn signon(&mut self) {
+        self.signon_with(&server_data(28, 3));
+    }
+
+    /// The same with other server data.
+    pub(crate) fn signon_with(&mut self, server_data: &[u8]) {
+        let mut messages = server_data.to_vec();
+        messages.extend(stufftext("fullserverinfo \"\\*version\\2.30\\fpd\\0\\hostname\\x\"\n"));
+        messages.extend([45, 0]);
+        messages.extend(b"maps/small.bsp\0*1\0*2\0\0\0");
+        self.packet(0.0, 1, 1, &messages);
+    }
+}
+
+/// A server's text for the client's console.
+pub(crate) fn stufftext(text: &str) -> Vec<u8> {
+    [&[9], text.as_bytes(), &[0]].concat()
+}
+
+/// The message that starts a level.
+pub(crate) fn server_data(version: i32, player: u8) -> Vec<u8> {
+    let mut out = vec![11];
+    out.extend(version.to_le_bytes());
+    out.extend(1i32.to_le_bytes());
+    out.extend(b"qw\0");
+    out.push(player);
+    out.extend(b"Small\0");
+    for value in [800.0f32, 100.0, 320.0, 500.0, 10.0, 0.7, 10.0, 6.0, 1.0, 1.0] {
+        out.extend(value.to_le_bytes());
+    }
+    out
+}
+
+/// The message about the player's own state, cut to the wire as id's servers do.
+pub(crate) fn own_state(origin: [f32; 3], velocity: [f32; 3]) -> Vec<u8> {
+    let flags: u16 = 1 << 2 | 1 << 3 | 1 << 4;
+    let mut out = vec![42, 3];
+    out.extend(flags.to_le_bytes());
+    for axis in origin {
+        out.extend(((axis * 8.0) as i16).to_le_bytes());
+    }
+    out.push(0);
+    for axis in velocity {
+        out.extend((axis as i16).to_le_bytes());
+    }
+    out
+}

@@ -1,0 +1,176 @@
+//! Holds a predicted state against the recorded one: as the wire would carry it, and with what precision is left.
+
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+
+use super::demo::OwnState;
+use super::pmove::LEAVES_GROUND_SPEED;
+use super::state::PlayerState;
+use super::world::World;
+
+/// The wire's step of an origin, in units.
+pub const ORIGIN_STEP: f32 = 0.125;
+/// Near: the largest difference of velocity, in units/s per axis.
+const NEAR_VELOCITY: f32 = 1.5;
+/// Near: the largest difference of origin, in units per axis.
+const NEAR_ORIGIN: f32 = 0.2;
+
+/// How well a prediction came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The same velocity on the wire, the origin within 1/8 unit.
+    Exact,
+    /// Within 1.5 units/s and 0.2 units on every axis.
+    Near,
+    /// Farther off.
+    Miss,
+}
+
+/// The difference of a prediction from the recorded state, predicted minus recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Units, of the full predicted origin.
+    pub origin: [f32; 3],
+    /// Units/s; 0 where the wire would carry the same.
+    pub velocity: [f32; 3],
+}
+
+/// A velocity as a server sends it: cut toward zero to whole units/s.
+pub fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
+    velocity.map(|v| v as i16)
+}
+
+/// Predicted minus recorded, by wire values for the velocity and by full values for the origin.
+pub fn difference(predicted: &PlayerState, recorded: &OwnState) -> Difference {
+    let wire = wire_velocity(predicted.velocity);
+    Difference {
+        origin: [0, 1, 2].map(|axis| predicted.origin[axis] - recorded.origin[axis]),
+        velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
+            true => 0.0,
+            false => predicted.velocity[axis] - f32::from(recorded.velocity[axis]),
+        }),
+    }
+}
+
+/// Whether the recorded state is the predicted one.
+pub fn judge(predicted: &PlayerState, recorded: &OwnState) -> Verdict {
+    let Difference { origin, velocity } = difference(predicted, recorded);
+    let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
+    if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
+        Verdict::Exact
+    } else if within(velocity, NEAR_VELOCITY) && within(origin, NEAR_ORIGIN) {
+        Verdict::Near
+    } else {
+        Verdict::Miss
+    }
+}
+
+/// How an origin is cut to the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OriginWire {
+    /// Toward zero, to 1/8 unit (id's servers).
+    Cut,
+    /// To the nearest 1/8 unit (ZQuake's children).
+    Rounded,
+    /// As a float.
+    Float,
+}
+
+impl OriginWire {
+    /// The values that `wire` can stand for.
+    pub(crate) fn cell(self, wire: f32) -> (f32, f32) {
+        match self {
+            OriginWire::Cut => cut_cell(wire, ORIGIN_STEP),
+            OriginWire::Rounded => (wire - ORIGIN_STEP * 0.499, wire + ORIGIN_STEP * 0.499),
+            OriginWire::Float => (wire, wire),
+        }
+    }
+}
+
+/// The state to predict from once `recorded` is known: the prediction with every value moved into what the recorded
+/// one can stand for. A good prediction keeps its sub-unit precision; a bad one becomes the recorded state. What the
+/// wire does not carry stays as predicted.
+pub fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let mut state = *predicted;
+    for axis in 0..3 {
+        let (low, high) = cut_cell(f32::from(recorded.velocity[axis]), 1.0);
+        state.velocity[axis] = into_cell(predicted.velocity[axis], low, high, 2.0);
+        let (low, high) = wire.cell(recorded.origin[axis]);
+        state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
+    }
+    if predicted.dead && !recorded.dead {
+        state = PlayerState { origin: state.origin, velocity: state.velocity, ..PlayerState::at(recorded.origin) };
+    }
+    state.fall_speed = state.velocity[2];
+    state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
+    state.dead = recorded.dead;
+    state.corpse = recorded.dead && (state.corpse || recorded.gib);
+    state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
+    state.view_fixed = false;
+    state
+}
+
+/// The first state of a level, when nothing is known but what the wire carries.
+pub fn start(recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let mut state = PlayerState::at(recorded.origin);
+    state.velocity = recorded.velocity.map(f32::from);
+    reconcile(&state, recorded, wire)
+}
+
+/// [`reconcile`], and then out of any solid: a state that the wire's rounding put into a wall moves to where a player
+/// can stand and still be sent as recorded, if there is such a place.
+pub fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
+    let mut state = reconcile(predicted, recorded, wire);
+    if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
+        return state;
+    }
+    let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
+    let at = Vec3::from_array(recorded.origin);
+    if let Some(off) = places.find(|&off| world.has_room(at + off)) {
+        state.origin = (at + off).to_array();
+    }
+    state
+}
+
+/// The values that are cut toward zero to `wire` in steps of `step`.
+pub(crate) fn cut_cell(wire: f32, step: f32) -> (f32, f32) {
+    let inner = step * 0.999;
+    match wire {
+        w if w > 0.0 => (w, w + inner),
+        w if w < 0.0 => (w - inner, w),
+        _ => (-inner, inner),
+    }
+}
+
+/// `value` moved into the cell: to its nearer edge, or, from farther off than `far`, to its middle.
+fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
+    if value < low - far || value > high + far { (low + high) * 0.5 } else { value.clamp(low, high) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(velocity: [i16; 3]) -> OwnState {
+        OwnState { origin: [0.125, -8.0, 0.0], velocity, dead: false, gib: false, jump_held: None, movable: true }
+    }
+
+    #[test]
+    fn what_the_wire_cannot_tell_apart_is_exact() {
+        let mut state = PlayerState::at([0.2, -8.1, 0.0]);
+        state.velocity = [320.9, -0.9, 0.0];
+        assert_eq!(judge(&state, &recorded([320, 0, 0])), Verdict::Exact);
+        assert_eq!(judge(&state, &recorded([319, 0, 0])), Verdict::Miss);
+        assert_eq!(judge(&state, &recorded([321, 0, 0])), Verdict::Near);
+        assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
+    }
+
+    #[test]
+    fn a_wrong_prediction_becomes_the_recorded_state() {
+        let mut state = PlayerState::at([500.0, 0.0, 3.0]);
+        state.velocity = [0.0, 10.0, -10.0];
+        let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
+        assert_eq!(judge(&fixed, &recorded([100, -100, 0])), Verdict::Exact);
+    }
+}
