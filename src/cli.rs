@@ -63,7 +63,13 @@ pub fn built_in() -> ExitCode {
 
 /// The whole program of a build that plays these games.
 pub fn run(games: &Games) -> ExitCode {
-    ExitCode::from(outcome_of(games, std::env::args_os().collect()) as u8)
+    ExitCode::from(run_args(games, std::env::args_os()))
+}
+
+/// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
+/// judged, 128 trouble.
+pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
+    outcome_of(games, args.into_iter().collect()) as u8
 }
 
 #[derive(Parser)]

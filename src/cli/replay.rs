@@ -236,7 +236,7 @@ fn print_shots(page: &mut Page, shots: &Shots) {
     page.pair("screen", &format!("{on_screen}; {agreed}"));
     let view_error = shots.view_error_units.map_or("nothing was rewound".to_owned(), |error| {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
-        format!("median {p50}, p95 {p95}, greatest {max} units between target drawn and target judged")
+        format!("median {p50}, p95 {p95}, greatest {max} units from target drawn to target judged")
     });
     page.pair("view error", &view_error);
 }
