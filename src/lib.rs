@@ -2,9 +2,11 @@
 //! in reconciliation, in interpolation, in who was hit.
 
 pub mod arena;
+pub mod bisect;
 pub mod build;
 pub mod cli;
 pub mod client;
+pub mod diff;
 pub mod game;
 pub mod geometry;
 pub mod golden;
@@ -17,6 +19,7 @@ pub mod packet;
 pub mod quakeworld;
 pub mod record;
 pub mod replay;
+pub mod report;
 pub mod rng;
 pub mod score;
 pub mod server;

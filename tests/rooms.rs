@@ -46,9 +46,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
     ("arena", &["units", "usercmd", "rng", "game", "replay"]),
     ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
+    // What two traces have to do with each other. Comparing needs no game and no pipeline; finding why needs the log's words.
+    ("diff", &["stats", "trace"]),
+    ("bisect", &["units", "game", "record", "trace", "diff"]),
+    ("report", &["units", "trace", "diff", "bisect"]),
+    // Child processes: builds, and git.
+    ("build", &["trace", "log", "store"]),
     (
         "cli",
         &[
+            "diff",
+            "bisect",
+            "report",
+            "build",
             "units",
             "usercmd",
             "stats",
@@ -74,7 +84,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["cli", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];

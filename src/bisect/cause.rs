@@ -1,0 +1,219 @@
+//! Why two runs part: the causes of mispredictions, for whatever one run met and the other did not, and the build when
+//! the same inputs and state give another result.
+
+use serde::{Serialize, Serializer};
+
+use super::rerun::Reran;
+use crate::diff::{Divergence, Ran, Value, What, settings_that_differ};
+use crate::game::Cause;
+use crate::trace::{Data, Table, Trace};
+
+/// Why two runs part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// One run met what the other did not.
+    Met(Cause),
+    /// They are runs of different usercmds.
+    OtherInput,
+    /// They are runs under different settings.
+    Settings,
+    /// The same inputs, state and settings give another result.
+    Build,
+}
+
+/// A cause, and what shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The cause.
+    pub cause: Why,
+    /// What shows it, in words.
+    pub evidence: String,
+}
+
+impl Why {
+    /// The name that results use: those of [`Cause::NAMES`], `other_input`, `settings`, `build`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Met(cause) => Cause::NAMES[cause as usize],
+            Why::OtherInput => "other_input",
+            Why::Settings => "settings",
+            Why::Build => "build",
+        }
+    }
+}
+
+impl Serialize for Why {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The cause of a divergence. What the usercmds were comes before what they did, and what was reproduced before what
+/// only coincides.
+pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&Reran>) -> Found {
+    let found = |cause, evidence| Found { cause, evidence };
+    execution(traces, first)
+        .or_else(|| input(first))
+        .or_else(|| reproduced(reran))
+        .or_else(|| correction(traces, first))
+        .or_else(|| told(first))
+        .or_else(|| shot(traces, first))
+        .or_else(|| settings(traces))
+        .unwrap_or_else(|| match (first.what, reran) {
+            (What::TimesDiffer, _) => {
+                found(Why::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
+            }
+            (_, Some(Reran::Same)) => found(
+                Why::Build,
+                "both builds run its usercmds alike; what follows them in the tick differs".to_owned(),
+            ),
+            _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
+        })
+}
+
+/// A usercmd that ran in one run and was lost, late, or in another tick in the other.
+fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    // A trace that does not tell what ran does not tell that nothing ran.
+    if traces.iter().any(|trace| trace.table("executed").is_none_or(|table| table.rows() == 0)) {
+        return None;
+    }
+    let (a, b) = (&first.usercmds_a, &first.usercmds_b);
+    let of = |list: &[Ran], ran: &Ran| -> Option<Ran> {
+        list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).cloned()
+    };
+    for ran in a.iter().chain(b) {
+        let (in_a, in_b) = (of(a, ran), of(b, ran));
+        let how = |ran: &Option<Ran>| ran.as_ref().and_then(|r| r.how.clone()).unwrap_or("not in this tick".to_owned());
+        let (how_a, how_b) = (how(&in_a), how(&in_b));
+        if how_a == how_b {
+            continue;
+        }
+        let either = |names: &[&str]| names.iter().any(|name| how_a == *name || how_b == *name);
+        let cause = if either(&["stood_in", "missing"]) {
+            Cause::InputLost
+        } else if either(&["late", "not in this tick"]) {
+            Cause::InputLate
+        } else {
+            Cause::Unknown
+        };
+        let evidence = format!("usercmd {} of p{}: {how_a} in A, {how_b} in B", ran.command, ran.player);
+        return Some(Found { cause: Why::Met(cause), evidence });
+    }
+    None
+}
+
+fn input(first: &Divergence) -> Option<Found> {
+    let pairs = first.usercmds_a.iter().zip(&first.usercmds_b);
+    let (a, b) = pairs.into_iter().find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
+    let differing = a.input.iter().zip(&b.input).find(|(x, y)| x != y)?;
+    let evidence = format!(
+        "{} of usercmd {} of p{} is {} in A, {} in B",
+        differing.0.name, a.command, a.player, differing.0.value, differing.1.value
+    );
+    Some(Found { cause: Why::OtherInput, evidence })
+}
+
+fn reproduced(reran: Option<&Reran>) -> Option<Found> {
+    let Some(Reran::Differs { player, command, field, a, b }) = reran else { return None };
+    let evidence = format!(
+        "usercmd {command} of p{player}, run again from the last common state, gives {field} {a} in A, {b} in B"
+    );
+    Some(Found { cause: Why::Build, evidence })
+}
+
+/// A prediction that had to be corrected in one of the runs: the cause that its own trace gives.
+fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    if !matches!(first.table.as_str(), "corrections" | "errors") {
+        return None;
+    }
+    let place = (first.place.player?, first.place.command?);
+    let of = |trace: &Trace| {
+        let table = trace.table("corrections")?;
+        let row = row_of(table, ["player", "command"], place)?;
+        let name = |column: &str| Some(Value::at(table.column(column)?, row)?.to_string());
+        let cause = name("cause").filter(|cause| cause != "none")?;
+        let known = Cause::NAMES.iter().position(|n| *n == cause).and_then(|code| CAUSES.get(code))?;
+        Some((*known, name("evidence").unwrap_or_default()))
+    };
+    let (side, (cause, evidence)) = match (of(a), of(b)) {
+        (Some(_), Some(_)) | (None, None) => return None,
+        (Some(found), None) => ("A", found),
+        (None, Some(found)) => ("B", found),
+    };
+    Some(Found { cause: Why::Met(cause), evidence: format!("corrected in {side} only, evidence: {evidence}") })
+}
+
+const CAUSES: [Cause; 10] = [
+    Cause::InputLost,
+    Cause::InputLate,
+    Cause::Teleport,
+    Cause::SpawnOrDeath,
+    Cause::Knockback,
+    Cause::OtherPlayer,
+    Cause::Mover,
+    Cause::WaterEdge,
+    Cause::Quantisation,
+    Cause::Unknown,
+];
+
+/// A teleport, a death or a spawn that only one of the runs has.
+fn told(first: &Divergence) -> Option<Found> {
+    if first.table != "bodies" {
+        return None;
+    }
+    let differs = |name: &str| first.field.as_deref() == Some(name) || first.others.iter().any(|o| o.field == name);
+    let cause = if differs("alive") {
+        Cause::SpawnOrDeath
+    } else if differs("teleports") {
+        Cause::Teleport
+    } else {
+        return None;
+    };
+    Some(Found { cause: Why::Met(cause), evidence: "the state itself says so".to_owned() })
+}
+
+/// A shot of the same tick that hurt the entity in one of the runs only.
+fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    if first.table != "bodies" {
+        return None;
+    }
+    let target = format!("p{}", first.place.entity?);
+    let tick = first.place.tick?;
+    let (hits_a, hits_b) = (hits(a.table("shots"), tick, &target), hits(b.table("shots"), tick, &target));
+    let only = |these: &[(u32, u32)], others: &[(u32, u32)]| these.iter().find(|hit| !others.contains(hit)).copied();
+    let ((shooter, command), side) = match (only(&hits_a, &hits_b), only(&hits_b, &hits_a)) {
+        (Some(hit), _) => (hit, "A"),
+        (None, Some(hit)) => (hit, "B"),
+        (None, None) => return None,
+    };
+    let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
+    Some(Found { cause: Why::Met(Cause::Knockback), evidence })
+}
+
+fn hits(shots: Option<&Table>, tick: u32, target: &str) -> Vec<(u32, u32)> {
+    let Some(shots) = shots else { return Vec::new() };
+    let is = |column: &str, row: usize, text: &str| {
+        shots.column(column).and_then(|c| Value::at(c, row)) == Some(Value::Name(text.to_owned()))
+    };
+    let number = |column: &str, row: usize| match shots.column(column).map(|c| &c.data) {
+        Some(Data::U32(values)) => values.get(row).copied(),
+        _ => None,
+    };
+    let in_tick = (0..shots.rows()).filter(|&row| number("tick", row) == Some(tick));
+    let hits = in_tick.filter(|&row| is("reason", row, "hit") && is("target", row, target));
+    hits.filter_map(|row| Some((number("shooter", row)?, number("command", row)?))).collect()
+}
+
+fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
+    let (key, of_a, of_b) = settings_that_differ(&a.header, &b.header).into_iter().next()?;
+    Some(Found { cause: Why::Settings, evidence: format!("{key} is {of_a} in A, {of_b} in B") })
+}
+
+fn row_of(table: &Table, columns: [&str; 2], key: (u32, u32)) -> Option<usize> {
+    let column = |name| match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(values)) => Some(values),
+        _ => None,
+    };
+    let (first, second) = (column(columns[0])?, column(columns[1])?);
+    first.iter().zip(second).position(|pair| pair == (&key.0, &key.1))
+}

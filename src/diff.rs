@@ -1,0 +1,232 @@
+//! What changed between two traces: which tables, where first, what follows from it, which shots came out differently,
+//! and how reconciliation and interpolation compare.
+//!
+//! Rows are joined by key, never by position. Rows of different times are never compared, and neither are predicted with
+//! authoritative states: each table is held against the table of its name.
+
+mod cell;
+mod clock;
+mod distributions;
+mod divergence;
+mod exactness;
+mod follow;
+mod hits;
+mod join;
+mod keys;
+mod options;
+mod pairing;
+mod place;
+mod scan;
+mod shape;
+mod table;
+mod usercmds;
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use cell::{Class, DRIFT_ABSOLUTE, DRIFT_ULPS, Value};
+pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
+pub use divergence::{Divergence, Values, What};
+pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};
+pub use hits::{Change, ChangedShot, Hits, Outcome};
+pub use keys::Side;
+pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
+pub use place::{Named, Place, Row};
+pub use shape::Shape;
+pub use table::{Rows, Status, TableDiff};
+pub use usercmds::Ran;
+
+use crate::trace::{Table, Trace, TraceHeader};
+use clock::Clock;
+use exactness::Exactness;
+use keys::{Comparable, Key};
+use table::{Compared, compare};
+
+/// What changed between two traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceDiff {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Why they cannot be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<String>,
+    /// What a reader should know of the traces: that they are of different logs, modes or settings.
+    pub notes: Vec<String>,
+    /// The first divergence in session time.
+    pub first: Option<Divergence>,
+    /// Table by table, in the order of A, then those that only B has.
+    pub tables: Vec<TableDiff>,
+    /// Shots that hit in both, in one, or in none.
+    pub hits: Hits,
+    /// How the predictions did.
+    pub reconciliation: Reconciliation,
+    /// How the others were drawn.
+    pub interpolation: Interpolation,
+}
+
+/// The judgement on two traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// All that was compared is the same, or within the tolerances asked for; and something was compared.
+    Same,
+    /// Something differs.
+    Differs,
+    /// They cannot be judged.
+    Untestable,
+}
+
+/// Compares two traces.
+///
+/// # Errors
+/// When a tolerance is about a column that neither trace has.
+pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    options.tolerances.check(a, b)?;
+    let clocks = [Clock::of(a), Clock::of(b)];
+    let mut compared = compare_tables(a, b, [&clocks[0], &clocks[1]], options);
+    let first = compared.iter().filter_map(|c| c.diff.first.as_ref()).min_by_key(|d| order(d)).cloned();
+    let first = first.map(|mut divergence| {
+        divergence.look_around([a, b], [&clocks[0], &clocks[1]]);
+        divergence
+    });
+    let hits = Hits::of(find(&compared, "shots"));
+    let reconciliation = Reconciliation::of(a, b, find(&compared, "corrections"));
+    let interpolation = Interpolation::of(a, b, find(&compared, "views"));
+    let tables: Vec<TableDiff> = compared.drain(..).map(|c| c.diff).collect();
+    let (verdict, untestable) = judge(a, b, &tables, options);
+    Ok(TraceDiff { verdict, untestable, notes: notes(a, b), first, tables, hits, reconciliation, interpolation })
+}
+
+fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared<'a>> {
+    compared.iter().find(|c| c.diff.name == name)
+}
+
+fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: &DiffOptions) -> Vec<Compared<'a>> {
+    let none = BTreeSet::new();
+    let exactness = |tolerated_ticks| Exactness { tolerances: &options.tolerances, on: options.on, tolerated_ticks };
+    let tolerated = match (a.table("bodies"), b.table("bodies")) {
+        (Some(a), Some(b)) if !options.tolerances.is_empty() => {
+            tolerated_ticks(&compare(a, b, clocks, options, &exactness(&none)))
+        }
+        _ => BTreeSet::new(),
+    };
+    let counted = |table: &&Table| options.on.has_table(&table.name);
+    let left: Vec<&Table> = a.tables.iter().filter(counted).collect();
+    let anchored = anchored(a, b);
+    let one = |table: &&'a Table| match b.table(&table.name) {
+        _ if has_twice(a, &table.name) || has_twice(b, &table.name) => Compared::twice(table),
+        Some(other) => {
+            let key = Key::of(table, other, options);
+            let judged_alone = key.comparable != Comparable::WithTheirTime || anchored;
+            // Shots and corrections are joined even when they are the same, because they are counted side by side.
+            let counted = matches!(table.name.as_str(), "shots" | "corrections");
+            if judged_alone && !counted && same_bits(table, other) {
+                Compared::same(table, &key)
+            } else {
+                compare(table, other, clocks, options, &exactness(&tolerated))
+            }
+        }
+        None => Compared::only(Side::A, table),
+    };
+    let mut compared: Vec<Compared<'a>> = left.par_iter().map(one).collect();
+    let right = b.tables.iter().filter(counted).filter(|table| a.table(&table.name).is_none());
+    compared.extend(right.map(|table| Compared::only(Side::B, table)));
+    compared
+}
+
+fn has_twice(trace: &Trace, name: &str) -> bool {
+    trace.tables.iter().filter(|table| table.name == name).count() > 1
+}
+
+/// Ticks whose bodies differ, and all of them within tolerance.
+fn tolerated_ticks(bodies: &Compared<'_>) -> BTreeSet<u32> {
+    let Some(pairing) = &bodies.pairing else { return BTreeSet::new() };
+    let ticks = clock::numbers(pairing.a, "tick");
+    let of = |row: usize| ticks.get(row).copied();
+    let rows = |which: &dyn Fn(&scan::Pair) -> bool| -> BTreeSet<u32> {
+        let pairs = (0..bodies.scan.pairs.len()).filter(|pair| which(&bodies.scan.pairs[*pair]));
+        pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
+    };
+    let (within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
+    within.difference(&differing).copied().collect()
+}
+
+/// Whether the two traces' ticks and client frames are of the same times, row by row.
+fn anchored(a: &Trace, b: &Trace) -> bool {
+    let same = |name: &str, columns: &[&str]| match (a.table(name), b.table(name)) {
+        (Some(a), Some(b)) => columns.iter().all(|column| match (a.column(column), b.column(column)) {
+            (Some(a), Some(b)) => a.data == b.data,
+            (a, b) => a.is_none() && b.is_none(),
+        }),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same("ticks", &["tick", "at_us"]) && same("frames", &["player", "command", "at_us"])
+}
+
+fn same_bits(a: &Table, b: &Table) -> bool {
+    a.columns.len() == b.columns.len()
+        && a.columns.iter().zip(&b.columns).all(|(a, b)| {
+            let cells = cell::Cells::of(&a.data, &b.data);
+            let same = |cells: cell::Cells<'_>| cells.same_bits(0..a.data.len());
+            a.name == b.name && a.data.len() == b.data.len() && cells.is_some_and(same)
+        })
+}
+
+/// The order of divergences: by session time, and among those of one moment by what may have led to what. Predictions
+/// cannot lead to anything that the server did in the same moment; the server's state can.
+fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
+    const IN_ONE_MOMENT: [&str; 9] =
+        ["executed", "bodies", "shots", "ticks", "corrections", "errors", "effects", "views", "frames"];
+    let at = divergence.place.at_us;
+    let rank = IN_ONE_MOMENT.iter().position(|name| *name == divergence.table).unwrap_or(IN_ONE_MOMENT.len());
+    (at.is_none(), at, rank, divergence.table.clone())
+}
+
+fn judge(a: &Trace, b: &Trace, tables: &[TableDiff], options: &DiffOptions) -> (Verdict, Option<String>) {
+    let (game_a, game_b) = (&a.header.game, &b.header.game);
+    if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
+        return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
+    }
+    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only;
+    let differs = |t: &&TableDiff| match t.status {
+        Status::Differs => true,
+        Status::OnlyInA | Status::OnlyInB => lacks(t),
+        Status::Same | Status::WithinTolerance | Status::Untestable => false,
+    };
+    if tables.iter().any(|t| differs(&t)) {
+        return (Verdict::Differs, None);
+    }
+    if let Some(table) = tables.iter().find(|t| t.status == Status::Untestable) {
+        let reason = table.untestable.as_deref().unwrap_or_default();
+        return (Verdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
+    }
+    match tables.iter().map(|t| t.rows.compared).sum() {
+        0 => (Verdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
+        1.. => (Verdict::Same, None),
+    }
+}
+
+fn notes(a: &Trace, b: &Trace) -> Vec<String> {
+    let (a, b) = (&a.header, &b.header);
+    let mut notes = Vec::new();
+    if a.log_digest != b.log_digest && !a.log_digest.is_empty() && !b.log_digest.is_empty() {
+        notes.push("they are replays of different logs".to_owned());
+    }
+    if a.mode != b.mode {
+        notes.push(format!("A is a replay in {} loop, and B in {} loop", a.mode, b.mode));
+    }
+    notes.extend(settings_that_differ(a, b).into_iter().map(|(key, a, b)| format!("{key} is {a} in A, {b} in B")));
+    notes
+}
+
+/// The settings that two traces were made under and that differ, with both values.
+pub(crate) fn settings_that_differ(a: &TraceHeader, b: &TraceHeader) -> Vec<(String, String, String)> {
+    let of = |header: &TraceHeader, key: &str| {
+        header.settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
+    };
+    let keys: BTreeSet<&String> = a.settings.iter().chain(&b.settings).map(|(key, _)| key).collect();
+    let both = keys.into_iter().map(|key| (key.clone(), of(a, key), of(b, key)));
+    both.filter(|(_, a, b)| a != b).collect()
+}

@@ -1,0 +1,219 @@
+//! Which shots came out differently.
+
+use serde::Serialize;
+
+use super::cell::Value;
+use super::keys::Side;
+use super::table::Compared;
+use crate::trace::{Data, Table};
+
+/// Shots by what became of them in A and in B. Each shot and each projectile's impact counts in one of the first six.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Hits {
+    /// Hit the same target in the same hitgroup for the same damage.
+    pub both: u64,
+    /// Hit in A, and not in B.
+    pub only_a: u64,
+    /// Hit in B, and not in A.
+    pub only_b: u64,
+    /// Hit in both, but not the same target.
+    pub other_target: u64,
+    /// Hit the same target, but in another hitgroup, for other damage, or with another number of pellets.
+    pub other_wound: u64,
+    /// Hit in neither.
+    pub neither: u64,
+    /// Those of `neither` that missed for another reason.
+    pub other_reason: u64,
+    /// Shots that B did not have at all, whatever became of them.
+    pub shots_only_in_a: u64,
+    /// Shots that A did not have at all.
+    pub shots_only_in_b: u64,
+    /// Every shot that came out differently, in the order of their time.
+    pub changed: Vec<ChangedShot>,
+}
+
+/// How a shot came out differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Hit in A only.
+    OnlyA,
+    /// Hit in B only.
+    OnlyB,
+    /// Hit another target.
+    OtherTarget,
+    /// Hit the same target otherwise.
+    OtherWound,
+    /// Missed for another reason, or was not fired at all in one of them.
+    OtherReason,
+}
+
+/// A shot that came out differently.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangedShot {
+    /// Who shot.
+    pub shooter: u32,
+    /// The usercmd that fired.
+    pub command: u32,
+    /// Which shot of that usercmd.
+    pub index: u32,
+    /// What changed.
+    pub change: Change,
+    /// What became of it in A; `None` when it was not fired there.
+    pub a: Option<Outcome>,
+    /// What became of it in B.
+    pub b: Option<Outcome>,
+}
+
+/// What became of a shot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// When it was judged.
+    pub at_us: Option<i64>,
+    /// In which tick.
+    pub tick: Option<i64>,
+    /// What it was fired with.
+    pub weapon: String,
+    /// `hit`, or why it was none.
+    pub reason: String,
+    /// Whom it hit: `p3`, or `none`.
+    pub target: String,
+    /// Where.
+    pub hitgroup: String,
+    /// For how much.
+    pub damage: Option<i64>,
+    /// With how many pellets.
+    pub pellets: Option<i64>,
+    /// How far the targets were rewound, in microseconds.
+    pub rewind_us: Option<i64>,
+    /// What bounded the rewind.
+    pub limit: String,
+    /// Distance between where the shooter's client drew the target and where the server judged it to be.
+    pub view_error_units: Option<f32>,
+    /// What the shooter's client made of it.
+    pub predicted_reason: String,
+    /// Whom it hit on the shooter's screen.
+    pub predicted_target: String,
+}
+
+impl Hits {
+    pub(crate) fn of(shots: Option<&Compared<'_>>) -> Hits {
+        let mut hits = Hits::default();
+        let Some(pairing) = shots.and_then(|shots| shots.pairing.as_ref()) else { return hits };
+        let mut changed = Vec::new();
+        for pair in 0..pairing.joined.len() {
+            let (i, j) = pairing.joined.pair(pair);
+            let (a, b) = (Outcome::of(pairing.a, i), Outcome::of(pairing.b, j));
+            if let Some(change) = hits.count(Some(&a), Some(&b)) {
+                changed.push((pairing.spot(pair), ChangedShot::of(pairing.a, i, change, Some(a), Some(b))));
+            }
+        }
+        for row in &pairing.joined.only_a {
+            let outcome = Outcome::of(pairing.a, *row as usize);
+            hits.shots_only_in_a += 1;
+            if let Some(change) = hits.count(Some(&outcome), None) {
+                let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
+                changed.push((pairing.spot_of(Side::A, *row), shot));
+            }
+        }
+        for row in &pairing.joined.only_b {
+            let outcome = Outcome::of(pairing.b, *row as usize);
+            hits.shots_only_in_b += 1;
+            if let Some(change) = hits.count(None, Some(&outcome)) {
+                let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
+                changed.push((pairing.spot_of(Side::B, *row), shot));
+            }
+        }
+        changed.sort_by(|x, y| pairing.cmp(&x.0, &y.0));
+        hits.changed = changed.into_iter().map(|(_, shot)| shot).collect();
+        hits
+    }
+
+    /// Counts a shot, and says how it changed if it did.
+    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<Change> {
+        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
+        match (hit(a), hit(b), a, b) {
+            (true, true, Some(a), Some(b)) if a.target != b.target => {
+                self.other_target += 1;
+                Some(Change::OtherTarget)
+            }
+            (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
+                self.other_wound += 1;
+                Some(Change::OtherWound)
+            }
+            (true, true, ..) => {
+                self.both += 1;
+                None
+            }
+            (true, false, ..) => {
+                self.only_a += 1;
+                Some(Change::OnlyA)
+            }
+            (false, true, ..) => {
+                self.only_b += 1;
+                Some(Change::OnlyB)
+            }
+            (false, false, a, b) => {
+                self.neither += 1;
+                let other = a.map(|o| &o.reason) != b.map(|o| &o.reason);
+                self.other_reason += u64::from(other);
+                other.then_some(Change::OtherReason)
+            }
+        }
+    }
+}
+
+impl ChangedShot {
+    fn of(table: &Table, row: usize, change: Change, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
+        let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
+        ChangedShot { shooter: number("shooter"), command: number("command"), index: number("index"), change, a, b }
+    }
+
+    /// When it was judged first.
+    pub fn at_us(&self) -> Option<i64> {
+        let at = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|o| o.at_us);
+        match (at(&self.a), at(&self.b)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+impl Outcome {
+    fn of(table: &Table, row: usize) -> Outcome {
+        let name = |name: &str| match table.column(name).and_then(|column| Value::at(column, row)) {
+            Some(Value::Name(name)) => name,
+            Some(Value::Integer(_) | Value::Hash(_) | Value::Float(_)) | None => String::new(),
+        };
+        let view_error = match table.column("view_error_units").map(|c| &c.data) {
+            Some(Data::F32(values)) => values.get(row).copied().filter(|v| !v.is_nan()),
+            _ => None,
+        };
+        Outcome {
+            at_us: integer(table, "at_us", row),
+            tick: integer(table, "tick", row),
+            weapon: name("weapon"),
+            reason: name("reason"),
+            target: name("target"),
+            hitgroup: name("hitgroup"),
+            damage: integer(table, "damage", row),
+            pellets: integer(table, "pellets", row),
+            rewind_us: integer(table, "rewind_us", row),
+            limit: name("limit"),
+            view_error_units: view_error,
+            predicted_reason: name("predicted_reason"),
+            predicted_target: name("predicted_target"),
+        }
+    }
+
+    fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
+        (&self.hitgroup, self.damage, self.pellets)
+    }
+}
+
+fn integer(table: &Table, name: &str, row: usize) -> Option<i64> {
+    match table.column(name).and_then(|column| Value::at(column, row)) {
+        Some(Value::Integer(value)) => Some(value),
+        Some(Value::Hash(_) | Value::Float(_) | Value::Name(_)) | None => None,
+    }
+}

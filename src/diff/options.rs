@@ -1,0 +1,188 @@
+//! What a comparison looks at, and how exactly.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use crate::trace::Trace;
+
+/// What a comparison looks at, and how exactly. The default looks at everything, bit by bit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiffOptions {
+    /// How far apart numbers may be and still count as the same, by column.
+    pub tolerances: Tolerances,
+    /// The columns by which the rows of a build's own tables are told apart, by table. A table of its own that is not
+    /// named here is told apart by all its columns in order.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// Which part of the traces counts.
+    pub on: On,
+    /// Compares only what both traces hold: a table, column or row that one of them lacks is no difference. For traces
+    /// that are partial by nature, such as the states that a log recorded.
+    pub overlap_only: bool,
+}
+
+/// Which part of the traces counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum On {
+    /// Every table.
+    #[default]
+    Any,
+    /// The authoritative state: `ticks` and `bodies`.
+    State,
+    /// What became of each shot: target, hitgroup, damage, or the reason of a miss.
+    Hits,
+    /// Reconciliation: `corrections` and `errors`.
+    Corrections,
+    /// Where others were drawn: `views`.
+    Views,
+}
+
+impl On {
+    /// The names that command lines use, in the order of the variants.
+    pub const NAMES: [&'static str; 5] = ["any", "state", "hits", "corrections", "views"];
+
+    pub(crate) fn has_table(self, name: &str) -> bool {
+        match self {
+            On::Any => true,
+            On::State => matches!(name, "ticks" | "bodies"),
+            On::Hits => name == "shots",
+            On::Corrections => matches!(name, "corrections" | "errors"),
+            On::Views => name == "views",
+        }
+    }
+
+    pub(crate) fn has_column(self, name: &str) -> bool {
+        self != On::Hits || OUTCOME_COLUMNS.contains(&name)
+    }
+}
+
+/// The columns of `shots` that say what became of a shot.
+pub(crate) const OUTCOME_COLUMNS: [&str; 5] = ["reason", "target", "hitgroup", "damage", "pellets"];
+
+/// How far apart numbers may be and still count as the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tolerances(Vec<Tolerance>);
+
+/// How far apart the numbers of one column may be. Its text is `origin=0.1`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tolerance {
+    /// A column (`rewind_us`), or the front part of several (`origin` is `origin.x`, `origin.y`, `origin.z`, and
+    /// `own.origin.x` and so on as well).
+    pub column: String,
+    /// The greatest difference that is none, in the column's unit; finite and not negative.
+    pub within: f64,
+}
+
+/// A text that is no tolerance, or a comparison that was asked for columns that there are not.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DiffError {
+    /// The text has another form.
+    #[error("`{0}` is no tolerance: write COLUMN=NUMBER, such as origin=0.1")]
+    NotATolerance(String),
+    /// The number is none that can be a tolerance.
+    #[error("the tolerance of `{column}` is {found}: it must be a finite number that is not negative")]
+    BadTolerance {
+        /// The column.
+        column: String,
+        /// What was found in place of a number.
+        found: String,
+    },
+    /// No column has that name.
+    #[error("neither trace has a column `{column}` to be tolerant about{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
+    NoSuchColumn {
+        /// The name.
+        column: String,
+        /// The nearest name that there is.
+        nearest: Option<String>,
+    },
+}
+
+impl FromStr for Tolerance {
+    type Err = DiffError;
+
+    fn from_str(text: &str) -> Result<Tolerance, DiffError> {
+        let (column, number) = text.split_once('=').ok_or_else(|| DiffError::NotATolerance(text.to_owned()))?;
+        let (column, number) = (column.trim(), number.trim());
+        if column.is_empty() {
+            return Err(DiffError::NotATolerance(text.to_owned()));
+        }
+        let bad = || DiffError::BadTolerance { column: column.to_owned(), found: number.to_owned() };
+        let within: f64 = number.parse().map_err(|_| bad())?;
+        if !within.is_finite() || within < 0.0 {
+            return Err(bad());
+        }
+        Ok(Tolerance { column: column.to_owned(), within })
+    }
+}
+
+impl FromIterator<Tolerance> for Tolerances {
+    fn from_iter<T: IntoIterator<Item = Tolerance>>(tolerances: T) -> Tolerances {
+        Tolerances(tolerances.into_iter().collect())
+    }
+}
+
+impl Tolerances {
+    /// True when everything is compared bit by bit.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tolerance of a column; the last one that was given for it counts.
+    pub fn of(&self, column: &str) -> Option<f64> {
+        self.0.iter().rev().find(|t| t.covers(column)).map(|t| t.within)
+    }
+
+    /// Checks that each tolerance is about a column of one of the traces at least.
+    pub(crate) fn check(&self, a: &Trace, b: &Trace) -> Result<(), DiffError> {
+        for tolerance in &self.0 {
+            if !column_names(a).chain(column_names(b)).any(|name| tolerance.covers(name)) {
+                return Err(DiffError::NoSuchColumn {
+                    column: tolerance.column.clone(),
+                    nearest: nearest(&tolerance.column, column_names(a).chain(column_names(b))),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tolerance {
+    fn covers(&self, column: &str) -> bool {
+        let is_or_begins = |name: &str| {
+            name.strip_prefix(self.column.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        is_or_begins(column) || column.strip_prefix("own.").is_some_and(is_or_begins)
+    }
+}
+
+fn column_names(trace: &Trace) -> impl Iterator<Item = &str> {
+    trace.tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str())
+}
+
+fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let front = |name: &'a str| name.strip_prefix("own.").unwrap_or(name).split('.').next().unwrap_or(name);
+    names
+        .map(|name| (strsim::jaro_winkler(word, front(name)), front(name)))
+        .max_by(|x, y| x.0.total_cmp(&y.0).then_with(|| y.1.cmp(x.1)))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .map(|(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_covers_the_parts_of_its_column() {
+        let tolerances: Tolerances = ["origin=0.1", "rewind_us=500"].map(|t| t.parse().expect(t)).into_iter().collect();
+        let of = |column| tolerances.of(column);
+        assert_eq!([of("origin.x"), of("own.origin.z"), of("origin")], [Some(0.1); 3]);
+        assert_eq!([of("rewind_us"), of("origins.x"), of("velocity.x")], [Some(500.0), None, None]);
+    }
+
+    #[test]
+    fn what_is_no_tolerance_is_said_to_be_none() {
+        for text in ["origin", "=1", "origin=", "origin=-1", "origin=NaN", "origin=inf"] {
+            assert!(text.parse::<Tolerance>().is_err(), "{text}");
+        }
+    }
+}

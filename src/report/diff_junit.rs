@@ -1,0 +1,45 @@
+//! A comparison as a JUnit report: a test case for each table.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::diff_text::{diff_line, diff_text, table_line};
+use crate::diff::{Status, TableDiff, TraceDiff, Verdict};
+
+/// The report; `name` is the suite's, such as the two traces' paths. A table that differs is a failure, one that cannot
+/// be judged an error. Traces that cannot be judged at all are one case that says why.
+pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
+    let mut suite = TestSuite::new(name);
+    for table in &diff.tables {
+        suite.add_test_case(case(table));
+    }
+    if let (Verdict::Untestable, Some(reason)) = (diff.verdict, &diff.untestable) {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message(reason.as_str());
+        suite.add_test_case(TestCase::new("traces", status));
+    }
+    suite.set_system_out(diff_text(diff));
+    suite.add_property(("summary", diff_line(diff).as_str()));
+    let mut report = Report::new("hitreg diff");
+    report.add_test_suite(suite);
+    report
+}
+
+fn case(table: &TableDiff) -> TestCase {
+    let status = match table.status {
+        Status::Same | Status::WithinTolerance => TestCaseStatus::success(),
+        Status::Differs | Status::OnlyInA | Status::OnlyInB => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(table_line(table));
+            status
+        }
+        Status::Untestable => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message(table.untestable.clone().unwrap_or_default());
+            status
+        }
+    };
+    let mut case = TestCase::new(table.name.as_str(), status);
+    case.set_classname("hitreg.diff");
+    case.set_assertions(usize::try_from(table.rows.compared).unwrap_or(usize::MAX));
+    case
+}

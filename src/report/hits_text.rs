@@ -1,0 +1,85 @@
+//! Shots that came out differently, in words.
+
+use super::text::{counted, grouped, seconds, wrapped};
+use crate::diff::{Change, ChangedShot, Hits, Outcome};
+
+/// The matrix, and each changed shot.
+pub(crate) fn hits(hits: &Hits) -> String {
+    let in_both = hits.both + hits.other_target + hits.other_wound;
+    if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
+        return String::new();
+    }
+    let row = |what: &str, hit: u64, not: u64| format!("  {what:<18} {:>10} {:>12}", grouped(hit), grouped(not));
+    let mut text = format!("{:<20} {:>10} {:>12}\n", "shots", "hit in B", "not hit in B");
+    text.push_str(&row("hit in A", in_both, hits.only_a));
+    if in_both > hits.both {
+        let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
+        let words = other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(*n)));
+        text.push_str("\n");
+        text.push_str(
+            wrapped("    ", &format!("of those in both: {}", words.collect::<Vec<_>>().join(", "))).trim_end(),
+        );
+    }
+    text.push('\n');
+    text.push_str(&row("not hit in A", hits.only_b, hits.neither));
+    text.push('\n');
+    if hits.other_reason > 0 {
+        let words = format!("of those in neither, for another reason: {}", grouped(hits.other_reason));
+        text.push_str(&wrapped("    ", &words));
+    }
+    for shot in hits.changed.iter().take(MOST_SHOTS) {
+        text.push_str(&changed(shot));
+    }
+    if hits.changed.len() > MOST_SHOTS {
+        let more = (hits.changed.len() - MOST_SHOTS) as u64;
+        text.push_str(&format!("  and {}\n", counted(more, "more changed shot")));
+    }
+    text
+}
+
+const MOST_SHOTS: usize = 10;
+
+fn changed(shot: &ChangedShot) -> String {
+    let of_either = shot.a.as_ref().or(shot.b.as_ref());
+    let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
+    let change = match shot.change {
+        Change::OnlyA => "hit in A only",
+        Change::OnlyB => "hit in B only",
+        Change::OtherTarget => "other target",
+        Change::OtherWound => "other hitgroup or damage",
+        Change::OtherReason => "other reason",
+    };
+    let impact = if shot.index == u32::from(u8::MAX) { " impact" } else { "" };
+    let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
+    let mut text = wrapped("  ", &format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command));
+    for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
+        let words = outcome.as_ref().map_or("not fired".to_owned(), words);
+        text.push_str(&wrapped("    ", &format!("{side} {words}")));
+    }
+    text
+}
+
+/// `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
+fn words(outcome: &Outcome) -> String {
+    let mut text = outcome.reason.clone();
+    if !matches!(outcome.target.as_str(), "" | "none") {
+        text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
+        text.extend(outcome.damage.map(|damage| format!(" {damage}")));
+    }
+    if let Some(rewind) = outcome.rewind_us.filter(|rewind| *rewind != 0) {
+        text.push_str(&format!(", rewound {:.1} ms", rewind as f64 / 1000.0));
+        if !matches!(outcome.limit.as_str(), "" | "none" | "off") {
+            text.push_str(&format!(" ({})", outcome.limit));
+        }
+    }
+    if let Some(error) = outcome.view_error_units {
+        text.push_str(&format!(", view error {error:.3}"));
+    }
+    if !matches!(outcome.predicted_reason.as_str(), "" | "not predicted") {
+        text.push_str(&format!("; on screen: {}", outcome.predicted_reason));
+        if !matches!(outcome.predicted_target.as_str(), "" | "none") {
+            text.push_str(&format!(" {}", outcome.predicted_target));
+        }
+    }
+    text
+}
