@@ -131,7 +131,7 @@ impl Build {
 }
 
 impl Untestable {
-    fn because(reason: impl Into<String>) -> Untestable {
+    pub(crate) fn because(reason: impl Into<String>) -> Untestable {
         Untestable { reason: reason.into(), last_words: Vec::new() }
     }
 }

@@ -1,6 +1,8 @@
 //! The command line: arguments in, one file a subcommand, exit codes out.
 
+mod bisect;
 mod completions;
+mod diff;
 mod export;
 mod figures;
 mod files;
@@ -115,6 +117,8 @@ enum Command {
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
+    Diff(Box<diff::Args>),
+    Bisect(bisect::Args),
     Export(export::Args),
     Recover(recover::Args),
     Settings(settings::Args),
@@ -153,6 +157,8 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
         Command::Verify(args) => verify::run(games, &args, output),
+        Command::Diff(args) => diff::run(games, &args, output),
+        Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
         Command::Settings(args) => settings::run(&args, output),

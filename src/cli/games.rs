@@ -144,6 +144,9 @@ pub(super) trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError>;
 
+    /// Runs a log's input and links again, and records what comes of it as a new session.
+    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
+
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
@@ -183,6 +186,10 @@ impl<G: Imported> Playable for Of<G> {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError> {
         replay::replay::<G>(session, options, progress)
+    }
+
+    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
+        replay::rerecord::<G>(session, settings)
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
