@@ -31,8 +31,7 @@ impl Cache {
     /// When there is no such folder and it cannot be made.
     pub fn open(folder: &Path) -> Result<Cache, CacheError> {
         let cache = Cache { folder: folder.join("traces") };
-        std::fs::create_dir_all(&cache.folder)
-            .map_err(|source| CacheError { folder: folder.to_owned(), source })?;
+        std::fs::create_dir_all(&cache.folder).map_err(|source| CacheError { folder: folder.to_owned(), source })?;
         cache.forget_oldest(MOST_BYTES);
         Ok(cache)
     }

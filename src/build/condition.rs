@@ -105,6 +105,9 @@ mod tests {
 
     #[test]
     fn paths_are_one_word_each() {
-        assert_eq!(ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(), Answer::Shows);
+        assert_eq!(
+            ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(),
+            Answer::Shows
+        );
     }
 }

@@ -81,7 +81,8 @@ impl Repository {
             return Err(GitError::NoRange(text.to_owned()));
         }
         let bad = if bad.is_empty() { "HEAD" } else { bad };
-        let commit = |name: &str| self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
+        let commit =
+            |name: &str| self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
         let (good, bad) = (commit(good)?, commit(bad)?);
         match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.is_parent(&good, &bad)? {
             true => Err(GitError::Empty { good, bad }),

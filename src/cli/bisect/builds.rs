@@ -158,7 +158,9 @@ impl Bisection<'_> {
         match answer {
             Answer::Good => Found { last_good: Some(self.name(end)), ..Found::of(Verdict::NoneIsBad, &self.tried) },
             Answer::Bad => Found { first_bad: Some(self.name(end)), ..Found::of(Verdict::AllAreBad, &self.tried) },
-            Answer::Untestable(why) => self.cannot_say(&format!("{}, on which the answer rests: {why}", self.name(end))),
+            Answer::Untestable(why) => {
+                self.cannot_say(&format!("{}, on which the answer rests: {why}", self.name(end)))
+            }
         }
     }
 

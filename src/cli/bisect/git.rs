@@ -120,7 +120,9 @@ impl Bisection<'_> {
             match self.trace(&self.good.clone())? {
                 Ok(trace) => self.reference = Some(trace),
                 Err(untestable) => {
-                    return Ok(self.cannot_say(&format!("{}, with which all others are compared: {untestable}", self.good)));
+                    return Ok(
+                        self.cannot_say(&format!("{}, with which all others are compared: {untestable}", self.good))
+                    );
                 }
             }
         }

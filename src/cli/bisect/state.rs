@@ -32,7 +32,10 @@ impl State {
     pub(super) fn open(cache: &Path, search: &str, restart: bool) -> Result<State, Trouble> {
         let folder = cache.join("bisect").join(Digest::of_bytes(search.as_bytes()).to_string());
         let trouble = |error: std::io::Error| {
-            Trouble::file(&folder, format!("the search cannot be kept here ({error}); name another folder with --cache"))
+            Trouble::file(
+                &folder,
+                format!("the search cannot be kept here ({error}); name another folder with --cache"),
+            )
         };
         std::fs::create_dir_all(&folder).map_err(trouble)?;
         let lock = File::create(folder.join("lock")).map_err(trouble)?;

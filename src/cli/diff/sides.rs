@@ -162,11 +162,7 @@ fn against_itself(games: &Games, source: Source) -> Result<Traces, Trouble> {
     Ok(Traces { names, made: Ok([says, replayed]), overlap_only: true })
 }
 
-fn both(
-    names: [String; 2],
-    a: Result<Trace, Missing>,
-    b: Result<Trace, Missing>,
-) -> Result<Traces, Trouble> {
+fn both(names: [String; 2], a: Result<Trace, Missing>, b: Result<Trace, Missing>) -> Result<Traces, Trouble> {
     Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
 }
 
@@ -176,9 +172,7 @@ impl Source {
         match kind {
             FileKind::Trace => Ok(Source::Trace(path.to_owned(), files::trace_in(path, &bytes)?)),
             // Whoever reads logs says best what is wrong with a file that is none.
-            FileKind::Log | FileKind::Other => {
-                Ok(Source::Log(path.to_owned(), Box::new(files::log_in(path, &bytes)?)))
-            }
+            FileKind::Log | FileKind::Other => Ok(Source::Log(path.to_owned(), Box::new(files::log_in(path, &bytes)?))),
         }
     }
 }
@@ -190,9 +184,10 @@ impl Way<'_> {
 
     fn check(&self, source: &Source) -> Result<(), Trouble> {
         match source {
-            Source::Trace(path, _) if !self.is_plain() => {
-                Err(Trouble::file(path, "this is a trace, which has been replayed already: builds and settings need a log"))
-            }
+            Source::Trace(path, _) if !self.is_plain() => Err(Trouble::file(
+                path,
+                "this is a trace, which has been replayed already: builds and settings need a log",
+            )),
             Source::Trace(..) | Source::Log(..) => Ok(()),
         }
     }
