@@ -148,7 +148,7 @@ impl Runner {
         }
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("trace.hittrace");
-        let words = self.replay(build, request, &[OsStr::new("-o"), path.as_os_str()])?;
+        let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
         let trace = read(&path).map_err(|reason| Untestable { reason, last_words: words })?;
         if let Some((cache, key)) = slot {
             cache.put(key, &path);
@@ -161,16 +161,34 @@ impl Runner {
     /// # Errors
     /// When the build gives no log that can be read.
     pub fn rerecord(&self, build: &Build, request: &Request<'_>, to: &Path) -> Result<(), Untestable> {
-        let words = self.replay(build, request, &[OsStr::new("--record"), to.as_os_str()])?;
+        let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log(to).map(drop);
         read.map_err(|error| Untestable { reason: format!("the log that it recorded: {error}"), last_words: words })
     }
 
-    /// Runs `BUILD replay LOG OPTIONS`, and gives back its last words when it ended well.
-    fn replay(&self, build: &Build, request: &Request<'_>, output: &[&OsStr]) -> Result<Vec<String>, Untestable> {
+    /// What a build writes about a log with a command of its own beyond the contract: `BUILD COMMAND LOG OPTIONS -o FILE`.
+    ///
+    /// # Errors
+    /// When it fails, as builds do that do not know the command, or writes nothing.
+    pub fn answer(&self, build: &Build, command: &str, request: &Request<'_>) -> Result<Vec<u8>, Untestable> {
+        let folder = tempfile::tempdir().map_err(no_folder)?;
+        let path = folder.path().join("answer");
+        let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
+        let bytes = store::read_bytes(&path);
+        bytes.map_err(|error| Untestable { reason: format!("its answer: {error}"), last_words: words })
+    }
+
+    /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and gives back its last words when it ended well.
+    fn run(
+        &self,
+        build: &Build,
+        what: &str,
+        request: &Request<'_>,
+        output: &[&OsStr],
+    ) -> Result<Vec<String>, Untestable> {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
-        command.arg("replay").arg(log).args(output).args(request.options);
+        command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(&mut command, self.time_limit);
         let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
         match why_untestable(&ran.ended) {

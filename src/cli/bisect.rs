@@ -6,6 +6,7 @@ mod git;
 mod judge;
 mod search;
 mod state;
+pub(super) mod step;
 mod ticks;
 
 use super::Outcome;

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{BadCells, Bots, Game};
+use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
-use crate::units::Micros;
+use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +147,9 @@ pub(super) trait Playable: Send + Sync {
     /// Runs a log's input and links again, and records what comes of it as a new session.
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
 
+    /// Runs one recorded usercmd on a body, which nothing else is around, and gives the body after it.
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String>;
+
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
@@ -192,6 +195,19 @@ impl<G: Imported> Playable for Of<G> {
         replay::rerecord::<G>(session, settings)
     }
 
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String> {
+        let rules: G::Rules = rmp_serde::from_slice(&session.header.rules).map_err(|error| error.to_string())?;
+        let body = G::Body::read(body).map_err(|error| error.to_string())?;
+        let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
+        let frame = frames.iter().find(|frame| frame.command.seq == which);
+        let frame = frame.ok_or_else(|| format!("the log has no usercmd {which} of player {who}"))?;
+        let scene = Scene { seed: session.header.seed, player: who, entities: &[], weapons: true };
+        let after = G::step_body(&rules, &scene, &body, &frame.command, &mut Unheard);
+        let mut cells = vec![0; G::Body::CELLS];
+        after.write(&mut cells);
+        Ok(cells)
+    }
+
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
         let rules: G::Rules = rmp_serde::from_slice(&session.header.rules)?;
         Ok(score::score::<G>(session, &rules, settings)?)
@@ -233,6 +249,15 @@ impl<G: Bots> Staged for Ready<G> {
         let mut sink = Passed(sink);
         record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
     }
+}
+
+/// Takes what a usercmd gives off when only the body after it matters.
+struct Unheard;
+
+impl<F> Sink<F> for Unheard {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
 }
 
 /// A sink that is known by its face alone.

@@ -11,7 +11,7 @@ use crate::cli::files::{self, Log};
 use crate::cli::games::Games;
 use crate::cli::trouble::Trouble;
 use crate::log::{FileKind, Options as LogOptions};
-use crate::replay::{Mode, Options};
+use crate::replay::{Mode, Options, Replayed};
 use crate::settings::Settings;
 use crate::store;
 use crate::trace::Trace;
@@ -103,7 +103,7 @@ impl Sides {
         way_a.check(&a)?;
         match &b {
             Some(b) => way_b.check(b)?,
-            None if way_a.is_plain() && way_b.is_plain() => return against_itself(games, a),
+            None if way_a.is_plain() && way_b.is_plain() => return against_itself(games, &runner, a),
             None => way_b.check(&a)?,
         }
         let of_b = b.as_ref().unwrap_or(&a);
@@ -121,6 +121,9 @@ impl Sides {
             return Err(Trouble::file(&self.first, "this is a trace: --server-build and --client-build need a log"));
         };
         let server = Way { build: self.server_build.as_deref(), open: false, ..self.way_a() };
+        for build in [server.build, self.client_build.as_deref()].into_iter().flatten() {
+            build_at(build)?;
+        }
         let folder = tempfile::tempdir().map_err(|error| Trouble::Request(format!("no temporary folder: {error}")))?;
         let between = folder.path().join("server.hitlog");
         if let Err(untestable) = server.rerecord(games, runner, &path, &log, &between)? {
@@ -141,6 +144,13 @@ impl Sides {
         both([name(&a), name(&b)], made_a?, made_b?)
     }
 
+    /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
+    pub(in crate::cli) fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
+        let across = self.server_build.is_some() || self.client_build.is_some();
+        let replays = !(across || self.second.is_some() || (self.way_a().is_plain() && self.way_b().is_plain()));
+        replays.then_some((self.first.as_path(), [self.a.as_deref(), self.b.as_deref()]))
+    }
+
     fn way_a(&self) -> Way<'_> {
         Way { build: self.a.as_deref(), preset: self.a_preset.as_deref(), set: &self.a_set, open: self.open }
     }
@@ -151,15 +161,15 @@ impl Sides {
 }
 
 /// A log alone: what it says happened, against this build's replay of it.
-fn against_itself(games: &Games, source: Source) -> Result<Traces, Trouble> {
+fn against_itself(games: &Games, runner: &Runner, source: Source) -> Result<Traces, Trouble> {
     let Source::Log(path, log) = &source else {
         return Err(Trouble::Request("a single trace has nothing to be compared with: name a second one".into()));
     };
     let says = recorded(&log.session).map_err(|error| Trouble::file(path, error))?;
     let plain = Way { build: None, preset: None, set: &[], open: false };
     let names = [format!("{}, as recorded", path.display()), plain.name(&source)];
-    let replayed = plain.in_process(games, path, log)?;
-    Ok(Traces { names, made: Ok([says, replayed]), overlap_only: true })
+    let replayed = plain.trace(games, runner, &source, "b")?;
+    Ok(Traces { names, made: replayed.map(|replayed| [says, replayed]), overlap_only: true })
 }
 
 fn both(names: [String; 2], a: Result<Trace, Missing>, b: Result<Trace, Missing>) -> Result<Traces, Trouble> {
@@ -182,13 +192,18 @@ impl Way<'_> {
         self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
     }
 
+    /// Says what nobody can do before anything is run.
     fn check(&self, source: &Source) -> Result<(), Trouble> {
         match source {
-            Source::Trace(path, _) if !self.is_plain() => Err(Trouble::file(
-                path,
-                "this is a trace, which has been replayed already: builds and settings need a log",
-            )),
-            Source::Trace(..) | Source::Log(..) => Ok(()),
+            Source::Trace(path, _) if !self.is_plain() => {
+                let what = "this is a trace, which has been replayed already: builds and settings need a log";
+                Err(Trouble::file(path, what))
+            }
+            Source::Trace(..) => Ok(()),
+            Source::Log(_, log) => {
+                self.settings(log)?;
+                self.build.map_or(Ok(()), |build| build_at(build).map(drop))
+            }
         }
     }
 
@@ -212,12 +227,16 @@ impl Way<'_> {
     ) -> Result<Result<Trace, Missing>, Trouble> {
         match (source, self.build) {
             (Source::Trace(_, trace), _) => Ok(Ok(trace.clone())),
-            (Source::Log(path, log), None) => self.in_process(games, path, log).map(Ok),
-            (Source::Log(path, log), Some(build)) => {
-                let options = self.options(log)?;
-                let request = Request { log: path, log_digest: log.digest, options: &options };
-                let made = runner.trace(&build_at(build)?, &request);
-                Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build), untestable)))
+            (Source::Log(path, log), build) => {
+                let made = match build {
+                    None => self.in_process(games, log)?,
+                    Some(build) => {
+                        let options = self.options();
+                        let request = Request { log: path, log_digest: log.digest, options: &options };
+                        runner.trace(&build_at(build)?, &request)
+                    }
+                };
+                Ok(made.map_err(|untestable| Missing::new(side, build_name(build), untestable)))
             }
         }
     }
@@ -231,25 +250,33 @@ impl Way<'_> {
         to: &Path,
     ) -> Result<Result<(), Untestable>, Trouble> {
         let Some(build) = self.build else {
-            let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
-            let again = game.rerecord(&log.session, self.settings(log)?.as_ref());
-            let again = again.map_err(|error| Trouble::file(path, error))?;
-            store::save_log(to, &again, LogOptions::whole())?;
-            return Ok(Ok(()));
+            let settings = self.settings(log)?;
+            let game = games.of(&log.session).map_err(|error| error.to_string());
+            let again =
+                game.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(|error| error.to_string()));
+            return match again {
+                Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
+                Err(reason) => Ok(Err(Untestable::because(reason))),
+            };
         };
-        let options = self.options(log)?;
+        let options = self.options();
         let request = Request { log: path, log_digest: log.digest, options: &options };
         Ok(runner.rerecord(&build_at(build)?, &request, to))
     }
 
-    fn in_process(&self, games: &Games, path: &Path, log: &Log) -> Result<Trace, Trouble> {
-        let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+    fn in_process(&self, games: &Games, log: &Log) -> Result<Result<Trace, Untestable>, Trouble> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let options = Options { mode, settings: self.settings(log)?, rollback_every: None };
-        let replayed = game.replay(&log.session, &options, &mut |_| {});
-        let mut trace = replayed.map_err(|error| Trouble::file(path, error))?.trace;
-        trace.header.log_digest = log.digest.to_string();
-        Ok(trace)
+        let game = games.of(&log.session).map_err(|error| error.to_string());
+        let replayed =
+            game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(|error| error.to_string()));
+        Ok(match replayed {
+            Ok(Replayed { mut trace, .. }) => {
+                trace.header.log_digest = log.digest.to_string();
+                Ok(trace)
+            }
+            Err(reason) => Err(Untestable::because(reason)),
+        })
     }
 
     /// The settings of this side, where they are not the log's own.
@@ -268,9 +295,7 @@ impl Way<'_> {
     }
 
     /// The same for a child: nothing beyond the contract unless something was asked for.
-    fn options(&self, log: &Log) -> Result<Vec<String>, Trouble> {
-        // What no build would take is said before any is run.
-        self.settings(log)?;
+    fn options(&self) -> Vec<String> {
         let mut options = Vec::new();
         if let Some(name) = self.preset {
             options.extend(["--preset".to_owned(), name.to_owned()]);
@@ -279,7 +304,7 @@ impl Way<'_> {
         if self.open {
             options.extend(["--mode".to_owned(), "open".to_owned()]);
         }
-        Ok(options)
+        options
     }
 }
 
