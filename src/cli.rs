@@ -7,6 +7,7 @@ mod export;
 mod figures;
 mod files;
 mod games;
+mod import;
 mod info;
 mod man;
 mod output;
@@ -114,6 +115,7 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
+    Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
@@ -155,6 +157,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
+        Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
         Command::Verify(args) => verify::run(games, &args, output),

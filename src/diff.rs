@@ -54,6 +54,8 @@ pub struct TraceDiff {
     pub untestable: Option<String>,
     /// What a reader should know of the traces: that they are of different logs, modes or settings.
     pub notes: Vec<String>,
+    /// The worst of all differences. Hashes only count where nothing else differs, because they follow from the rest.
+    pub worst: Option<Class>,
     /// The first divergence in session time.
     pub first: Option<Divergence>,
     /// Table by table, in the order of A, then those that only B has.
@@ -96,7 +98,8 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
     let interpolation = Interpolation::of(a, b, find(&compared, "views"));
     let tables: Vec<TableDiff> = compared.drain(..).map(|c| c.diff).collect();
     let (verdict, untestable) = judge(a, b, &tables, options);
-    Ok(TraceDiff { verdict, untestable, notes: notes(a, b), first, tables, hits, reconciliation, interpolation })
+    let worst = worst(&tables);
+    Ok(TraceDiff { verdict, untestable, notes: notes(a, b), worst, first, tables, hits, reconciliation, interpolation })
 }
 
 fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared<'a>> {
@@ -206,6 +209,15 @@ fn judge(a: &Trace, b: &Trace, tables: &[TableDiff], options: &DiffOptions) -> (
         0 => (Verdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
         1.. => (Verdict::Same, None),
     }
+}
+
+fn worst(tables: &[TableDiff]) -> Option<Class> {
+    let lacks = |t: &TableDiff| t.rows.only_in_a + t.rows.only_in_b + t.rows.other_time > 0;
+    if tables.iter().any(lacks) {
+        return Some(Class::Difference);
+    }
+    let classes = || tables.iter().flat_map(|t| &t.fields).map(|f| f.class);
+    classes().filter(|class| *class != Class::Hash).max().or_else(|| classes().max())
 }
 
 fn notes(a: &Trace, b: &Trace) -> Vec<String> {

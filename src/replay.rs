@@ -6,6 +6,7 @@
 mod closed;
 mod columns;
 mod corrections;
+mod cover;
 mod effects;
 mod frames;
 mod imported;
@@ -114,6 +115,9 @@ pub enum ReplayError {
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
+    /// It begins elsewhere than at the game's spawn.
+    #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
+    NoBeginning,
     /// It has nobody's input.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]
     NoInput,
@@ -146,7 +150,7 @@ pub fn replay<G: Imported>(
         Mode::Auto => has_server,
     };
     let mut replayed = if closed {
-        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)
+        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)?
     } else {
         open::replay::<G>(session, &rules, &settings, progress)?
     };
@@ -173,7 +177,11 @@ pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Resu
     };
     let header = Header { settings: settings.to_pairs(), ..session.header.clone() };
     let mut again = Session::new(header);
-    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again));
+    for (entity, cells) in session.states.of_tick(Tick(0)) {
+        again.states.keys.push((Tick(0), entity));
+        again.states.cells.extend_from_slice(cells);
+    }
+    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again))?;
     Ok(again)
 }
 

@@ -115,11 +115,11 @@ fn the_readme_shows_what_hitreg_prints() {
 #[test]
 fn help_and_version_are_answers_and_wrong_usage_is_trouble() {
     let folder = Folder::empty();
-    let commands = "quickstart record info replay verify export recover settings completions man";
+    let commands = "quickstart record import info replay verify export recover settings completions man";
     for command in commands.split(' ') {
         let help = folder.done(&format!("{command} --help"));
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{command} --help is too wide:\n{help}");
-        if command != "record" {
+        if command != "record" && command != "import" {
             assert!(help.contains("Examples:"), "{command} --help has no examples");
         }
     }
@@ -181,6 +181,79 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn demos_that_are_none_of_ours_are_told() {
+    let folder = Folder::empty();
+    let of_a_player = |protocol: i32, player: u8| {
+        let mut message = [1u32.to_le_bytes(), 1u32.to_le_bytes()].concat();
+        message.push(11);
+        message.extend(protocol.to_le_bytes());
+        message.extend(1i32.to_le_bytes());
+        message.extend(b"qw\0");
+        message.push(player);
+        message.extend(b"The Map\0");
+        message.extend([800.0f32; 10].iter().flat_map(|v| v.to_le_bytes()));
+        let mut demo = 0f32.to_le_bytes().to_vec();
+        demo.push(1);
+        demo.extend((message.len() as i32).to_le_bytes());
+        demo.extend(message);
+        demo
+    };
+    for (name, bytes) in [
+        ("other.qwd", of_a_player(26, 0)),
+        ("spectator.qwd", of_a_player(28, 0x80)),
+        ("lobby.qwd", of_a_player(28, 0)),
+        ("junk.qwd", b"This is a text and no demo".to_vec()),
+        ("junk.bsp", b"neither".to_vec()),
+        ("junk.qwd.xz", b"\xfd7zXZ\0\0\0".to_vec()),
+    ] {
+        fs::write(folder.path(name), bytes).unwrap();
+    }
+    let cases = [
+        ("other.qwd --map junk.bsp", "other.qwd: byte 18: protocol version 26; only QuakeWorld's 28"),
+        ("spectator.qwd --map junk.bsp", "spectator.qwd: byte 29: this demo was recorded by a spectator"),
+        ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is no kind of frame"),
+        ("junk.qwd.xz --map junk.bsp", "junk.qwd.xz: "),
+        ("lobby.qwd --map junk.bsp", "lobby.qwd: "),
+        ("none.qwd --map junk.bsp", "none.qwd: there is no such file"),
+        ("other.qwd --map none.bsp", "none.bsp: there is no such file"),
+    ];
+    for (line, sentence) in cases {
+        let said = folder.refused(&format!("import qwd {line} -o a.hitlog"));
+        assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+    }
+}
+
+#[test]
+fn a_real_demo_is_imported_and_replayed() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    if !data.exists() {
+        eprintln!("skipped: ../shared/data/quakeworld is not here");
+        return;
+    }
+    let folder = Folder::empty();
+    let demo = data.join("matches/demo22.qwd.xz");
+    let import = |map: &str| {
+        let map = data.join("maps").join(map);
+        format!("import qwd {} --map {} -o a.hitlog", demo.display(), map.display())
+    };
+    let said = folder.refused(&import("e1m2.bsp.gz"));
+    assert!(said.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{said}");
+    folder.done(&import("dm4.bsp.gz"));
+    let info = folder.json("info a.hitlog");
+    let packets = &info["packets"];
+    let figures = [&info["usercmds"], &packets["received"], &packets["lost"], &packets["choked"]];
+    assert_eq!(figures.map(Value::as_u64), [43_904, 42_713, 1_191, 1_021].map(Some));
+    let rtt = &info["rtt_ms"];
+    let measured = [&rtt["p5"], &rtt["p50"], &rtt["p95"], &rtt["p99"]].map(|p| p.as_f64().unwrap_or(f64::NAN));
+    for (measured, expected) in measured.into_iter().zip([42.0, 42.0, 42.0, 46.0]) {
+        assert!((measured - expected).abs() <= 1.0, "{rtt}");
+    }
+    let replay = folder.json("replay a.hitlog");
+    assert_eq!(replay["mode"], "open");
+    assert!(replay["prediction"]["checked"].as_u64() > Some(40_000), "{replay:#}");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_full_disk_is_told() {
     if !Path::new("/dev/full").exists() {
@@ -209,9 +282,9 @@ fn a_full_disk_is_told() {
 fn a_closed_pipe_is_told() {
     let folder = Folder::with_session();
     for line in ["export a.hitlog --table views", "info a.hitlog", "settings --format json", "completions zsh", "man"] {
-        let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        drop(child.stdout.take());
-        let output = child.wait_with_output().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = folder.command(line).stdout(writer).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(code(&output), 128, "{line}: {said}");
         assert!(said.contains("the output was closed before all of it was written"), "{line}: {said}");

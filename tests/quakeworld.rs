@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{Bodies, Cause, Demo, Map, OriginWire, Statistics, Verdict, explain, open_loop};
+use hitreg::quakeworld::{Bodies, Cause, Demo, Map, OriginWire, Statistics, Verdict, open_loop};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -75,11 +75,12 @@ struct Scores {
 
 impl Scores {
     fn run(&mut self, demo: &Demo, map: &Map, bodies: Bodies) {
-        open_loop(demo, map, bodies, |check, solids| {
-            let score = if check.from.on_ground { &mut self.ground } else { &mut self.air };
-            score.add(check.verdict, check.commands.len());
-            if check.verdict == Verdict::Miss {
-                let (cause, _) = explain(demo, map, check, solids);
+        open_loop(demo, map, bodies, |check| {
+            let prediction = &check.prediction;
+            let score = if prediction.given.from.on_ground { &mut self.ground } else { &mut self.air };
+            score.add(prediction.verdict, check.commands.len());
+            if prediction.verdict == Verdict::Miss {
+                let (cause, _) = prediction.explain();
                 *self.causes.entry(cause).or_default() += 1;
             }
         });
@@ -230,11 +231,15 @@ fn a_usercmd_takes_under_two_microseconds() {
     let Some(data) = data() else { return };
     let demo = matched(&data, 16);
     let map = map_of(&data, &demo);
-    let started = std::time::Instant::now();
-    let mut usercmds = 0;
-    open_loop(&demo, &map, Bodies::Acking, |check, _| usercmds += check.commands.len());
-    let each_us = started.elapsed().as_secs_f64() * 1e6 / usercmds as f64;
-    println!("{usercmds} usercmds, {each_us:.3} us each, with everything around them");
+    let each_us = (0..7).map(|_| {
+        let started = std::time::Instant::now();
+        let mut usercmds = 0;
+        open_loop(&demo, &map, Bodies::Acking, |check| usercmds += check.commands.len());
+        assert!(usercmds > 80_000);
+        started.elapsed().as_secs_f64() * 1e6 / usercmds as f64
+    });
+    let each_us = each_us.fold(f64::INFINITY, f64::min);
+    println!("{each_us:.3} us a usercmd, with everything around it, best of seven");
     let size = rmp_serde::to_vec(&map).expect("plain data").len();
     println!("the map is {size} bytes in a log, before compression");
     assert!(each_us < 2.0, "{each_us}");

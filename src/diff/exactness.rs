@@ -32,7 +32,7 @@ enum Rule<'a> {
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
     /// The values of many fields, by the field codes of A: each has the tolerance of its field.
     ByField { codes: &'a [u8], within: Vec<Option<f64>> },
-    /// The bits of another column's values: these tell what kind of difference it is.
+    /// The bits of another column's values: they tell only what these do not.
     BitsOf { values: Cells<'a>, codes: &'a [u8], within: Vec<Option<f64>> },
 }
 
@@ -89,7 +89,9 @@ impl<'a> Column<'a> {
                 Compared::Differs { .. } => match values.compare(i, j, of_field(codes, within)) {
                     // A counter beyond what a float can tell apart.
                     Compared::Same => Compared::Differs { class: Class::Difference, error: None },
-                    compared => compared,
+                    Compared::Within => Compared::Within,
+                    // The column of the values tells it already.
+                    Compared::Differs { .. } => Compared::Same,
                 },
             },
         }

@@ -1,17 +1,19 @@
 //! One chunk of a log: a stretch of a session, laid out by column, that decodes without any other chunk.
 
+mod bucket;
 mod map;
 mod players;
 mod snapshots;
 mod states;
 mod table;
 
+pub(crate) use bucket::Bucket;
 pub(crate) use map::{Place, decode, encode, encode_end, to_messagepack};
 
 use crate::game::Field;
 use crate::record::{
-    ArrivalRecord, ExecutionRecord, FrameRecord, Header, Misfit, PacketRecord, PlayerRecords, Record, Session,
-    SnapshotRecord, States, TickRecord,
+    ArrivalRecord, ExecutionRecord, FrameRecord, Header, Misfit, PacketRecord, PlayerRecords, Session, SnapshotRecord,
+    States, TickRecord,
 };
 use crate::units::{EntityId, PlayerId, Tick};
 
@@ -31,38 +33,6 @@ impl Chunk {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
         let states = States { width: header.fields.len(), ..States::default() };
         Chunk { players, ticks: Vec::new(), states }
-    }
-
-    /// An empty chunk with room for as much as another holds.
-    pub(crate) fn like(other: &Chunk, header: &Header) -> Chunk {
-        let mut chunk = Chunk::new(header);
-        for (to, from) in chunk.players.iter_mut().zip(&other.players) {
-            to.frames.reserve(from.frames.len());
-            to.sent.reserve(from.sent.len());
-            to.reached.reserve(from.reached.len());
-            to.executed.reserve(from.executed.len());
-            to.snapshots.reserve(from.snapshots.len());
-            to.received.reserve(from.received.len());
-        }
-        chunk.ticks.reserve(other.ticks.len());
-        chunk.states.keys.reserve(other.states.keys.len());
-        chunk.states.cells.reserve(other.states.cells.len());
-        chunk
-    }
-
-    /// Forgets the records, and keeps the room.
-    pub(crate) fn clear(&mut self) {
-        for player in &mut self.players {
-            player.frames.clear();
-            player.sent.clear();
-            player.reached.clear();
-            player.executed.clear();
-            player.snapshots.clear();
-            player.received.clear();
-        }
-        self.ticks.clear();
-        self.states.keys.clear();
-        self.states.cells.clear();
     }
 
     /// Whether it holds no record.
@@ -91,27 +61,6 @@ impl Chunk {
         };
         let states = size_of_val(&self.states.keys[..]) + size_of_val(&self.states.cells[..]);
         self.players.iter().map(of_player).sum::<usize>() + size_of_val(&self.ticks[..]) + states
-    }
-
-    /// Adds a record; what does not fit the header is not added.
-    pub(crate) fn push(&mut self, record: &Record) -> Result<(), Misfit> {
-        match record {
-            Record::Frame(id, r) => self.of(*id)?.frames.push(*r),
-            Record::Sent(id, r) => self.of(*id)?.sent.push(*r),
-            Record::Reached(id, r) => self.of(*id)?.reached.push(*r),
-            Record::Executed(id, r) => self.of(*id)?.executed.push(*r),
-            Record::Snapshot(id, r) => self.of(*id)?.snapshots.push(r.clone()),
-            Record::Received(id, r) => self.of(*id)?.received.push(*r),
-            Record::Tick(r) => self.ticks.push(*r),
-            Record::State(r) if r.cells.len() != self.states.width => {
-                return Err(Misfit::Cells { found: r.cells.len(), fields: self.states.width });
-            }
-            Record::State(r) => {
-                self.states.keys.push((r.tick, r.entity));
-                self.states.cells.extend_from_slice(&r.cells);
-            }
-        }
-        Ok(())
     }
 
     fn of(&mut self, id: PlayerId) -> Result<&mut PlayerRecords, Misfit> {

@@ -164,7 +164,7 @@ pub(super) fn first_frame(first: Result<Option<Frame>, FrameError>) -> Result<Fr
             }
         }
         Err(FrameError::Bad { zstd: true, what, .. }) => Err(corrupt(0, "the header", what)),
-        Err(FrameError::Bad { what, .. }) => Err(strange(format!("at offset 0, {what}"))),
+        Err(FrameError::Bad { what, .. }) => Err(strange(format!("at its start, {what}"))),
         Err(FrameError::Io(error)) => Err(error.into()),
     }
 }

@@ -25,7 +25,7 @@ pub enum LogError {
     #[error("this file cannot be read: {0}")]
     Version(#[from] Unreadable),
     /// It stops before its end.
-    #[error("{0}; `hitreg recover` writes what is whole into a good file")]
+    #[error("{0}; `hitreg recover` makes a good file of what is whole of a log")]
     Torn(Torn),
     /// It stops inside its first chunk, so that nothing of it can be read.
     #[error("the file stops after {bytes} bytes, inside its header: nothing of it can be recovered")]
@@ -34,7 +34,7 @@ pub enum LogError {
         bytes: u64,
     },
     /// Some of its bytes have changed since they were written.
-    #[error("corrupt at offset {offset}: {part}: {what}; `hitreg recover` saves the chunks that are whole")]
+    #[error("corrupt at offset {offset}: {part}: {what}{}", rescue(*offset))]
     Corrupt {
         /// Where the damaged part begins.
         offset: u64,
@@ -81,6 +81,13 @@ fn hint(wanted: FileKind) -> &'static str {
         FileKind::Log => ": give the recording (*.hitlog) that it was replayed from",
         FileKind::Trace => ": make one with `hitreg replay LOG -o TRACE`",
         FileKind::Other => "",
+    }
+}
+
+fn rescue(offset: u64) -> &'static str {
+    match offset {
+        0 => "; nothing can be read without it",
+        _ => "; `hitreg recover` saves what is whole of a log",
     }
 }
 

@@ -135,7 +135,7 @@ impl<R: Read> Partial<'_, R> {
         match magic {
             ZSTD_MAGIC => self.chunk(),
             SEAL_MAGIC | SEEK_TABLE_MAGIC => self.tail(),
-            other => bad(format!("a part begins with {other:08x}, which is neither a chunk nor a seek table")),
+            other => bad(format!("{other:08x} begins neither a chunk nor a seek table")),
         }
     }
 

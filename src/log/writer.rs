@@ -6,7 +6,7 @@ use std::io::Write;
 
 pub use background::BackgroundLogWriter;
 
-use super::chunk::{self, Chunk, Stretch};
+use super::chunk::{self, Bucket, Stretch};
 use super::container::ChunkSink;
 use super::error::WriteError;
 use super::header::{self, FileKind};
@@ -45,7 +45,7 @@ impl Options {
 /// a torn log, as a crash would.
 pub struct LogWriter<W> {
     header: Header,
-    chunk: Chunk,
+    bucket: Bucket,
     filling: Filling,
     sink: ChunkSink<W>,
 }
@@ -58,7 +58,7 @@ impl<W: Write> LogWriter<W> {
     pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
-        Ok(LogWriter { header: header.clone(), chunk: Chunk::new(header), filling: Filling::new(options), sink })
+        Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
     }
 
     /// Adds a record. One that does not fit the header is refused and harms nothing.
@@ -70,7 +70,7 @@ impl<W: Write> LogWriter<W> {
         if self.filling.add(at, bytes)? {
             self.write_chunk()?;
         }
-        Ok(self.chunk.push(record)?)
+        Ok(self.bucket.push(record)?)
     }
 
     /// Writes what has been added so far, as a chunk of its own.
@@ -97,11 +97,11 @@ impl<W: Write> LogWriter<W> {
     }
 
     fn write_chunk(&mut self) -> Result<(), WriteError> {
-        if self.chunk.is_empty() {
+        if self.bucket.is_empty() {
             return Ok(());
         }
-        write_stretch(&mut self.sink, &self.chunk.as_stretch(&self.header.fields))?;
-        self.chunk.clear();
+        write_stretch(&mut self.sink, &self.bucket.as_stretch(&self.header.fields))?;
+        self.bucket.clear();
         Ok(())
     }
 }

@@ -5,14 +5,13 @@ use glam::Vec3;
 
 use super::cause::{self, Evidence, Hypothesis};
 use super::demo::{Demo, EffectKind};
-use super::explain::explain;
 use super::game::{QuakeWorld, grade_of};
 use super::open_loop::{Check, open_loop};
+use super::prediction::Prediction;
 use super::recorded::recorded_demo;
 use super::rules::Rules;
 use super::surroundings::Bodies;
 use super::verdict::{Difference, ORIGIN_STEP, Verdict, difference};
-use super::world::Solid;
 use crate::client::{Comparison, Correction, FieldError};
 use crate::game::{self, Body, Cause};
 use crate::record::Session;
@@ -31,33 +30,33 @@ impl Imported for QuakeWorld {
             Err(error) => return Some(Err(error)),
         };
         let fields = Fields::of_body();
-        open_loop(&demo, &rules.map, Bodies::Acking, |check, solids| {
-            see(checked(&demo, rules, &fields, check, solids));
+        open_loop(&demo, &rules.map, Bodies::Acking, |check| {
+            see(checked(&demo, rules, &fields, check));
         });
         Some(Ok(()))
     }
 }
 
-fn checked(demo: &Demo, rules: &Rules, fields: &Fields, check: &Check, solids: &[Solid]) -> Checked {
+fn checked(demo: &Demo, rules: &Rules, fields: &Fields, check: &Check<'_>) -> Checked {
     let packet = &demo.packets[check.packet];
     let last = &demo.commands[check.commands.end - 1];
     // The demo comes from the log, so its numbers are some of the log's.
     let command = rules.log_seq(last.seq).unwrap_or(CommandSeq(0));
-    let Difference { origin, velocity } = difference(&check.run.state, &check.recorded);
+    let Difference { origin, velocity } = difference(&check.prediction.run.state, &check.prediction.given.recorded);
     let comparison = Comparison {
         command,
         commands: check.commands.len() as u32,
-        grade: grade_of(check.verdict),
+        grade: grade_of(check.prediction.verdict),
         error_units: Vec3::from_array(origin).length(),
         velocity_error: Vec3::from_array(velocity).length(),
-        on_ground: check.from.on_ground,
+        on_ground: check.prediction.given.from.on_ground,
     };
-    let correction = (check.verdict == Verdict::Miss).then(|| {
-        let (cause, evidence) = explain(demo, &rules.map, check, solids);
+    let correction = (check.prediction.verdict == Verdict::Miss).then(|| {
+        let (cause, evidence) = check.prediction.explain();
         let made = demo.commands.partition_point(|sent| sent.time_s <= packet.time_s);
         Correction {
             command,
-            errors: fields.errors(check),
+            errors: fields.errors(&check.prediction),
             reran: made.saturating_sub(check.commands.end) as u32,
             cause: cause_of(cause),
             evidence: evidence_name(&evidence),
@@ -80,8 +79,8 @@ impl Fields {
     }
 
     /// The cells that differ by more than the wire's rounding.
-    fn errors(&self, check: &Check) -> Vec<FieldError> {
-        let (state, recorded) = (&check.run.state, &check.recorded);
+    fn errors(&self, prediction: &Prediction<'_>) -> Vec<FieldError> {
+        let (state, recorded) = (&prediction.run.state, &prediction.given.recorded);
         let Difference { origin, velocity } = difference(state, recorded);
         let error = |field, predicted: f32, authoritative: f32| FieldError {
             field,

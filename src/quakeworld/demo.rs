@@ -8,8 +8,8 @@ use super::protocol::{Extensions, ServerExtensions};
 use super::usercmd::UserCmd;
 use super::verdict::OriginWire;
 
-/// A whole recording of one client on one level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A whole recording of one client. [`Demo::parse`] makes it, and every index in it fits.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Demo {
     /// Which server, which rules.
     pub server: Server,
@@ -89,7 +89,7 @@ pub struct SentCommand {
 }
 
 /// A half-open range into one of the demo's flat lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First index.
     pub start: u32,
@@ -105,7 +105,7 @@ impl Span {
 }
 
 /// One server packet that the client accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerPacket {
     /// Client time of arrival, in seconds.
     pub time_s: f32,

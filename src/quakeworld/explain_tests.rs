@@ -28,6 +28,11 @@ enum Fate {
 
 /// A player runs in circles, jumps and swims; `fate` says what becomes of each packet.
 fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Demo {
+    recorded_with(commands, fate, &[])
+}
+
+/// The same, with `extra` messages in every packet that the server knows nothing of.
+fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) -> Demo {
     let map = Map::parse(&bsp_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true };
     let runner = Runner { dialect, vars: &VARS, world: World { map: &map, solids: &[] } };
@@ -72,20 +77,51 @@ fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Demo {
         }
         if fate(n) != Fate::AnswerLost {
             messages.extend(own_state(state.origin, state.velocity));
+            messages.extend(extra);
             demo.packet(time_s + 0.04, n as u32 + 2, n as u32 + 1, &messages);
         }
     }
     Demo::parse(&demo.bytes).expect("good")
 }
 
+/// A player stands on a lift that rises two units a command from command 20 on, and runs once it is up.
+fn on_a_lift(commands: usize) -> Demo {
+    let map = Map::parse(&bsp_bytes()).expect("good");
+    let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 8.0 + STANDING_Z]) };
+    let mut demo = DemoWriter::default();
+    demo.signon();
+    demo.sequences(1);
+    let height = |n: usize| 8.0 + 2.0 * n.clamp(20, 60) as f32 - 40.0;
+    for n in 0..commands {
+        let cmd = UserCmd { msec: 14, forward: if n > 70 { 200 } else { 0 }, ..UserCmd::default() };
+        demo.command(n as f32 * 0.014, &cmd);
+        let origin = [0.0, 0.0, height(n)];
+        let moved = [0.0, 0.0, height(n) - height(n.saturating_sub(1))];
+        let solids = [Solid::Mover { model: 1, origin, moved }];
+        let world = World { map: &map, solids: &solids };
+        let runner = Runner { dialect: Dialect::Classic { soft_landing: true }, vars: &VARS, world };
+        state = runner.run(&state, &[cmd]).state;
+        let mut messages = own_state(state.origin, state.velocity);
+        messages.extend([47, 40, 0x88, 4, 2]); // entity 40 with model 2 of the list, which is submodel 1
+        messages.extend(((height(n) * 8.0) as i16).to_le_bytes());
+        messages.extend([0, 0]);
+        demo.packet(n as f32 * 0.014 + 0.04, n as u32 + 2, n as u32 + 1, &messages);
+    }
+    Demo::parse(&demo.bytes).expect("good")
+}
+
 fn misses(demo: &Demo) -> (usize, Vec<(usize, Cause, Evidence)>) {
+    misses_among(demo, Bodies::Acking)
+}
+
+fn misses_among(demo: &Demo, bodies: Bodies) -> (usize, Vec<(usize, Cause, Evidence)>) {
     let map = Map::parse(&bsp_bytes()).expect("good");
     let mut checked = 0;
     let mut found = Vec::new();
-    open_loop(demo, &map, Bodies::Acking, |check, solids| {
+    open_loop(demo, &map, bodies, |check| {
         checked += 1;
-        if check.verdict == Verdict::Miss {
-            let (cause, evidence) = explain(demo, &map, check, solids);
+        if check.prediction.verdict == Verdict::Miss {
+            let (cause, evidence) = check.prediction.explain();
             found.push((check.commands.end - 1, cause, evidence));
         }
     });
@@ -136,4 +172,31 @@ fn the_statistics_count_what_was_lost() {
     let statistics = recorded(201, fate).statistics();
     assert_eq!((statistics.usercmds, statistics.packets, statistics.lost), (201, 181, 20));
     assert!((statistics.rtt_ms.p50 - 40.0).abs() < 0.1);
+}
+
+#[test]
+fn a_lift_is_followed_where_the_acking_packet_shows_it() {
+    let demo = on_a_lift(120);
+    assert_eq!(misses(&demo), (119, vec![]));
+    let (_, blind) = misses_among(&demo, Bodies::Acked);
+    assert!(blind.len() >= 35, "{}", blind.len());
+    let all_by_the_lift = blind.iter().all(|(_, cause, evidence)| {
+        (*cause, *evidence) == (Cause::Mover, Evidence::TouchedMover { model: 1 }) || *cause == Cause::Quantisation
+    });
+    assert!(all_by_the_lift, "{blind:?}");
+}
+
+#[test]
+fn a_player_who_was_not_there_is_found_out() {
+    let mut ghost = vec![42, 5, 0, 0];
+    for axis in [40.0f32, 60.0, STANDING_Z] {
+        ghost.extend(((axis * 8.0) as i16).to_le_bytes());
+    }
+    ghost.push(0);
+    let (_, found) = misses(&recorded_with(400, |_| Fate::Arrives, &ghost));
+    let (_, cause, evidence) = found[0];
+    assert_eq!(cause, Cause::OtherPlayer);
+    assert_eq!(evidence, Evidence::Reproduced { hypothesis: Hypothesis::NoPlayers });
+    let by_the_ghost = found.iter().filter(|(_, cause, _)| *cause == Cause::OtherPlayer).count();
+    assert!(by_the_ghost * 10 > found.len() * 9, "{by_the_ghost} of {}", found.len());
 }

@@ -2,11 +2,10 @@
 //! recorded state.
 
 use super::cause::{Burst, Cause, Evidence, Hypothesis};
-use super::demo::Demo;
+use super::demo::OtherPlayer;
 use super::explain::reproduced;
-use super::map::Map;
 use super::movevars::Dialect;
-use super::open_loop::Check;
+use super::prediction::{Given, Prediction};
 use super::run::{Run, Runner};
 use super::state::PlayerState;
 use super::usercmd::UserCmd;
@@ -17,147 +16,114 @@ use super::world::{Solid, World};
 const TOO_MANY_LOST: usize = 20;
 /// Rounding of the start never leads farther off than this within one prediction, in units.
 const MOST_FROM_ROUNDING: f32 = 16.0;
-/// More commands in one prediction than any client sends in a second are not searched for losses.
-const MOST_COMMANDS: usize = 100;
+/// More commands in one prediction are not searched for losses: it would take longer than it is worth.
+const MOST_COMMANDS: usize = 48;
 /// Two bursts are searched for among so many.
 const MOST_COMMANDS_FOR_TWO: usize = 16;
 
-/// A missed prediction to try again.
-pub(crate) struct Trial<'a> {
-    pub(crate) demo: &'a Demo,
-    pub(crate) map: &'a Map,
-    pub(crate) check: &'a Check,
-    pub(crate) solids: &'a [Solid],
-}
-
 type Found = Option<(Cause, Evidence)>;
 
-impl Trial<'_> {
-    fn commands(&self) -> impl ExactSizeIterator<Item = UserCmd> + '_ {
-        self.demo.commands[self.check.commands.clone()].iter().map(|sent| sent.cmd)
-    }
+/// Judges the commands run from another state, among other bodies.
+fn judge_from(given: &Given<'_>, solids: &[Solid], from: &PlayerState) -> Verdict {
+    let runner = Runner { world: World { map: given.runner.world.map, solids }, ..given.runner };
+    judge(&runner.run(from, given.commands).state, &given.recorded)
+}
 
-    fn with_runner<T>(&self, solids: &[Solid], run: impl FnOnce(&Runner<'_>) -> T) -> T {
-        let vars = &self.demo.move_vars[usize::from(self.demo.packets[self.check.base].move_vars)];
-        run(&Runner { dialect: self.demo.server.dialect, vars, world: World { map: self.map, solids } })
-    }
+fn judge_as_corpse(given: &Given<'_>) -> Verdict {
+    judge_from(given, given.runner.world.solids, &PlayerState { corpse: true, ..given.from })
+}
 
-    fn judge(&self, run: &Run) -> Verdict {
-        judge(&run.state, &self.check.recorded)
-    }
+/// The game slows a corpse once its fall is over; otherwise a dead player is explained by being dead.
+pub(crate) fn corpse(miss: &Prediction<'_>) -> Found {
+    let given = &miss.given;
+    let mark = (Cause::SpawnOrDeath, Evidence::DeathMark { was: true, is: true });
+    let slowed = || reproduced(Cause::SpawnOrDeath, Hypothesis::Corpse, judge_as_corpse(given));
+    if given.from.dead && given.recorded.dead { slowed().or(Some(mark)) } else { None }
+}
 
-    fn run_all(&self, solids: &[Solid], from: &PlayerState) -> Verdict {
-        let commands: Vec<UserCmd> = self.commands().collect();
-        self.with_runner(solids, |runner| self.judge(&runner.run(from, &commands)))
-    }
+/// Whether the dead player moved as a corpse, against what was predicted.
+pub(crate) fn lies_still(miss: &Prediction<'_>) -> bool {
+    let Given { from, recorded, .. } = &miss.given;
+    from.dead && recorded.dead && !from.corpse && judge_as_corpse(&miss.given) != Verdict::Miss
+}
 
-    /// The game slows a corpse once its fall is over; otherwise a dead player is explained by being dead.
-    pub(crate) fn corpse(&self) -> Found {
-        let dead = self.check.from.dead && self.check.recorded.dead;
-        let mark = (Cause::SpawnOrDeath, Evidence::DeathMark { was: true, is: true });
-        let slowed = || reproduced(Cause::SpawnOrDeath, Hypothesis::Corpse, self.run_as_corpse());
-        if dead { slowed().or(Some(mark)) } else { None }
+/// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
+/// counts, of equal ones the first.
+pub(crate) fn lost_input(miss: &Prediction<'_>) -> Found {
+    let given = &miss.given;
+    let count = given.commands.len();
+    if !(2..=MOST_COMMANDS).contains(&count) {
+        return None;
     }
-
-    /// Whether the dead player moved as a corpse, against what was predicted.
-    pub(crate) fn lies_still(&self) -> bool {
-        let (from, recorded) = (&self.check.from, &self.check.recorded);
-        from.dead && recorded.dead && !from.corpse && self.run_as_corpse() != Verdict::Miss
+    let try_bursts = |bursts: &[Burst]| {
+        let verdict = judge(&run_with_losses(given, bursts).state, &given.recorded);
+        let last = bursts[bursts.len() - 1];
+        let first = if bursts.len() > 1 { Some(bursts[0]) } else { None };
+        reproduced(Cause::InputLost, Hypothesis::Lost { first, last }, verdict)
+    };
+    let single = bursts_from(0, count).find_map(|burst| try_bursts(&[burst]));
+    if single.is_some() || count > MOST_COMMANDS_FOR_TWO {
+        return single;
     }
+    let mut pairs = bursts_from(0, count)
+        .flat_map(|first| bursts_from(usize::from(first.arrived) + 1, count).map(move |second| [first, second]));
+    pairs.find_map(|bursts| try_bursts(&bursts))
+}
 
-    fn run_as_corpse(&self) -> Verdict {
-        self.run_all(self.solids, &PlayerState { corpse: true, ..self.check.from })
+/// The start elsewhere within what the packet before can stand for.
+pub(crate) fn start_off(miss: &Prediction<'_>) -> Found {
+    let given = &miss.given;
+    let off = difference(&miss.run.state, &given.recorded).origin;
+    if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
+        return None;
     }
-
-    /// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
-    /// counts, of equal ones the first with the fewest losses.
-    pub(crate) fn lost_input(&self) -> Found {
-        let commands: Vec<UserCmd> = self.commands().collect();
-        let count = commands.len();
-        if !(2..=MOST_COMMANDS).contains(&count) {
-            return None;
+    let origins = given.base.origin.map(|w| given.wire.cell(w));
+    let velocities = given.base.velocity.map(|w| cut_cell(f32::from(w), 1.0));
+    start_shares().find_map(|shares| {
+        let mut from = given.from;
+        for axis in 0..3 {
+            from.origin[axis] = within(origins[axis], shares[axis], from.origin[axis]);
+            from.velocity[axis] = within(velocities[axis], shares[axis + 3], from.velocity[axis]);
         }
-        let before = self.check.commands.start.checked_sub(1).map(|index| self.demo.commands[index].cmd);
-        self.with_runner(self.solids, |runner| {
-            let try_bursts = |bursts: &[Burst]| {
-                let verdict = self.judge(&run_with_losses(runner, &self.check.from, &commands, before, bursts));
-                let last = bursts[bursts.len() - 1];
-                let first = if bursts.len() > 1 { Some(bursts[0]) } else { None };
-                (verdict, Hypothesis::Lost { first, last })
-            };
-            let singles = bursts_from(0, count).map(|burst| try_bursts(&[burst]));
-            let (verdict, hypothesis) = singles.min_by_key(|(verdict, _)| *verdict)?;
-            let single = reproduced(Cause::InputLost, hypothesis, verdict);
-            if verdict == Verdict::Exact || count > MOST_COMMANDS_FOR_TWO {
-                return single;
-            }
-            let doubles = bursts_from(0, count).flat_map(|first| {
-                bursts_from(usize::from(first.arrived) + 1, count).map(move |second| [first, second])
-            });
-            let double = doubles.map(|bursts| try_bursts(&bursts)).min_by_key(|(verdict, _)| *verdict);
-            double.and_then(|(verdict, hypothesis)| reproduced(Cause::InputLost, hypothesis, verdict)).or(single)
-        })
-    }
+        let verdict = judge_from(given, given.runner.world.solids, &from);
+        let (origin, velocity) = (from.origin, from.velocity);
+        reproduced(Cause::Quantisation, Hypothesis::StartsAt { origin, velocity }, verdict)
+    })
+}
 
-    /// The start elsewhere within what the packet before can stand for.
-    pub(crate) fn start_off(&self) -> Found {
-        let recorded = self.demo.packets[self.check.base].own?;
-        let off = difference(&self.check.run.state, &self.check.recorded).origin;
-        if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
-            return None;
-        }
-        let wire = self.demo.server.origin_wire();
-        let origins = recorded.origin.map(|w| wire.cell(w));
-        let velocities = recorded.velocity.map(|w| cut_cell(f32::from(w), 1.0));
-        let commands: Vec<UserCmd> = self.commands().collect();
-        self.with_runner(self.solids, |runner| {
-            start_shares().find_map(|shares| {
-                let mut from = self.check.from;
-                for axis in 0..3 {
-                    from.origin[axis] = within(origins[axis], shares[axis], from.origin[axis]);
-                    from.velocity[axis] = within(velocities[axis], shares[axis + 3], from.velocity[axis]);
-                }
-                let verdict = self.judge(&runner.run(&from, &commands));
-                let (origin, velocity) = (from.origin, from.velocity);
-                reproduced(Cause::Quantisation, Hypothesis::StartsAt { origin, velocity }, verdict)
-            })
-        })
-    }
+/// Other players on their way from where the packet before showed them, or not in the way at all.
+pub(crate) fn bodies(miss: &Prediction<'_>) -> Found {
+    const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
+    let given = &miss.given;
+    let met = given.runner.world.solids;
+    let found = SHARES.iter().find_map(|&share| {
+        let solids: Vec<Solid> = met.iter().map(|solid| on_its_way(solid, given.players_before, share)).collect();
+        let verdict = judge_from(given, &solids, &given.from);
+        reproduced(Cause::OtherPlayer, Hypothesis::PlayersOnTheirWay { share }, verdict)
+    });
+    found.or_else(|| {
+        let solids: Vec<Solid> = met.iter().filter(|solid| matches!(solid, Solid::Mover { .. })).copied().collect();
+        reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, judge_from(given, &solids, &given.from))
+    })
+}
 
-    /// Other players on their way from where the packet before showed them, or not in the way at all.
-    pub(crate) fn bodies(&self) -> Found {
-        const SHARES: [f32; 12] = [0.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
-        let others = self.demo.packets[self.check.base].others.of(&self.demo.others);
-        let found = SHARES.iter().find_map(|&share| {
-            let mut solids = self.solids.to_vec();
-            for solid in &mut solids {
-                if let Solid::Player { slot, origin } = solid
-                    && let Some(before) = others.iter().find(|other| other.slot == *slot)
-                {
-                    *origin = [0, 1, 2].map(|axis| before.origin[axis] + share * (origin[axis] - before.origin[axis]));
-                }
-            }
-            let verdict = self.run_all(&solids, &self.check.from);
-            reproduced(Cause::OtherPlayer, Hypothesis::PlayersOnTheirWay { share }, verdict)
-        });
-        found.or_else(|| {
-            let mut solids = self.solids.to_vec();
-            solids.retain(|solid| !matches!(solid, Solid::Player { .. }));
-            reproduced(Cause::OtherPlayer, Hypothesis::NoPlayers, self.run_all(&solids, &self.check.from))
-        })
-    }
+fn on_its_way(solid: &Solid, before: &[OtherPlayer], share: f32) -> Solid {
+    let Solid::Player { slot, origin } = *solid else { return *solid };
+    let Some(before) = before.iter().find(|other| other.slot == slot) else { return *solid };
+    let origin = [0, 1, 2].map(|axis| before.origin[axis] + share * (origin[axis] - before.origin[axis]));
+    Solid::Player { slot, origin }
+}
 
-    /// What the wire does not carry, otherwise.
-    pub(crate) fn controls(&self) -> Found {
-        let from = &self.check.from;
-        let held = PlayerState { jump_held: !from.jump_held, ..*from };
-        let found =
-            reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), self.run_all(self.solids, &held));
-        let locked = from.water_jump_s != 0.0;
-        let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
-        let run = || self.run_all(self.solids, &steering);
-        found.or_else(|| reproduced(Cause::WaterEdge, Hypothesis::Steering(locked), run()))
-    }
+/// What the wire does not carry, otherwise.
+pub(crate) fn controls(miss: &Prediction<'_>) -> Found {
+    let given = &miss.given;
+    let (from, solids) = (&given.from, given.runner.world.solids);
+    let held = PlayerState { jump_held: !from.jump_held, ..*from };
+    let locked = from.water_jump_s != 0.0;
+    let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
+    let jump = reproduced(Cause::InputLost, Hypothesis::JumpHeld(held.jump_held), judge_from(given, solids, &held));
+    let steer = || reproduced(Cause::WaterEdge, Hypothesis::Steering(locked), judge_from(given, solids, &steering));
+    jump.or_else(steer)
 }
 
 /// Where to try the start: for origin and velocity, x to z, the share of the cell to go to, or none to stay. First the
@@ -185,20 +151,15 @@ fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = Burst> {
 }
 
 /// Runs the commands as a server does that misses the bursts, which come in order.
-fn run_with_losses(
-    runner: &Runner<'_>,
-    from: &PlayerState,
-    commands: &[UserCmd],
-    before: Option<UserCmd>,
-    bursts: &[Burst],
-) -> Run {
-    let mut run = runner.start(from);
+fn run_with_losses(given: &Given<'_>, bursts: &[Burst]) -> Run {
+    let Given { runner, commands, .. } = given;
+    let mut run = runner.start(&given.from);
     let mut next = 0;
     for burst in bursts {
         let (lost, arrived) = (usize::from(burst.lost), usize::from(burst.arrived));
         let first_lost = arrived - lost;
         run_arrived(runner, &mut run, &commands[next..first_lost]);
-        let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(before);
+        let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(given.before);
         run_recovered(runner, &mut run, last_run, &commands[first_lost..arrived]);
         runner.command(&mut run, &commands[arrived]);
         runner.end_packet(&mut run);

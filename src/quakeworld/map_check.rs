@@ -84,3 +84,60 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::super::map::{EMPTY, Map, Plane, SOLID, Submodel};
+    use super::super::trace::{Hull, SweepRule};
+    use super::*;
+
+    /// Planes one behind the other along x, each a node; the last leads into solid.
+    fn chain(nodes: u16) -> Result<Map, BspError> {
+        let planes = (0..nodes).map(|n| Plane { normal: [1.0, 0.0, 0.0], dist: f32::from(n), axis: Some(0) });
+        let node = |n: u16| {
+            let front = if n + 1 < nodes { i32::from(n) + 1 } else { SOLID };
+            ClipNode { plane: n, children: [front, EMPTY] }
+        };
+        let clip_nodes: Vec<ClipNode> = (0..nodes).map(node).collect();
+        let world = Submodel { mins: [-9e3; 3], maxs: [9e3; 3], point_root: 0, clip_root: 0 };
+        Map::try_from(UncheckedMap {
+            planes: planes.collect(),
+            point_nodes: clip_nodes.clone(),
+            clip_nodes,
+            models: vec![world],
+            triggers: vec![],
+            moving: vec![],
+        })
+    }
+
+    #[test]
+    fn the_deepest_tree_can_be_swept_and_a_deeper_one_is_refused() {
+        let map = chain(DEEPEST).expect("just deep enough");
+        for rule in [SweepRule::Classic, SweepRule::Reworked] {
+            for (start, end) in [(-10.0, 2_000.0), (900.5, -10.0)] {
+                let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::X * start, Vec3::X * end);
+                assert!(sweep.fraction == 1.0 || (sweep.end.x - f32::from(DEEPEST - 1)).abs() < 0.1, "{sweep:?}");
+            }
+        }
+        assert!(matches!(chain(DEEPEST + 1), Err(BspError::Depth { tree: "clip nodes", .. })));
+    }
+
+    #[test]
+    fn a_map_without_models_or_with_wild_roots_is_refused() {
+        let mut map = UncheckedMap {
+            planes: vec![],
+            clip_nodes: vec![],
+            point_nodes: vec![],
+            models: vec![],
+            triggers: vec![],
+            moving: vec![],
+        };
+        assert_eq!(check(&map), Err(BspError::Empty { missing: "models" }));
+        map.models.push(Submodel { mins: [0.0; 3], maxs: [f32::NAN; 3], point_root: -1, clip_root: -1 });
+        assert_eq!(check(&map), Err(BspError::NotFinite { what: "model", index: 0 }));
+        map.models[0] = Submodel { mins: [0.0; 3], maxs: [0.0; 3], point_root: -1, clip_root: 3 };
+        assert!(matches!(check(&map), Err(BspError::Index { what: "clip node", index: 3, .. })));
+    }
+}

@@ -1,5 +1,13 @@
 //! QuakeWorld: reads the demos that its clients record and the maps that they were played on, and runs its player
 //! movement, so that a real game's predictions can be replayed and explained.
+//!
+//! - [`Demo::parse`] and [`Map::parse`] read files into types; both bound and check everything first.
+//! - [`step`] is the movement of one step, a pure function; [`Runner`] runs whole usercmds as a server does, with lifts
+//!   before and triggers after.
+//! - [`Prediction`] runs usercmds from a known state, holds the result against the recorded one, explains a miss, and
+//!   says where to go on from; [`open_loop()`] does so for a whole demo.
+//!
+//! The formats and the rules of movement are those of the public id, MVDSV, ezQuake and KTX sources.
 
 mod accelerate;
 mod body;
@@ -31,6 +39,7 @@ mod open_loop;
 mod packed;
 mod players;
 mod pmove;
+mod prediction;
 mod protocol;
 mod qwd;
 mod recorded;
@@ -43,6 +52,7 @@ mod state;
 mod statistics;
 mod surroundings;
 mod svc;
+mod svc_kind;
 mod svc_skip;
 #[cfg(test)]
 mod testing;
@@ -59,7 +69,6 @@ pub use demo::{
     Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
 };
 pub use error::QwdError;
-pub use explain::explain;
 pub use game::{Moment, QuakeWorld, Shot};
 pub use import::{ImportOptions, import};
 pub use import_error::ImportError;
@@ -68,6 +77,7 @@ pub use movevars::{Dialect, MoveVars};
 pub use open_loop::{Check, open_loop};
 pub use packed::{LARGEST_UNPACKED, UnpackError, unpacked};
 pub use pmove::step;
+pub use prediction::{Given, Prediction};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recorded::recorded_demo;
 pub use rules::Rules;

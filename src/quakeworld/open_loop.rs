@@ -3,37 +3,31 @@
 
 use std::ops::Range;
 
-use super::demo::{Demo, OwnState};
-use super::hypotheses::Trial;
+use super::demo::{Demo, Event};
 use super::map::Map;
-use super::run::{Run, Runner};
+use super::prediction::{Given, Prediction};
+use super::run::Runner;
 use super::state::PlayerState;
 use super::surroundings::{Bodies, Surroundings};
 use super::usercmd::UserCmd;
-use super::verdict::{Verdict, judge, resume, start};
-use super::world::{Solid, World};
+use super::verdict::{resume, start};
+use super::world::World;
 
-/// One prediction and its truth. Indices count in the demo's lists.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Check {
+/// One prediction and where in the demo it lies; numbers are indices into the demo's lists.
+#[derive(Clone, Debug)]
+pub struct Check<'a> {
     /// The packet that the prediction starts from.
     pub base: usize,
     /// The packet that acked the last command.
     pub packet: usize,
     /// The commands run; never empty.
     pub commands: Range<usize>,
-    /// The state predicted from.
-    pub from: PlayerState,
-    /// What was predicted, and what it touched.
-    pub run: Run,
-    /// What the server said.
-    pub recorded: OwnState,
-    /// The comparison.
-    pub verdict: Verdict,
+    /// The prediction.
+    pub prediction: Prediction<'a>,
 }
 
-/// All predictions of `demo` on the map of its first level, in order, given to `see` with the bodies that they met.
-pub fn open_loop(demo: &Demo, map: &Map, bodies: Bodies, mut see: impl FnMut(&Check, &[Solid])) {
+/// All predictions of `demo` on the map of its first level, in order, given to `see`.
+pub fn open_loop(demo: &Demo, map: &Map, bodies: Bodies, mut see: impl FnMut(&Check<'_>)) {
     let wire = demo.server.origin_wire();
     let mut surroundings = Surroundings::default();
     let mut cmds: Vec<UserCmd> = Vec::new();
@@ -45,23 +39,29 @@ pub fn open_loop(demo: &Demo, map: &Map, bodies: Bodies, mut see: impl FnMut(&Ch
             last = on_first_map(demo, received.level).then(|| (packet, start(&recorded, wire)));
             continue;
         };
-        let solids = surroundings.between(demo, base, packet, bodies);
-        let world = World { map, solids };
-        let commands = demo.commands_between(demo.packets[base].ack, received.ack);
-        if commands.is_empty() {
+        let earlier = &demo.packets[base];
+        let world = World { map, solids: surroundings.between(demo, base, packet, bodies) };
+        let commands = demo.commands_between(earlier.ack, received.ack);
+        let Some(base_state) = earlier.own.filter(|_| !commands.is_empty()) else {
             last = Some((packet, resume(&world, &from, &recorded, wire)));
             continue;
-        }
+        };
         cmds.clear();
         cmds.extend(demo.commands[commands.clone()].iter().map(|sent| sent.cmd));
-        let vars = &demo.move_vars[usize::from(demo.packets[base].move_vars)];
-        let run = Runner { dialect: demo.server.dialect, vars, world }.run(&from, &cmds);
-        let verdict = judge(&run.state, &recorded);
-        let check = Check { base, packet, commands, from, run, recorded, verdict };
-        see(&check, solids);
-        let mut state = resume(&world, &run.state, &recorded, wire);
-        state.corpse |= verdict == Verdict::Miss && Trial { demo, map, check: &check, solids }.lies_still();
-        last = Some((packet, state));
+        let vars = &demo.move_vars[usize::from(earlier.move_vars)];
+        let prediction = Prediction::make(Given {
+            runner: Runner { dialect: demo.server.dialect, vars, world },
+            wire,
+            from,
+            base: base_state,
+            before: commands.start.checked_sub(1).map(|index| demo.commands[index].cmd),
+            commands: &cmds,
+            players_before: earlier.others.of(&demo.others),
+            events: events_between(demo, base, packet),
+            recorded,
+        });
+        see(&Check { base, packet, commands, prediction });
+        last = Some((packet, prediction.resume()));
     }
 }
 
@@ -69,4 +69,11 @@ pub fn open_loop(demo: &Demo, map: &Map, bodies: Bodies, mut see: impl FnMut(&Ch
 fn on_first_map(demo: &Demo, level: u16) -> bool {
     let map = |level: usize| demo.levels.get(level).map(|level| level.map.as_str());
     map(usize::from(level)) == map(0)
+}
+
+/// What the packets after `base` told, up to and with `packet`.
+fn events_between(demo: &Demo, base: usize, packet: usize) -> &[Event] {
+    let start = demo.packets[base].events.end as usize;
+    let end = demo.packets[packet].events.end as usize;
+    demo.events.get(start..end).unwrap_or(&[])
 }

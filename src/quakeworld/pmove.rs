@@ -195,6 +195,9 @@ impl Pmove<'_> {
 /// The directions forward and right of a view, in 32-bit steps as the servers compute them.
 fn axes(angles: [f32; 3]) -> [Vec3; 2] {
     let turn = |degrees: f32| {
+        if degrees == 0.0 {
+            return (0.0, 1.0); // what the functions give, and nearly always the roll
+        }
         let radians = (f64::from(degrees) * (std::f64::consts::TAU / 360.0)) as f32;
         let (sin, cos) = libm::sincos(f64::from(radians));
         (sin as f32, cos as f32)

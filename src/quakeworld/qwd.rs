@@ -8,6 +8,8 @@ use super::usercmd::{UserCmd, wire_angle_degrees};
 
 /// Clients with extensions accept packets of up to this many bytes; the original limit was 1450.
 const LONGEST_PACKET: usize = 65_536;
+/// More states or events than a day of play has; a few bytes of damage can ask for many.
+const MOST_LISTED: usize = 4_000_000;
 /// The sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
 /// The top bit of the sequence words says something about reliable messages.
@@ -16,7 +18,7 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 
 impl Demo {
-    /// Reads a whole demo.
+    /// Reads a whole demo. It takes at most some ten times the memory of `data`, and 200 MiB.
     ///
     /// # Errors
     ///
@@ -109,6 +111,10 @@ impl Import {
     fn take_packet(&mut self, time_s: f32, sequence: u32, ack: i32, packet: &mut Bytes<'_>) -> Result<(), QwdError> {
         let told = self.client.read_packet(packet, sequence)?;
         self.note_level(told.levels_started);
+        if [self.others.len(), self.movers.len(), self.events.len()].into_iter().any(|len| len > MOST_LISTED) {
+            let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
+            return Err(QwdError::OutOfBounds { offset: packet.offset(), what, value, limit });
+        }
         let others = extend(&mut self.others, told.others);
         let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
         let events = extend(&mut self.events, told.events);

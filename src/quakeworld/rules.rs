@@ -59,7 +59,7 @@ impl Rules {
 
     /// Session time of client time `time_s`.
     pub(crate) fn at(&self, time_s: f32) -> Micros {
-        Micros(micros(time_s) - self.start_us)
+        Micros(micros(time_s).saturating_sub(self.start_us))
     }
 
     /// Inverse of [`Rules::at`], for times of at least 16 s, where a single has no finer steps than a microsecond.

@@ -58,3 +58,47 @@ fn mover<'a>(demo: &'a Demo, packet: &ServerPacket, model: u16) -> Option<&'a Mo
 fn player<'a>(demo: &'a Demo, packet: &ServerPacket, slot: u8) -> Option<&'a OtherPlayer> {
     packet.others.of(&demo.others).iter().find(|other| other.slot == slot)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{DemoWriter, own_state};
+    use super::super::usercmd::UserCmd;
+    use super::*;
+
+    /// Two packets: player 5 walks, player 6 leaves, player 7 dies, player 8 comes.
+    fn demo() -> Demo {
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.sequences(1);
+        demo.command(0.0, &UserCmd::default());
+        let at = |slot: u8, flags: u16, x: u8| {
+            let [low, high] = flags.to_le_bytes();
+            vec![42, slot, low, high, x, 0, 0, 0, 0, 0, 0]
+        };
+        let mut first = own_state([0.0; 3], [0.0; 3]);
+        first.extend([at(5, 0, 8), at(6, 0, 16), at(7, 0, 24)].concat());
+        demo.packet(0.1, 2, 1, &first);
+        let mut second = own_state([0.0; 3], [0.0; 3]);
+        second.extend([at(5, 0, 80), at(7, 1 << 9, 24), at(8, 0, 32)].concat());
+        demo.packet(0.2, 3, 1, &second);
+        Demo::parse(&demo.bytes).expect("good")
+    }
+
+    fn players(solids: &[Solid]) -> Vec<(u8, f32)> {
+        let player = |solid: &Solid| match *solid {
+            Solid::Player { slot, origin } => Some((slot, origin[0])),
+            Solid::Mover { .. } => None,
+        };
+        solids.iter().filter_map(player).collect()
+    }
+
+    #[test]
+    fn the_packet_asked_for_decides_where_players_are() {
+        let demo = demo();
+        let mut surroundings = Surroundings::default();
+        let acked = players(surroundings.between(&demo, 1, 2, Bodies::Acked));
+        assert_eq!(acked, [(5, 1.0), (6, 2.0), (7, 3.0)]);
+        let acking = players(surroundings.between(&demo, 1, 2, Bodies::Acking));
+        assert_eq!(acking, [(5, 10.0), (6, 2.0), (8, 4.0)]);
+    }
+}

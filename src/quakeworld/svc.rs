@@ -8,6 +8,7 @@ use super::movevars::MoveVars;
 use super::players::{MOST_PLAYERS, PlayerInfo};
 use super::protocol::{self, Extensions};
 use super::serverinfo::ServerInfo;
+use super::svc_kind as svc;
 use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
 use super::wire::{read_angle, read_coords};
 
@@ -69,92 +70,95 @@ impl Client {
     ) -> Result<(), QwdError> {
         let ext = self.extensions();
         match message.kind {
-            1 | 27 | 28 | 33 | 34 | 35 => {}
-            2 => told.disconnected = true,
-            3 => {
+            svc::NOP | svc::KILLED_MONSTER | svc::FOUND_SECRET | svc::SELL_SCREEN | svc::SMALL_KICK | svc::BIG_KICK => {
+            }
+            svc::DISCONNECT => told.disconnected = true,
+            svc::UPDATE_STAT => {
                 let (stat, value) = (bytes.u8()?, bytes.u8()?);
                 note_stat(stat, i32::from(value), told);
             }
-            38 => {
+            svc::UPDATE_STAT_LONG => {
                 let (stat, value) = (bytes.u8()?, bytes.i32()?);
                 note_stat(stat, value, told);
             }
-            6 => skip_sound(bytes, ext)?,
-            7 | 49 | 50 => self.read_number(message, bytes)?,
-            8 | 12 => {
+            svc::SOUND => skip_sound(bytes, ext)?,
+            svc::TIME | svc::MAX_SPEED | svc::ENTITY_GRAVITY => self.read_number(message, bytes)?,
+            svc::PRINT | svc::LIGHT_STYLE => {
                 bytes.u8()?;
                 bytes.zero_terminated()?;
             }
-            9 => self.read_stuffed(bytes)?,
-            10 => {
+            svc::STUFF_TEXT => self.read_stuffed(bytes)?,
+            svc::SET_ANGLE => {
                 if ext.high_lag_teleport() {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
                 told.events.push(Event::SetAngle { angles });
             }
-            11 => {
+            svc::SERVER_DATA => {
                 self.read_server_data(bytes)?;
                 told.levels_started += 1;
             }
-            14 | 36 => skip(bytes, 3)?,
-            16 | 39 | 53 => skip(bytes, 2)?,
-            19 => {
+            svc::UPDATE_FRAGS | svc::UPDATE_PING => skip(bytes, 3)?,
+            svc::STOP_SOUND | svc::MUZZLE_FLASH | svc::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
+            svc::DAMAGE => {
                 let (armor, health) = (bytes.u8()?, bytes.u8()?);
                 told.events.push(Event::Damage { armor, health, from: read_coords(bytes, ext)? });
             }
-            20 => self.entities.read_baseline(bytes, ext, None)?,
-            21 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
-            22 => {
+            svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
+            svc::SPAWN_STATIC2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
+            svc::SPAWN_BASELINE => {
                 let number = bytes.u16()?;
                 self.entities.read_baseline(bytes, ext, Some(number))?;
             }
-            66 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, true)?,
-            23 => read_effect(bytes, ext, told)?,
-            24 => {
+            svc::SPAWN_BASELINE2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, true)?,
+            svc::TEMP_ENTITY => read_effect(bytes, ext, told)?,
+            svc::SET_PAUSE => {
                 let paused = bytes.u8()? != 0;
                 told.events.push(Event::Pause(paused));
             }
-            26 | 31 => {
+            svc::CENTER_PRINT | svc::FINALE => {
                 bytes.zero_terminated()?;
             }
-            29 => {
+            svc::SPAWN_STATIC_SOUND => {
                 read_coords(bytes, ext)?;
                 skip(bytes, 3)?;
             }
-            30 => {
+            svc::INTERMISSION => {
                 read_coords(bytes, ext)?;
                 for _ in 0..3 {
                     read_angle(bytes, ext)?;
                 }
                 told.events.push(Event::Intermission);
             }
-            32 => skip(bytes, 1)?,
-            37 => skip(bytes, 5)?,
-            40 => {
+            svc::CD_TRACK => skip(bytes, 1)?,
+            svc::UPDATE_ENTER_TIME => skip(bytes, 5)?,
+            svc::UPDATE_USER_INFO => {
                 skip(bytes, 5)?;
                 bytes.zero_terminated()?;
             }
-            41 => skip_download(bytes, ext)?,
-            42 => self.read_player(message, bytes, told)?,
-            43 => skip_nails(bytes, 6)?,
-            44 => {
+            svc::DOWNLOAD => skip_download(bytes, ext)?,
+            svc::PLAYER_INFO => self.read_player(message, bytes, told)?,
+            svc::NAILS => skip_nails(bytes, 6)?,
+            svc::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
                 told.events.push(Event::Choked(packets));
             }
-            45 | 46 => self.read_list(message.kind == 45, false, bytes)?,
-            60 if ext.models() => self.read_list(true, true, bytes)?,
-            47 | 48 => self.entities.read_update(bytes, ext, sequence, message.kind == 48)?,
-            51 => {
+            svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
+            svc::MODEL_LIST_SHORT if ext.models() => self.read_list(true, true, bytes)?,
+            svc::PACKET_ENTITIES | svc::DELTA_PACKET_ENTITIES => {
+                self.entities.read_update(bytes, ext, sequence, message.kind == svc::DELTA_PACKET_ENTITIES)?
+            }
+            svc::SET_INFO => {
                 bytes.u8()?;
                 bytes.zero_terminated()?;
                 bytes.zero_terminated()?;
             }
-            52 => {
+            svc::SERVER_INFO => {
                 let (key, value) = (bytes.zero_terminated()?, bytes.zero_terminated()?);
                 self.info.set(key, value);
             }
-            83 => skip(bytes, 34)?,
+            svc::QIZMO_VOICE => skip(bytes, 34)?,
             kind => return Err(QwdError::UnknownMessage { offset: message.offset, kind }),
         }
         Ok(())
@@ -164,9 +168,9 @@ impl Client {
         let value = finite(bytes, "a movement setting")?;
         if let Some(level) = &mut self.level {
             match message.kind {
-                49 => level.move_vars.max_speed = value,
-                50 => level.move_vars.entity_gravity = value,
-                _ => {} // 7, the time of another protocol: read over, as clients do
+                svc::MAX_SPEED => level.move_vars.max_speed = value,
+                svc::ENTITY_GRAVITY => level.move_vars.entity_gravity = value,
+                _ => {} // the time, of another protocol: read over, as clients do
             }
         }
         Ok(())
@@ -209,7 +213,11 @@ impl Client {
             let limit = i64::from(MOST_PLAYERS);
             return Err(QwdError::OutOfBounds { offset, what: "the player's slot", value: i64::from(player), limit });
         }
-        bytes.zero_terminated()?; // the level's title
+        let offset = bytes.offset();
+        let title = bytes.zero_terminated()?.to_ascii_lowercase();
+        if title.windows(5).any(|part| part == b"qizmo") {
+            return Err(QwdError::Proxy { offset, name: "qizmo" });
+        }
         let mut number = || finite(bytes, "a movement setting");
         let move_vars = MoveVars {
             gravity: number()?,

@@ -138,7 +138,8 @@ impl<'a> Hull<'a> {
             sweep.normal = facing(clip, near);
             while self.contents(mid) == SOLID {
                 fraction -= 0.1;
-                if fraction < 0.0 {
+                // From no place in particular (NaN, in a log made by hand) there is no way back.
+                if fraction.is_nan() || fraction < 0.0 {
                     break;
                 }
                 f_mid = f1 + (f2 - f1) * fraction;
@@ -217,13 +218,9 @@ fn facing(node: &TraceNode, side: usize) -> Vec3 {
     if side == 0 { normal } else { -normal }
 }
 
+/// Along an axis this is the coordinate itself, to the bit, and no branch has to guess which.
 fn distance(node: &TraceNode, p: Vec3) -> f32 {
-    match node.axis {
-        0 => p.x - node.dist,
-        1 => p.y - node.dist,
-        2 => p.z - node.dist,
-        _ => dot(Vec3::from_array(node.normal), p) - node.dist,
-    }
+    dot(Vec3::from_array(node.normal), p) - node.dist
 }
 
 /// The dot product, summed from x to z as C does.
@@ -236,8 +233,6 @@ pub(crate) fn dot(a: Vec3, b: Vec3) -> f32 {
 pub(crate) struct TraceNode {
     normal: [f32; 3],
     dist: f32,
-    /// The axis that the normal points along, or 3.
-    axis: u8,
     children: [i32; 2],
 }
 
@@ -246,7 +241,8 @@ impl TraceNode {
     pub(crate) fn tree(nodes: &[ClipNode], planes: &[Plane]) -> Vec<TraceNode> {
         let with_plane = |node: &ClipNode| {
             let Plane { normal, dist, axis } = planes[usize::from(node.plane)];
-            TraceNode { normal, dist, axis: axis.unwrap_or(3), children: node.children }
+            let normal = axis.map_or(normal, |axis| [0, 1, 2].map(|n| f32::from(u8::from(n == axis))));
+            TraceNode { normal, dist, children: node.children }
         };
         nodes.iter().map(with_plane).collect()
     }
@@ -267,7 +263,7 @@ pub(crate) const fn box_tree(mins: [f32; 3], maxs: [f32; 3]) -> [TraceNode; 6] {
 const fn box_node(axis: u8, dist: f32, children: [i32; 2]) -> TraceNode {
     let mut normal = [0.0; 3];
     normal[axis as usize] = 1.0;
-    TraceNode { normal, dist, axis, children }
+    TraceNode { normal, dist, children }
 }
 
 #[cfg(test)]

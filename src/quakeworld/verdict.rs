@@ -173,4 +173,21 @@ mod tests {
         let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
         assert_eq!(judge(&fixed, &recorded([100, -100, 0])), Verdict::Exact);
     }
+
+    #[test]
+    fn rounding_into_a_wall_is_undone() {
+        let map = crate::quakeworld::Map::parse(&crate::quakeworld::testing::bsp_bytes()).expect("good");
+        let world = World { map: &map, solids: &[] };
+        let mut wire = recorded([0, 0, 0]);
+        wire.origin = [0.0, 0.0, 23.9375];
+        let state = resume(&world, &PlayerState::at([900.0; 3]), &wire, OriginWire::Rounded);
+        assert!(world.has_room(Vec3::from_array(state.origin)) && (state.origin[2] - 24.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_new_life_forgets_the_old_one() {
+        let old = PlayerState { dead: true, jump_held: true, corpse: true, ..PlayerState::at([0.0; 3]) };
+        let alive = reconcile(&old, &recorded([0, 0, 0]), OriginWire::Cut);
+        assert!(!alive.dead && !alive.jump_held && !alive.corpse);
+    }
 }

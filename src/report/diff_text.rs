@@ -5,7 +5,7 @@ use super::follow_text::follow;
 use super::hits_text::hits;
 use super::side_by_side::{interpolation, reconciliation};
 use super::text::{WIDTH, clipped, counted, grouped, seconds, wrapped};
-use crate::diff::{Divergence, Status, TableDiff, TraceDiff, Verdict};
+use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
 
 /// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits 40 | 39`.
 pub fn diff_line(diff: &TraceDiff) -> String {
@@ -18,7 +18,10 @@ pub fn diff_line(diff: &TraceDiff) -> String {
         }
         Verdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
         Verdict::Differs => match &diff.first {
-            Some(first) => format!("differs {}{}", first_words(first), hit_words(diff)),
+            Some(first) => {
+                let drift = if diff.worst == Some(Class::Drift) { "; drift only" } else { "" };
+                format!("differs {}{}{drift}", first_words(first), hit_words(diff))
+            }
             None => format!("differs: {}", shape_words(diff)),
         },
     };
@@ -89,7 +92,7 @@ fn tables(diff: &TraceDiff) -> String {
             grouped(rows.differing),
             grouped(rows.only_in_a),
             grouped(rows.only_in_b),
-            judgement(table),
+            from(table),
         );
         text.push_str(&clipped(&line, WIDTH));
         text.push('\n');
@@ -106,6 +109,15 @@ fn judgement(table: &TableDiff) -> &'static str {
         Status::OnlyInA => "only in A",
         Status::OnlyInB => "only in B",
         Status::Untestable => "untestable",
+    }
+}
+
+/// The judgement, or when it begins to differ.
+fn from(table: &TableDiff) -> String {
+    let at = table.first.as_ref().and_then(|first| first.place.at_us);
+    match (table.status, at) {
+        (Status::Differs, Some(at)) => format!("from {}", seconds(at)),
+        _ => judgement(table).to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A divergence in words.
 
-use super::text::{clipped, measure, seconds, wrapped};
+use super::text::{clipped, listed, measure, seconds, wrapped};
 use crate::diff::{Class, Divergence, Named, Place, Ran, Row, What};
 
 /// Where it is: `bodies, tick 812, 12.688 s, entity 1`.
@@ -88,11 +88,11 @@ fn last(title: &str, row: &Row, fields: &[&str]) -> String {
     let (first, rest): (Vec<&Named>, Vec<&Named>) = row.values.iter().partition(|v| fields.contains(&v.name.as_str()));
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| format!("{} {}", v.name, v.value)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
-    let mut values = shown.into_iter().take(MOST_VALUES).collect::<Vec<_>>().join(", ");
+    let mut values: Vec<String> = shown.into_iter().take(MOST_VALUES).collect();
     if more > 0 {
-        values.push_str(&format!(", and {more} more"));
+        values.push(format!("and {more} more"));
     }
-    text.push_str(&wrapped("    ", &values));
+    text.push_str(&listed("    ", &values));
     text
 }
 
@@ -111,9 +111,14 @@ fn usercmds(first: &Divergence) -> String {
 fn list(title: &str, usercmds: &[Ran]) -> String {
     let mut text = format!("  {title}\n");
     for ran in usercmds.iter().take(MOST_USERCMDS) {
-        let input: Vec<String> = ran.input.iter().map(|v| format!("{} {}", v.name, v.value)).collect();
         let how = ran.how.as_ref().map_or(String::new(), |how| format!(" {how}"));
-        text.push_str(&wrapped("    ", &format!("p{} #{}{how}: {}", ran.player, ran.command, input.join(", "))));
+        let mut words: Vec<String> = ran.input.iter().map(|v| format!("{} {}", v.name, v.value)).collect();
+        let who = format!("p{} #{}{how}", ran.player, ran.command);
+        match words.first_mut() {
+            Some(first) => *first = format!("{who}: {first}"),
+            None => words.push(who),
+        }
+        text.push_str(&listed("    ", &words));
     }
     match usercmds.len() {
         0 => text.push_str("    none\n"),

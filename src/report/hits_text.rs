@@ -9,8 +9,8 @@ pub(crate) fn hits(hits: &Hits) -> String {
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
         return String::new();
     }
-    let row = |what: &str, hit: u64, not: u64| format!("  {what:<18} {:>10} {:>12}", grouped(hit), grouped(not));
-    let mut text = format!("{:<20} {:>10} {:>12}\n", "shots", "hit in B", "not hit in B");
+    let row = |what: &str, hit: u64, not: u64| format!("  {what:<18} {:>10} {:>14}", grouped(hit), grouped(not));
+    let mut text = format!("{:<20} {:>10} {:>14}\n", "shots", "hit in B", "not hit in B");
     text.push_str(&row("hit in A", in_both, hits.only_a));
     if in_both > hits.both {
         let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];

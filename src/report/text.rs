@@ -31,7 +31,8 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
 pub(crate) fn measure(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 => "0".to_owned(),
-        size if (0.001..1e6).contains(&size) => format!("{value:.3}"),
+        size if (0.001..1e3).contains(&size) => format!("{value:.3}"),
+        size if (1e3..1e7).contains(&size) => format!("{value:.0}"),
         _ => format!("{value:.2e}"),
     }
 }
@@ -46,9 +47,19 @@ pub(crate) fn clipped(text: &str, columns: usize) -> String {
 
 /// Lines of words, each at most [`WIDTH`] wide and indented; what does not fit a line by itself is clipped.
 pub(crate) fn wrapped(indent: &str, text: &str) -> String {
+    filled(indent, text.split_whitespace().map(str::to_owned))
+}
+
+/// Lines of items with commas between them; none is broken in two.
+pub(crate) fn listed(indent: &str, items: &[String]) -> String {
+    let last = items.len().saturating_sub(1);
+    filled(indent, items.iter().enumerate().map(|(n, item)| if n < last { format!("{item},") } else { item.clone() }))
+}
+
+fn filled(indent: &str, words: impl Iterator<Item = String>) -> String {
     let mut lines = String::new();
     let mut line = indent.to_owned();
-    for word in text.split_whitespace() {
+    for word in words {
         let is_empty = line.len() == indent.len();
         if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
             lines.push_str(&line);
@@ -57,7 +68,7 @@ pub(crate) fn wrapped(indent: &str, text: &str) -> String {
         } else if !is_empty {
             line.push(' ');
         }
-        line.push_str(&clipped(word, WIDTH - indent.len()));
+        line.push_str(&clipped(&word, WIDTH - indent.len()));
     }
     lines.push_str(line.trim_end());
     lines.push('\n');
@@ -71,7 +82,7 @@ mod tests {
     #[test]
     fn numbers_and_words_come_out_readable() {
         assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.0, 0.5, 1e-5, 2e7].map(measure), ["0", "0.500", "1.00e-5", "2.00e7"]);
+        assert_eq!([0.0, 0.5, 1e-5, 21500.0, 2e7].map(measure), ["0", "0.500", "1.00e-5", "21500", "2.00e7"]);
         assert_eq!(clipped("abcdef", 4), "abc…");
     }
 

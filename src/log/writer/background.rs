@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::{Options, write_end, write_stretch};
-use crate::log::chunk::Chunk;
+use crate::log::chunk::{Bucket, Chunk};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header::{self, FileKind};
@@ -25,11 +25,11 @@ enum Job {
 /// without [`BackgroundLogWriter::finish`] it leaves a torn log, as a crash would.
 pub struct BackgroundLogWriter<W> {
     header: Header,
-    chunk: Chunk,
+    bucket: Bucket,
     filling: Filling,
     jobs: SyncSender<Job>,
-    /// Chunks that have been written and emptied, to be filled again: fresh memory costs more than what is put into it.
-    emptied: Receiver<Chunk>,
+    /// Chunks that have been written, to be filled again.
+    used: Receiver<Chunk>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
@@ -42,12 +42,12 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
-        let (give_back, emptied) = channel();
+        let (give_back, used) = channel();
         let fields = header.clone();
         let work = move || write_all(sink, &fields, &waiting, &give_back);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
-        let (chunk, filling) = (Chunk::new(header), Filling::new(options));
-        Ok(BackgroundLogWriter { header: header.clone(), chunk, filling, jobs, emptied, thread })
+        let (bucket, filling) = (Bucket::new(header), Filling::new(options));
+        Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, jobs, used, thread })
     }
 
     /// Adds a record. One that does not fit the header is refused and harms nothing.
@@ -60,7 +60,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         if self.filling.add(at, bytes)? {
             self.hand_over()?;
         }
-        Ok(self.chunk.push(record)?)
+        Ok(self.bucket.push(record)?)
     }
 
     /// Hands over what has been added so far, to be written as a chunk of its own.
@@ -85,11 +85,11 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     fn hand_over(&mut self) -> Result<(), WriteError> {
-        if self.chunk.is_empty() {
+        if self.bucket.is_empty() {
             return Ok(());
         }
-        let next = self.emptied.try_recv().unwrap_or_else(|_| Chunk::like(&self.chunk, &self.header));
-        let full = std::mem::replace(&mut self.chunk, next);
+        let used = self.used.try_recv().unwrap_or_else(|_| Chunk::new(&self.header));
+        let full = self.bucket.exchange(used);
         self.send(Job::Write(full))
     }
 
@@ -106,9 +106,8 @@ fn write_all<W: Write>(
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(Job::Write(mut chunk)) => {
+            Ok(Job::Write(chunk)) => {
                 write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?;
-                chunk.clear();
                 // Nobody takes it back after the end; then it is dropped here.
                 let _ = give_back.send(chunk);
             }
