@@ -60,10 +60,21 @@ pub struct Replayed {
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
+    /// What went over the network; `None` in open loop, where nothing does.
+    pub traffic: Option<Traffic>,
     /// How often the world was restored and run again.
     pub rollbacks: u32,
     /// The first rollback that came out differently.
     pub rollback_error: Option<RollbackError>,
+}
+
+/// Bytes on the network, by the sizes that packets say they have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// From all clients to the server.
+    pub up_bytes: u64,
+    /// From the server to all clients.
+    pub down_bytes: u64,
 }
 
 /// A tick that came out differently than it was recorded.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{HashDifference, ReplayError, Replayed, Tables};
+use super::{HashDifference, ReplayError, Replayed, Tables, Traffic};
 use crate::client::{Commanded, Reconciled};
 use crate::game::{Body, Game, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
-use crate::record::{Execution, Session};
+use crate::record::{Execution, PacketRecord, Session};
 use crate::server::{Judged, Ticked};
 use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
@@ -26,6 +26,7 @@ pub(super) fn replay<G: Game>(
         session,
         first_difference: None,
         compared: 0,
+        traffic: Traffic::default(),
         progress,
     };
     let mut machine = run::<G>(session, rules, settings, rollback_every, &mut watch)?;
@@ -34,9 +35,10 @@ pub(super) fn replay<G: Game>(
     let rollback_error = rollback.and_then(|r| r.failed().cloned());
     let first_difference = watch.first_difference;
     let hashes_compared = watch.compared;
+    let traffic = Some(watch.traffic);
     watch.tables.judge_covers::<G>(rules);
     let trace = watch.tables.finish::<G>();
-    Ok(Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error })
+    Ok(Replayed { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error })
 }
 
 /// The recorded input and links through a new server and new clients, watched by `observer`.
@@ -117,12 +119,21 @@ struct Watch<'a> {
     session: &'a Session,
     first_difference: Option<HashDifference>,
     compared: u64,
+    traffic: Traffic,
     progress: &'a mut dyn FnMut(Micros),
 }
 
 impl<G: Game> Observer<G> for Watch<'_> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         self.tables.frame(player, at, commanded, shown);
+    }
+
+    fn packet_sent(&mut self, _player: PlayerId, packet: PacketRecord) {
+        self.traffic.up_bytes += u64::from(packet.bytes);
+    }
+
+    fn snapshot_sent(&mut self, _player: PlayerId, _at: Micros, snapshot: &Snapshot<G::Body>) {
+        self.traffic.down_bytes += u64::from(snapshot.bytes());
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

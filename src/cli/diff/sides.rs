@@ -25,6 +25,19 @@ pub(in crate::cli) struct Sides {
     /// The trace or log of side B [default: the same log]
     #[arg(value_name = "B")]
     second: Option<PathBuf>,
+    #[command(flatten)]
+    ways: Ways,
+    /// Run this build's server, and let a client replay what it sends
+    #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
+    server_build: Option<PathBuf>,
+    /// Side B's client on that server; side A's is the server build's own, or --a
+    #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "b")]
+    client_build: Option<PathBuf>,
+}
+
+/// How each side replays its log.
+#[derive(clap::Args)]
+pub(in crate::cli) struct Ways {
     /// The build of side A: any program that understands `replay LOG -o TRACE` [default: this one]
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     a: Option<PathBuf>,
@@ -43,12 +56,6 @@ pub(in crate::cli) struct Sides {
     /// A preset for side B in place of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides")]
     b_preset: Option<String>,
-    /// Run this build's server, and let a client replay what it sends
-    #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
-    server_build: Option<PathBuf>,
-    /// Side B's client on that server; side A's is the server build's own, or --a
-    #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "b")]
-    client_build: Option<PathBuf>,
     /// Replay open loop: clients alone, on the recorded snapshots
     #[arg(long, help_heading = "The two sides")]
     open: bool,
@@ -99,7 +106,7 @@ impl Sides {
         }
         let a = Source::read(&self.first)?;
         let b = self.second.as_deref().map(Source::read).transpose()?;
-        let (way_a, way_b) = (self.way_a(), self.way_b());
+        let (way_a, way_b) = (self.ways.a(), self.ways.b());
         way_a.check(&a)?;
         match &b {
             Some(b) => way_b.check(b)?,
@@ -120,7 +127,7 @@ impl Sides {
         let Source::Log(path, log) = Source::read(&self.first)? else {
             return Err(Trouble::file(&self.first, "this is a trace: --server-build and --client-build need a log"));
         };
-        let server = Way { build: self.server_build.as_deref(), open: false, ..self.way_a() };
+        let server = Way { build: self.server_build.as_deref(), open: false, ..self.ways.a() };
         for build in [server.build, self.client_build.as_deref()].into_iter().flatten() {
             build_at(build)?;
         }
@@ -134,8 +141,8 @@ impl Sides {
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
         let log = Source::read(&between)?;
-        let a = Way { build: self.a.as_deref().or(server.build), open: true, ..self.way_a() };
-        let b = Way { build: self.client_build.as_deref(), open: true, ..self.way_b() };
+        let a = Way { build: self.ways.a.as_deref().or(server.build), open: true, ..self.ways.a() };
+        let b = Way { build: self.client_build.as_deref(), open: true, ..self.ways.b() };
         let (made_a, made_b) = rayon::join(|| a.trace(games, runner, &log, "a"), || b.trace(games, runner, &log, "b"));
         let name = |way: &Way<'_>| {
             let (client, server) = (build_name(way.build), build_name(server.build));
@@ -147,15 +154,33 @@ impl Sides {
     /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
     pub(in crate::cli) fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
         let across = self.server_build.is_some() || self.client_build.is_some();
-        let replays = !(across || self.second.is_some() || (self.way_a().is_plain() && self.way_b().is_plain()));
-        replays.then_some((self.first.as_path(), [self.a.as_deref(), self.b.as_deref()]))
+        let replays = !(across || self.second.is_some() || self.ways.are_plain());
+        replays.then_some((self.first.as_path(), [self.ways.a.as_deref(), self.ways.b.as_deref()]))
+    }
+}
+
+impl Ways {
+    /// Whether both sides are the same: this build, under the log's own settings.
+    pub(in crate::cli) fn are_plain(&self) -> bool {
+        self.a().is_plain() && self.b().is_plain()
     }
 
-    fn way_a(&self) -> Way<'_> {
+    /// Both sides' traces of one log.
+    pub(in crate::cli) fn traces(&self, games: &Games, runner: &Runner, path: &Path) -> Result<Traces, Trouble> {
+        let source = Source::read(path)?;
+        let (a, b) = (self.a(), self.b());
+        a.check(&source)?;
+        b.check(&source)?;
+        let (made_a, made_b) =
+            rayon::join(|| a.trace(games, runner, &source, "a"), || b.trace(games, runner, &source, "b"));
+        both([a.name(&source), b.name(&source)], made_a?, made_b?)
+    }
+
+    fn a(&self) -> Way<'_> {
         Way { build: self.a.as_deref(), preset: self.a_preset.as_deref(), set: &self.a_set, open: self.open }
     }
 
-    fn way_b(&self) -> Way<'_> {
+    fn b(&self) -> Way<'_> {
         Way { build: self.b.as_deref(), preset: self.b_preset.as_deref(), set: &self.b_set, open: self.open }
     }
 }

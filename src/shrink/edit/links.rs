@@ -18,9 +18,9 @@ pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
         for direction in DIRECTIONS {
             let lane = Lane::of(records, direction, session.ticks.last().map(|t| t.at));
             let of_kind = lane.packets.iter().enumerate().filter(|(index, packet)| match kind {
-                Kind::Losses => packet.fate.first.is_none() && lane.would_arrive(*index),
+                Kind::Losses => packet.fate.first.is_none() && lane.was_lost(*index),
                 Kind::Duplicates => packet.fate.second.is_some(),
-                Kind::Delays => packet.delay().is_some_and(|delay| Some(delay) != lane.median),
+                Kind::Delays => lane.is_uneven(packet),
                 _ => false,
             });
             things.extend(of_kind.map(|(_, packet)| match kind {
@@ -64,6 +64,10 @@ struct Lane {
     packets: Vec<Packet>,
     /// The median of what packets take; `None` if none arrives.
     median: Option<Micros>,
+    /// The most that a packet takes.
+    longest: Option<Micros>,
+    /// The place of the last packet that arrives.
+    last_arrived: Option<usize>,
     /// When the session ends.
     end: Option<Micros>,
 }
@@ -95,7 +99,8 @@ impl Lane {
         let mut delays: Vec<Micros> = packets.iter().filter_map(Packet::delay).collect();
         delays.sort_unstable();
         let median = percentile(&delays, 50.0);
-        Lane { direction, packets, median, end }
+        let last_arrived = packets.iter().rposition(|p| p.fate.first.is_some());
+        Lane { direction, packets, median, longest: delays.last().copied(), last_arrived, end }
     }
 
     /// What a lost packet would have taken: as long as the one before it that came, else the one after it.
@@ -104,12 +109,26 @@ impl Lane {
         before.or_else(|| self.packets[index..].iter().find_map(Packet::delay)).unwrap_or_default()
     }
 
-    /// Whether a packet, were it not lost, would arrive before the session ends; else it is none that can be missed.
-    fn would_arrive(&self, index: usize) -> bool {
-        let at = self.packets[index].sent + self.neighbouring_delay(index);
+    /// Whether a packet that did not arrive was lost. It was not if it can still be on its way when the session ends.
+    fn was_lost(&self, index: usize) -> bool {
+        let in_time = |delay: Micros| self.in_time(&self.packets[index], delay);
+        let overtaken = self.last_arrived.is_some_and(|last| index < last);
+        in_time(self.neighbouring_delay(index)) && (overtaken || self.longest.is_none_or(in_time))
+    }
+
+    /// Whether a packet took another time than the median, with which it would arrive too.
+    fn is_uneven(&self, packet: &Packet) -> bool {
+        match (packet.delay(), self.median) {
+            (Some(delay), Some(median)) => delay != median && self.in_time(packet, median),
+            _ => false,
+        }
+    }
+
+    /// Whether a packet that takes so long arrives before the session ends.
+    fn in_time(&self, packet: &Packet, delay: Micros) -> bool {
         match self.direction {
-            Direction::Up => self.end.is_some_and(|end| at <= end),
-            Direction::Down => self.end.is_some_and(|end| at < end),
+            Direction::Up => self.end.is_some_and(|end| packet.sent + delay <= end),
+            Direction::Down => self.end.is_some_and(|end| packet.sent + delay < end),
         }
     }
 
@@ -151,16 +170,17 @@ mod tests {
 
     #[test]
     fn a_lost_packet_would_have_taken_what_its_neighbour_took() {
-        let lane = lane(&[None, Some(40), None, Some(60), None], 100);
+        let lane = lane(&[None, Some(40), None, Some(60), None], 99);
         let delays: Vec<i64> = [0, 2, 4].map(|i| lane.neighbouring_delay(i).0 / 1000).to_vec();
         assert_eq!(delays, [40, 40, 60]);
-        assert!(lane.would_arrive(2) && lane.would_arrive(4));
+        assert!(lane.was_lost(0) && lane.was_lost(2) && !lane.was_lost(4), "the last may come at 100 ms");
     }
 
     #[test]
     fn what_is_still_on_its_way_at_the_end_is_not_lost() {
-        let lane = lane(&[Some(40), Some(40), None], 59);
-        assert!(!lane.would_arrive(2));
+        assert!(!lane(&[Some(40), Some(40), None], 59).was_lost(2));
+        assert!(lane(&[Some(40), Some(40), None], 60).was_lost(2));
+        assert!(!lane(&[Some(40), Some(50), Some(40), None], 75).was_lost(3), "it may take as long as the second");
     }
 
     #[test]
