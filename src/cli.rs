@@ -18,6 +18,8 @@ mod record;
 mod recover;
 mod replay;
 mod settings;
+mod shrink;
+mod sweep;
 mod trouble;
 mod verify;
 mod what_if;
@@ -121,6 +123,8 @@ enum Command {
     Verify(verify::Args),
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
+    Shrink(Box<shrink::Args>),
+    Sweep(sweep::Args),
     Step(bisect::step::Args),
     Export(export::Args),
     Recover(recover::Args),
@@ -163,6 +167,8 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Verify(args) => verify::run(games, &args, output),
         Command::Diff(args) => diff::run(games, &args, output),
         Command::Bisect(args) => bisect::run(games, &args, output),
+        Command::Shrink(args) => shrink::run(games, &args, output),
+        Command::Sweep(args) => sweep::run(games, &args, output),
         Command::Step(args) => bisect::step::run(games, &args),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),

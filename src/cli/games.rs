@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
 use crate::quakeworld::QuakeWorld;
@@ -13,6 +14,8 @@ use crate::score::{self, ModeScore};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
+use crate::shrink::{self, ShrinkError, Shrunk};
+use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -152,6 +155,17 @@ pub(super) trait Playable: Send + Sync {
     /// Runs one recorded usercmd on a body, which nothing else is around, and gives the body after it.
     fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String>;
 
+    /// The smallest session that `still` says shows it.
+    fn shrink(
+        &self,
+        session: &Session,
+        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        progress: &mut dyn FnMut(&shrink::Step),
+    ) -> Result<Shrunk, ShrinkError<CannotTell>>;
+
+    /// Replays sessions under every combination of settings.
+    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
+
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
@@ -208,6 +222,19 @@ impl<G: Imported> Playable for Of<G> {
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
+    }
+
+    fn shrink(
+        &self,
+        session: &Session,
+        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        progress: &mut dyn FnMut(&shrink::Step),
+    ) -> Result<Shrunk, ShrinkError<CannotTell>> {
+        shrink::shrink::<G, CannotTell>(session, still, progress)
+    }
+
+    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+        sweep::sweep::<G>(sessions, plan, done)
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
