@@ -23,6 +23,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "history"]),
     ("link", &["units", "rng", "record"]),
+    // Packets as bits.
+    ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
     ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet"]),
     ("client", &["units", "usercmd", "settings", "game", "history", "packet"]),
@@ -47,9 +49,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("arena", &["units", "usercmd", "rng", "game", "replay"]),
     ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
     // What two traces have to do with each other. Comparing needs no game and no pipeline; finding why needs the log's words.
-    ("diff", &["stats", "trace"]),
-    ("bisect", &["units", "game", "record", "trace", "diff"]),
-    ("report", &["units", "trace", "diff", "bisect"]),
+    ("diff", &["stats", "trace", "summary"]),
+    ("bisect", &["game", "record", "trace", "diff"]),
+    ("report", &["stats", "diff", "bisect"]),
+    // What happens to sessions when something is taken from them, or set otherwise.
+    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "link", "replay"]),
+    ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
+    ("fairness", &["stats", "trace", "summary"]),
     // Child processes: builds, and git.
     ("build", &["trace", "log", "store"]),
     (
@@ -59,6 +65,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "bisect",
             "report",
             "build",
+            "shrink",
+            "sweep",
             "units",
             "usercmd",
             "stats",
