@@ -103,7 +103,7 @@ mod tests {
     /// Shots of player 1 with usercmds 10, 11, ..., each at a target or at none.
     fn trace(targets: &[Option<&str>]) -> Trace {
         let rows = targets.len() as u32;
-        let names = |of: fn(&Option<&str>) -> &str| {
+        let names = |of: for<'a> fn(&Option<&'a str>) -> &'a str| {
             let names: Vec<String> = targets.iter().map(|t| of(t).to_owned()).collect();
             Data::Name { names, codes: (0..rows as u8).collect() }
         };
