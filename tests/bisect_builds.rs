@@ -1,5 +1,6 @@
 //! Bisecting builds and histories, at the process boundary.
 #![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
 
 mod pucks;
 

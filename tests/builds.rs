@@ -1,5 +1,6 @@
 //! Builds as executables: what they may do wrong, and what is compared, at the process boundary.
 #![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
 
 mod pucks;
 
@@ -231,7 +232,6 @@ fn programs_are_cached_by_content_and_scripts_never() {
 
 /// A Python that has what the example needs. `HITREG_TEST_PYTHON` names one where the system's own has not.
 fn python() -> Option<String> {
-    #[expect(clippy::disallowed_methods, reason = "which Python to use is the environment's to say")]
     let named = std::env::var("HITREG_TEST_PYTHON").ok();
     let python = named.clone().unwrap_or_else(|| "python3".to_owned());
     let has =

@@ -1,5 +1,6 @@
 //! `shrink` and `sweep`, at the process boundary.
 #![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
 
 mod pucks;
 
