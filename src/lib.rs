@@ -3,6 +3,7 @@
 
 pub mod arena;
 pub mod bisect;
+pub mod build;
 pub mod cli;
 pub mod client;
 pub mod diff;

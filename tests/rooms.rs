@@ -57,9 +57,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("arena", &["units", "usercmd", "rng", "game", "replay"]),
     ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
     // Puts everything together. It leaves driving server and client to `session` and `replay`.
+    // Child processes: builds, and git.
+    ("build", &["trace", "log", "store"]),
     (
         "cli",
         &[
+            "diff",
+            "bisect",
+            "shrink",
+            "sweep",
+            "report",
+            "build",
             "units",
             "usercmd",
             "stats",
@@ -92,7 +100,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["cli", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];
