@@ -31,3 +31,4 @@ pub mod trace;
 pub mod units;
 pub mod usercmd;
 pub mod verify;
+pub mod wire;

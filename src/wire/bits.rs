@@ -1,0 +1,198 @@
+//! Bits in a datagram: the lowest bit of a byte comes first, and so does the lowest bit of a number, so that a number
+//! of whole bytes at a byte's edge is little-endian.
+
+use super::DecodeError;
+
+/// Appends bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BitWriter {
+    bytes: Vec<u8>,
+    bits: usize,
+}
+
+impl BitWriter {
+    pub(crate) fn new() -> BitWriter {
+        BitWriter::default()
+    }
+
+    /// Appends the lowest `bits` (0 to 64) of a value.
+    pub(crate) fn put(&mut self, value: u64, bits: u32) {
+        debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
+        let mut value = value;
+        let mut left = bits;
+        while left > 0 {
+            let used = (self.bits % 8) as u32;
+            if used == 0 {
+                self.bytes.push(0);
+            }
+            let take = left.min(8 - used);
+            let part = (value & ((1 << take) - 1)) as u8;
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= part << used;
+            }
+            value >>= take;
+            left -= take;
+            self.bits += take as usize;
+        }
+    }
+
+    pub(crate) fn put_bool(&mut self, value: bool) {
+        self.put(u64::from(value), 1);
+    }
+
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.put(u64::from(*byte), 8);
+        }
+    }
+
+    pub(crate) fn len_bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Takes back everything after the first `bits`.
+    pub(crate) fn cut_to(&mut self, bits: usize) {
+        self.bits = self.bits.min(bits);
+        self.bytes.truncate(self.bits.div_ceil(8));
+        let used = self.bits % 8;
+        if let (true, Some(last)) = (used > 0, self.bytes.last_mut()) {
+            *last &= (1 << used) - 1;
+        }
+    }
+
+    /// Replaces a whole byte that was written before.
+    pub(crate) fn replace_byte(&mut self, index: usize, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(index) {
+            *place = byte;
+        }
+    }
+
+    /// The bytes; the bits that the last one has left are 0.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Takes bits off a datagram. Every read is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct BitReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> BitReader<'a> {
+        BitReader { bytes, at: 0 }
+    }
+
+    /// The next `bits` (0 to 64).
+    pub(crate) fn get(&mut self, bits: u32) -> Result<u64, DecodeError> {
+        if bits as usize > self.bytes.len() * 8 - self.at {
+            return Err(DecodeError::TooShort);
+        }
+        let mut value = 0;
+        let mut have = 0;
+        while have < bits {
+            let used = (self.at % 8) as u32;
+            let take = (bits - have).min(8 - used);
+            let part = (u64::from(self.bytes[self.at / 8]) >> used) & ((1 << take) - 1);
+            value |= part << have;
+            have += take;
+            self.at += take as usize;
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn get_bool(&mut self) -> Result<bool, DecodeError> {
+        Ok(self.get(1)? == 1)
+    }
+
+    pub(crate) fn get_u8(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.get(8)? as u8)
+    }
+
+    pub(crate) fn get_u16(&mut self) -> Result<u16, DecodeError> {
+        Ok(self.get(16)? as u16)
+    }
+
+    pub(crate) fn get_u32(&mut self) -> Result<u32, DecodeError> {
+        Ok(self.get(32)? as u32)
+    }
+
+    /// The next `count` bytes. Nothing is allocated before they are known to be there.
+    pub(crate) fn get_bytes(&mut self, count: usize) -> Result<Vec<u8>, DecodeError> {
+        if count * 8 > self.bytes.len() * 8 - self.at {
+            return Err(DecodeError::TooShort);
+        }
+        (0..count).map(|_| self.get_u8()).collect()
+    }
+
+    /// Checks that nothing is left but the 0 bits that fill the last byte.
+    pub(crate) fn finish(&mut self) -> Result<(), DecodeError> {
+        let left = self.bytes.len() * 8 - self.at;
+        if left >= 8 || self.get(left as u32)? != 0 { Err(DecodeError::TrailingBits) } else { Ok(()) }
+    }
+
+    /// Checks that all that is left is 0.
+    pub(crate) fn finish_padding(&mut self) -> Result<(), DecodeError> {
+        while self.at < self.bytes.len() * 8 {
+            let left = (self.bytes.len() * 8 - self.at).min(64);
+            if self.get(left as u32)? != 0 {
+                return Err(DecodeError::TrailingBits);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_lowest_bit_comes_first() {
+        let mut out = BitWriter::new();
+        out.put(0b1, 1);
+        out.put(0b10, 2);
+        out.put(0x1ff, 9);
+        assert_eq!(out.into_bytes(), [0b1111_1101, 0b0000_1111]);
+        let mut out = BitWriter::new();
+        out.put(0x0102_0304, 32);
+        assert_eq!(out.into_bytes(), [4, 3, 2, 1]);
+    }
+
+    fn masked(value: u64, bits: u32) -> u64 {
+        if bits == 64 { value } else { value & ((1 << bits) - 1) }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_is_got(values in prop::collection::vec((any::<u64>(), 0u32..=64), 0..50)) {
+            let mut out = BitWriter::new();
+            for (value, bits) in &values {
+                out.put(masked(*value, *bits), *bits);
+            }
+            let total: usize = values.iter().map(|(_, bits)| *bits as usize).sum();
+            prop_assert_eq!(out.len_bits(), total);
+            let bytes = out.into_bytes();
+            prop_assert_eq!(bytes.len(), total.div_ceil(8));
+            let mut from = BitReader::new(&bytes);
+            for (value, bits) in &values {
+                prop_assert_eq!(from.get(*bits), Ok(masked(*value, *bits)));
+            }
+            prop_assert_eq!(from.finish(), Ok(()));
+            prop_assert_eq!(from.get(9), Err(DecodeError::TooShort));
+        }
+
+        #[test]
+        fn cutting_leaves_no_trace(first in any::<u64>(), bits in 0u32..64, second in any::<u64>()) {
+            let mut out = BitWriter::new();
+            out.put(masked(first, bits), bits);
+            let whole = out.clone().into_bytes();
+            out.put(second, 64);
+            out.cut_to(bits as usize);
+            prop_assert_eq!(out.into_bytes(), whole);
+        }
+    }
+}

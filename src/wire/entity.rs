@@ -1,0 +1,280 @@
+//! One entity's change from one state to another: the update bitfield, and behind it the data of each bit that is set,
+//! from bit 7 down to bit 0.
+
+use super::DecodeError;
+use super::bits::{BitReader, BitWriter};
+use super::layout::{GROUPS, HEAD, Layout, Networked, ORIENTATION, Turn};
+use super::number::{get_change, get_maybe_changed, put_change, put_maybe_changed};
+use crate::game::CellKind;
+
+/// Groups of more cells than this say which changed in two steps: which nibbles of the mask have bits, then those.
+const NIBBLE: usize = 4;
+
+impl<B: Networked> Layout<B> {
+    /// Which bits of the update bitfield the way from `old` to `new` sets. 0 when there is nothing to say.
+    pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
+        let mut bits = 0;
+        for (bit, group) in self.groups.iter().enumerate() {
+            if group.iter().any(|i| old[*i] != new[*i]) {
+                bits |= 1 << bit;
+            }
+        }
+        if let Some(turn) = &self.turn {
+            let differs = |i: usize| old[i] != new[i];
+            let grounded = self.is_on_ground(new);
+            if differs(turn.yaw) || differs(turn.roll) || (!grounded && differs(turn.pitch)) {
+                bits |= 1 << ORIENTATION;
+            }
+            let told_by_body = bits & (1 << ORIENTATION) != 0 && is_upright(turn, new);
+            if grounded && differs(turn.pitch) && !told_by_body {
+                bits |= 1 << HEAD;
+            }
+        }
+        bits
+    }
+
+    /// Writes the bitfield and its data.
+    pub(crate) fn put_update(&self, out: &mut BitWriter, old: &[u32], new: &[u32]) {
+        let bits = self.update_bits(old, new);
+        out.put(u64::from(bits), 8);
+        for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
+            self.put_group(out, bit, old, new);
+            match (bit, &self.turn) {
+                (ORIENTATION, Some(turn)) => self.put_turn(out, turn, old, new),
+                (HEAD, Some(turn)) if self.is_on_ground(new) => {
+                    put_maybe_changed(out, CellKind::F32, old[turn.pitch], new[turn.pitch]);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads what [`Layout::put_update`] wrote: `cells` go from the old state to the new.
+    pub(crate) fn get_update(&self, from: &mut BitReader<'_>, cells: &mut [u32]) -> Result<(), DecodeError> {
+        let bits = from.get_u8()?;
+        for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
+            self.get_group(from, bit, cells)?;
+            match (bit, &self.turn) {
+                (ORIENTATION, Some(turn)) => self.get_turn(from, turn, cells)?,
+                (HEAD, Some(turn)) if self.is_on_ground(cells) => {
+                    cells[turn.pitch] = get_maybe_changed(from, CellKind::F32, cells[turn.pitch])?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// On the ground a body turns about the up axis only, and one bit says that the head is level with it; a head that
+    /// is not has bit 0. Elsewhere the whole rotation follows.
+    fn put_turn(&self, out: &mut BitWriter, turn: &Turn, old: &[u32], new: &[u32]) {
+        let put = |out: &mut BitWriter, i: usize| put_maybe_changed(out, CellKind::F32, old[i], new[i]);
+        if self.is_on_ground(new) {
+            let upright = is_upright(turn, new);
+            out.put_bool(upright);
+            put(out, turn.yaw);
+            if !upright {
+                put(out, turn.roll);
+            }
+        } else {
+            put(out, turn.pitch);
+            put(out, turn.yaw);
+            put(out, turn.roll);
+        }
+    }
+
+    fn get_turn(&self, from: &mut BitReader<'_>, turn: &Turn, cells: &mut [u32]) -> Result<(), DecodeError> {
+        let mut get = |i: usize, cells: &mut [u32]| -> Result<(), DecodeError> {
+            cells[i] = get_maybe_changed(from, CellKind::F32, cells[i])?;
+            Ok(())
+        };
+        if !self.is_on_ground(cells) {
+            get(turn.pitch, cells)?;
+            get(turn.yaw, cells)?;
+            return get(turn.roll, cells);
+        }
+        let upright = from.get_bool()?;
+        cells[turn.yaw] = get_maybe_changed(from, CellKind::F32, cells[turn.yaw])?;
+        if upright {
+            cells[turn.pitch] = 0;
+            cells[turn.roll] = 0;
+        } else {
+            cells[turn.roll] = get_maybe_changed(from, CellKind::F32, cells[turn.roll])?;
+        }
+        Ok(())
+    }
+
+    fn put_group(&self, out: &mut BitWriter, bit: usize, old: &[u32], new: &[u32]) {
+        let group = &self.groups[bit];
+        put_mask(out, group.iter().map(|i| old[*i] != new[*i]).collect());
+        for i in group.iter().filter(|i| old[**i] != new[**i]) {
+            put_change(out, self.kinds[*i], old[*i], new[*i]);
+        }
+    }
+
+    fn get_group(&self, from: &mut BitReader<'_>, bit: usize, cells: &mut [u32]) -> Result<(), DecodeError> {
+        let group = &self.groups[bit];
+        let mask = get_mask(from, group.len())?;
+        for (i, _) in group.iter().zip(&mask).filter(|(_, changed)| **changed) {
+            cells[*i] = get_change(from, self.kinds[*i], cells[*i])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes which of some cells changed.
+pub(crate) fn put_mask(out: &mut BitWriter, mask: Vec<bool>) {
+    let nibbles = || mask.chunks(NIBBLE).map(|nibble| nibble.contains(&true));
+    let in_two_steps = mask.len() > NIBBLE;
+    if in_two_steps {
+        nibbles().for_each(|any| out.put_bool(any));
+    }
+    for (nibble, any) in mask.chunks(NIBBLE).zip(nibbles()) {
+        if any || !in_two_steps {
+            nibble.iter().for_each(|changed| out.put_bool(*changed));
+        }
+    }
+}
+
+/// Reads which of `count` cells changed; `count` is the game's, not the datagram's.
+pub(crate) fn get_mask(from: &mut BitReader<'_>, count: usize) -> Result<Vec<bool>, DecodeError> {
+    let in_two_steps = count > NIBBLE;
+    let nibbles = count.div_ceil(NIBBLE);
+    let any = match in_two_steps {
+        true => (0..nibbles).map(|_| from.get_bool()).collect::<Result<Vec<bool>, DecodeError>>()?,
+        false => vec![true; nibbles],
+    };
+    let changed = |i: usize| if any[i / NIBBLE] { from.get_bool() } else { Ok(false) };
+    (0..count).map(changed).collect()
+}
+
+fn is_upright(turn: &Turn, cells: &[u32]) -> bool {
+    cells[turn.pitch] == 0 && cells[turn.roll] == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+    use proptest::prelude::*;
+
+    use super::super::layout::Role;
+    use super::*;
+    use crate::game::{Body, Field, body};
+
+    body! {
+        pub(crate) struct Beast {
+            Movement origin: Vec3,
+            Movement velocity: Vec3,
+            Movement viewangles: Vec3,
+            Movement on_ground: bool,
+            Movement ducked: bool,
+            Movement head_tilt: i32,
+            Status controller: u16,
+            Status action: u8,
+            Status step_ms: u16,
+            Weapons ammo: u8,
+            Weapons refire_ms: u16,
+            Status health: i32,
+            Status frags: i32,
+            Status armour: u32,
+            Status teleports: u32,
+            Status alive: bool,
+            ClientOnly view_ofs: f32,
+        }
+    }
+    impl Networked for Beast {}
+
+    fn through(layout: &Layout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
+        let mut out = BitWriter::new();
+        layout.put_update(&mut out, old, new);
+        let bits = out.len_bits();
+        let bytes = out.into_bytes();
+        let mut from = BitReader::new(&bytes);
+        let mut cells = old.to_vec();
+        layout.get_update(&mut from, &mut cells).expect("it was just written");
+        assert_eq!(from.finish(), Ok(()));
+        (cells, bits)
+    }
+
+    fn cells(beast: &Beast) -> Vec<u32> {
+        let mut cells = vec![0; Beast::CELLS];
+        beast.write(&mut cells);
+        cells
+    }
+
+    #[test]
+    fn names_and_scopes_give_the_bits() {
+        let role = |name: &str, fields: &[Field]| {
+            fields.iter().find(|f| f.name == name).map(Role::by_default).map(Role::bit).expect(name)
+        };
+        let fields = Beast::fields();
+        for (name, bit) in [
+            ("controller", 7),
+            ("alive", 6),
+            ("teleports", 6),
+            ("health", 5),
+            ("refire_ms", 5),
+            ("action", 4),
+            ("origin.x", 3),
+            ("velocity.z", 3),
+            ("step_ms", 2),
+            ("ducked", 1),
+            ("on_ground", 1),
+            ("viewangles.y", 1),
+            ("head_tilt", 0),
+        ] {
+            assert_eq!(role(name, &fields), bit, "{name}");
+        }
+    }
+
+    #[test]
+    fn orientation_follows_the_movement_style() {
+        let layout = Layout::<Beast>::new();
+        let standing = Beast { on_ground: true, ..Beast::default() };
+        let turned = Beast { viewangles: Vec3::new(0.0, 90.0, 0.0), ..standing };
+        let nodding = Beast { viewangles: Vec3::new(10.0, 0.0, 0.0), ..standing };
+        let bits = |old: &Beast, new: &Beast| layout.update_bits(&cells(old), &cells(new));
+        assert_eq!(bits(&standing, &turned), 0b10);
+        assert_eq!(bits(&standing, &nodding), 0b01);
+        // Turning and levelling the head at once is the body's business alone.
+        assert_eq!(bits(&nodding, &turned), 0b10);
+        let diving = |b: &Beast| Beast { on_ground: false, ..*b };
+        assert_eq!(bits(&diving(&standing), &diving(&nodding)), 0b10);
+        let on_ground = through(&layout, &cells(&standing), &cells(&turned)).1;
+        let in_water = through(&layout, &cells(&diving(&standing)), &cells(&diving(&turned))).1;
+        assert_eq!(on_ground + 1, in_water, "one bit for `upright` against one each for pitch and roll");
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_only_clients_know() {
+        let layout = Layout::<Beast>::new();
+        let squinting = Beast { view_ofs: 17.0, ..Beast::default() };
+        assert_eq!(layout.update_bits(&cells(&Beast::default()), &cells(&squinting)), 0);
+    }
+
+    /// Words that agree often enough for every combination of changes to come up.
+    fn words() -> impl Strategy<Value = Vec<u32>> {
+        let word = prop_oneof![Just(0u32), Just(1), Just(1f32.to_bits()), Just(0x8000_0000), any::<u32>()];
+        prop::collection::vec(word, Beast::CELLS)
+    }
+
+    proptest! {
+        #[test]
+        fn every_state_comes_back_from_every_other(old in words(), new in words()) {
+            let layout = Layout::<Beast>::new();
+            let (mut back, _) = through(&layout, &old, &new);
+            let client_only = Beast::CELLS - 1;
+            prop_assert_eq!(back[client_only], old[client_only]);
+            back[client_only] = new[client_only];
+            prop_assert_eq!(back, new);
+        }
+
+        #[test]
+        fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..30)) {
+            let mut out = BitWriter::new();
+            put_mask(&mut out, mask.clone());
+            let bytes = out.into_bytes();
+            prop_assert_eq!(get_mask(&mut BitReader::new(&bytes), mask.len()), Ok(mask));
+        }
+    }
+}

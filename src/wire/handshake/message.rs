@@ -1,0 +1,187 @@
+//! The messages of the handshake.
+
+use super::super::bits::{BitReader, BitWriter};
+use super::super::header::{begin, expect};
+use super::super::{DecodeError, Key, MessageType};
+
+/// A `CONNECT_REQUEST` is padded to this, so that its answers are shorter.
+pub const REQUEST_BYTES: usize = 64;
+/// A `CONNECT_CONFIRM` is padded to this, so that its answers are shorter.
+pub const CONFIRM_BYTES: usize = 1200;
+/// The longest name of a game, in bytes.
+pub const GAME_NAME_BYTES_MAX: usize = 32;
+/// The longest welcome, in bytes: an `ACCEPTED` with it is shorter than [`CONFIRM_BYTES`].
+pub const WELCOME_BYTES_MAX: usize = 1160;
+
+/// `CONNECT_REQUEST`, and `CONNECT_CONFIRM` when it has a challenge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) version: u16,
+    /// The client's own number for this attempt; answers repeat it, so that strangers cannot answer.
+    pub(crate) salt: u64,
+    pub(crate) challenge: Option<u64>,
+    pub(crate) game: String,
+}
+
+/// What the server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Challenge { salt: u64, challenge: u64 },
+    Accepted { salt: u64, key: Key, connection: u16, welcome: Vec<u8> },
+    Refused { salt: u64, why: Refusal },
+}
+
+/// Why there is no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Another version of the protocol.
+    #[error("the server speaks version {server} of the protocol, this client version {}", super::super::VERSION)]
+    Version {
+        /// The server's.
+        server: u16,
+    },
+    /// Another game.
+    #[error("the server plays {server}")]
+    Game {
+        /// The server's.
+        server: String,
+    },
+    /// All places are taken.
+    #[error("the server is full: all {seats} places are taken")]
+    Full {
+        /// How many there are.
+        seats: u16,
+    },
+    /// The challenge is not the server's, or older than it remembers. Asking anew helps.
+    #[error("the challenge has expired")]
+    Expired,
+}
+
+impl Hello {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let (message, length) = match self.challenge {
+            None => (MessageType::ConnectRequest, REQUEST_BYTES),
+            Some(_) => (MessageType::ConnectConfirm, CONFIRM_BYTES),
+        };
+        let mut out = begin(message);
+        out.put(u64::from(self.version), 16);
+        out.put(self.salt, 64);
+        if let Some(challenge) = self.challenge {
+            out.put(challenge, 64);
+        }
+        put_name(&mut out, &self.game);
+        let mut bytes = out.into_bytes();
+        bytes.resize(length, 0);
+        bytes
+    }
+
+    pub(crate) fn decode(datagram: &[u8], message: MessageType) -> Result<Hello, DecodeError> {
+        let mut from = expect(datagram, message)?;
+        let is_confirm = message == MessageType::ConnectConfirm;
+        let length = if is_confirm { CONFIRM_BYTES } else { REQUEST_BYTES };
+        if datagram.len() != length {
+            return Err(DecodeError::bad("the length of a hello", datagram.len() as u64));
+        }
+        let version = from.get_u16()?;
+        let salt = from.get(64)?;
+        let challenge = if is_confirm { Some(from.get(64)?) } else { None };
+        // What follows is another version's business.
+        let game = if version == super::super::VERSION { get_name(&mut from)? } else { String::new() };
+        if version == super::super::VERSION {
+            from.finish_padding()?;
+        }
+        Ok(Hello { version, salt, challenge, game })
+    }
+}
+
+impl Answer {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Answer::Challenge { salt, challenge } => {
+                let mut out = begin(MessageType::Challenge);
+                out.put(*salt, 64);
+                out.put(*challenge, 64);
+                out.into_bytes()
+            }
+            Answer::Accepted { salt, key, connection, welcome } => {
+                let mut out = begin(MessageType::Accepted);
+                out.put(*salt, 64);
+                out.put(key.0, 64);
+                out.put(key.1, 64);
+                out.put(u64::from(*connection), 16);
+                let welcome = &welcome[..welcome.len().min(WELCOME_BYTES_MAX)];
+                out.put(welcome.len() as u64, 16);
+                out.put_bytes(welcome);
+                out.into_bytes()
+            }
+            Answer::Refused { salt, why } => {
+                let mut out = begin(MessageType::Refused);
+                out.put(*salt, 64);
+                put_refusal(&mut out, why);
+                out.into_bytes()
+            }
+        }
+    }
+
+    pub(crate) fn decode(datagram: &[u8]) -> Result<Answer, DecodeError> {
+        let message = super::super::message_type(datagram)?;
+        let mut from = expect(datagram, message)?;
+        let answer = match message {
+            MessageType::Challenge => Answer::Challenge { salt: from.get(64)?, challenge: from.get(64)? },
+            MessageType::Accepted => {
+                let salt = from.get(64)?;
+                let key = Key(from.get(64)?, from.get(64)?);
+                let connection = from.get_u16()?;
+                let length = usize::from(from.get_u16()?);
+                Answer::Accepted { salt, key, connection, welcome: from.get_bytes(length)? }
+            }
+            MessageType::Refused => Answer::Refused { salt: from.get(64)?, why: get_refusal(&mut from)? },
+            found => return Err(DecodeError::WrongType { expected: MessageType::Challenge, found }),
+        };
+        from.finish()?;
+        Ok(answer)
+    }
+}
+
+fn put_refusal(out: &mut BitWriter, why: &Refusal) {
+    match why {
+        Refusal::Version { server } => {
+            out.put(0, 8);
+            out.put(u64::from(*server), 16);
+        }
+        Refusal::Game { server } => {
+            out.put(1, 8);
+            put_name(out, server);
+        }
+        Refusal::Full { seats } => {
+            out.put(2, 8);
+            out.put(u64::from(*seats), 16);
+        }
+        Refusal::Expired => out.put(3, 8),
+    }
+}
+
+fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
+    match from.get_u8()? {
+        0 => Ok(Refusal::Version { server: from.get_u16()? }),
+        1 => Ok(Refusal::Game { server: get_name(from)? }),
+        2 => Ok(Refusal::Full { seats: from.get_u16()? }),
+        3 => Ok(Refusal::Expired),
+        code => Err(DecodeError::bad("a refusal", u64::from(code))),
+    }
+}
+
+fn put_name(out: &mut BitWriter, name: &str) {
+    let name = &name[..name.floor_char_boundary(GAME_NAME_BYTES_MAX)];
+    out.put(name.len() as u64, 8);
+    out.put_bytes(name.as_bytes());
+}
+
+fn get_name(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
+    let length = from.get_u8()?;
+    if usize::from(length) > GAME_NAME_BYTES_MAX {
+        return Err(DecodeError::bad("the length of a game's name", u64::from(length)));
+    }
+    let bytes = from.get_bytes(usize::from(length))?;
+    String::from_utf8(bytes).map_err(|_| DecodeError::bad("a game's name", u64::from(length)))
+}

@@ -1,0 +1,181 @@
+//! What every datagram begins with, and what live datagrams go on with: the header of the NeREIDS live protocol.
+
+use super::bits::{BitReader, BitWriter};
+use super::siphash::siphash;
+use super::{DecodeError, Key, Wrapping16};
+
+/// The first 32 bits of every datagram: "HRG" and the number of the layout of headers, so that what is not meant for
+/// this protocol is told at once.
+pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
+
+/// The version of everything behind the headers. Server and client must have the same; the handshake sees to it.
+pub const VERSION: u16 = 1;
+
+/// No datagram is longer, so that none is cut into fragments on the way: IPv6's least MTU of 1280 bytes, less headers.
+pub const DATAGRAM_BYTES_MAX: usize = 1200;
+
+/// The seal of a live datagram, in bytes.
+pub const SEAL_BYTES: usize = 4;
+
+/// The byte that holds the number of submessages.
+pub(crate) const COUNT_AT_BYTE: usize = 11;
+
+/// On the wire, a calibration helper that is not known yet.
+const CALIBRATION_UNKNOWN: i16 = i16::MIN;
+
+macro_rules! message_types {
+    ($( $(#[$doc:meta])* $name:ident = $code:literal ),* $(,)?) => {
+        /// What a datagram is: the 8 bits after the filter.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum MessageType { $( $(#[$doc])* $name = $code, )* }
+
+        impl MessageType {
+            fn from_code(code: u8) -> Result<MessageType, DecodeError> {
+                match code { $( $code => Ok(MessageType::$name), )* _ => Err(DecodeError::UnknownType(code)) }
+            }
+        }
+    };
+}
+
+message_types! {
+    /// Client to server: asks for a challenge.
+    ConnectRequest = 1,
+    /// Server to client: proves that the client's address is its own.
+    Challenge = 2,
+    /// Client to server: gives the challenge back, and asks for a place.
+    ConnectConfirm = 3,
+    /// Server to client: the place.
+    Accepted = 4,
+    /// Server to client: why there is none.
+    Refused = 5,
+    /// Either way: the session is over.
+    Disconnect = 6,
+    /// Client to server: usercmds.
+    LiveFromClient = 7,
+    /// Server to client: the frame that was just computed.
+    LiveFromServer = 8,
+    /// Client to server: something that is to be answered by a `REQUEST_ACK`.
+    RequestFromClient = 9,
+}
+
+/// The type of a datagram that has the right filter.
+///
+/// # Errors
+/// When it is of another protocol, or too short.
+pub fn message_type(datagram: &[u8]) -> Result<MessageType, DecodeError> {
+    read_type(&mut BitReader::new(datagram))
+}
+
+/// Seals a live datagram: 32 bits of its hash under the session's key. Whoever does not know the key can neither make
+/// nor change one.
+pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
+    let seal = siphash(key, &datagram) as u32;
+    datagram.extend(seal.to_le_bytes());
+    datagram
+}
+
+/// Takes the seal off, and checks it.
+///
+/// # Errors
+/// When it does not fit, or the datagram is too short to have one.
+pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
+    let (sealed, seal) = datagram.split_last_chunk::<SEAL_BYTES>().ok_or(DecodeError::TooShort)?;
+    if siphash(key, sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
+}
+
+/// Filter and type.
+pub(crate) fn begin(message: MessageType) -> BitWriter {
+    let mut out = BitWriter::new();
+    out.put(u64::from(FILTER), 32);
+    out.put(message as u64, 8);
+    out
+}
+
+/// Checks filter and type, and goes on behind them.
+pub(crate) fn expect(datagram: &[u8], expected: MessageType) -> Result<BitReader<'_>, DecodeError> {
+    if datagram.len() > DATAGRAM_BYTES_MAX {
+        return Err(DecodeError::TrailingBits);
+    }
+    let mut from = BitReader::new(datagram);
+    let found = read_type(&mut from)?;
+    if found == expected { Ok(from) } else { Err(DecodeError::WrongType { expected, found }) }
+}
+
+fn read_type(from: &mut BitReader<'_>) -> Result<MessageType, DecodeError> {
+    let filter = from.get_u32()?;
+    if filter != FILTER {
+        return Err(DecodeError::WrongFilter(filter));
+    }
+    MessageType::from_code(from.get_u8()?)
+}
+
+/// The rest of a live header from the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerHeader {
+    /// The frame that was computed.
+    pub(crate) frame: Wrapping16,
+    /// The last valid frame of the client.
+    pub(crate) ack: Wrapping16,
+    /// `None` before the server knows.
+    pub(crate) calibration_ms: Option<i16>,
+}
+
+impl ServerHeader {
+    /// Writes it all, with a count of 0 at [`COUNT_AT_BYTE`].
+    pub(crate) fn begin(&self) -> BitWriter {
+        let mut out = begin(MessageType::LiveFromServer);
+        out.put(u64::from(self.frame.0), 16);
+        out.put(u64::from(self.ack.0), 16);
+        let calibration = self.calibration_ms.map_or(CALIBRATION_UNKNOWN, |ms| ms.max(-i16::MAX));
+        out.put(u64::from(calibration as u16), 16);
+        debug_assert_eq!(out.len_bits(), COUNT_AT_BYTE * 8);
+        out.put(0, 8);
+        out
+    }
+
+    /// Reads it, and the number of submessages.
+    pub(crate) fn read(datagram: &[u8]) -> Result<(ServerHeader, u8, BitReader<'_>), DecodeError> {
+        let mut from = expect(datagram, MessageType::LiveFromServer)?;
+        let frame = Wrapping16(from.get_u16()?);
+        let ack = Wrapping16(from.get_u16()?);
+        let calibration_ms = Some(from.get_u16()? as i16).filter(|ms| *ms != CALIBRATION_UNKNOWN);
+        let count = from.get_u8()?;
+        Ok((ServerHeader { frame, ack, calibration_ms }, count, from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_lies_as_documented() {
+        let header = ServerHeader { frame: Wrapping16(0x1234), ack: Wrapping16(0xfffe), calibration_ms: Some(-2) };
+        let bytes = header.begin().into_bytes();
+        assert_eq!(bytes, [b'H', b'R', b'G', b'1', 8, 0x34, 0x12, 0xfe, 0xff, 0xfe, 0xff, 0]);
+        let (read, count, _) = ServerHeader::read(&bytes).expect("it was just written");
+        assert_eq!((read, count), (header, 0));
+    }
+
+    #[test]
+    fn other_filters_types_and_seals_are_refused() {
+        let mut bytes = begin(MessageType::Challenge).into_bytes();
+        assert_eq!(message_type(&bytes), Ok(MessageType::Challenge));
+        assert!(matches!(expect(&bytes, MessageType::Accepted), Err(DecodeError::WrongType { .. })));
+        bytes[4] = 200;
+        assert_eq!(message_type(&bytes), Err(DecodeError::UnknownType(200)));
+        bytes[0] ^= 1;
+        assert!(matches!(message_type(&bytes), Err(DecodeError::WrongFilter(_))));
+        assert_eq!(message_type(&bytes[..3]), Err(DecodeError::TooShort));
+
+        let key = Key(1, 2);
+        let sealed = seal(key, vec![1, 2, 3]);
+        assert_eq!(unseal(key, &sealed), Ok(&[1, 2, 3][..]));
+        assert_eq!(unseal(Key(1, 3), &sealed), Err(DecodeError::WrongSeal));
+        for bit in 0..sealed.len() * 8 {
+            let mut changed = sealed.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(unseal(key, &changed), Err(DecodeError::WrongSeal));
+        }
+    }
+}

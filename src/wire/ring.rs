@@ -1,0 +1,55 @@
+//! The states of one entity that a client has received.
+
+use std::collections::VecDeque;
+
+use super::WINDOW;
+use crate::units::SnapshotSeq;
+
+/// States in ascending order of the snapshots that carried them; `None` where the entity was gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<B> {
+    states: VecDeque<(SnapshotSeq, Option<B>)>,
+}
+
+impl<B> Default for Ring<B> {
+    fn default() -> Ring<B> {
+        Ring { states: VecDeque::new() }
+    }
+}
+
+impl<B> Ring<B> {
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The state that one snapshot carried.
+    pub(crate) fn carried_by(&self, seq: SnapshotSeq) -> Option<&B> {
+        let index = self.states.binary_search_by_key(&seq, |(at, _)| *at).ok()?;
+        self.states[index].1.as_ref()
+    }
+
+    /// The state as of a snapshot: the newest that it or an older one carried.
+    pub(crate) fn at(&self, seq: SnapshotSeq) -> Option<&B> {
+        let after = self.states.partition_point(|(at, _)| *at <= seq);
+        self.states[after.checked_sub(1)?].1.as_ref()
+    }
+
+    pub(crate) fn insert(&mut self, seq: SnapshotSeq, state: Option<B>) {
+        let after = self.states.partition_point(|(at, _)| *at <= seq);
+        self.states.insert(after, (seq, state));
+    }
+
+    /// Forgets what no snapshot in the window before `newest` can need: of the states that are out of it, all but the
+    /// newest. False when nothing is left worth keeping.
+    pub(crate) fn forget(&mut self, newest: SnapshotSeq) -> bool {
+        let is_out = |seq: SnapshotSeq| newest.0.saturating_sub(seq.0) >= WINDOW;
+        while self.states.get(1).is_some_and(|(seq, _)| is_out(*seq)) {
+            self.states.pop_front();
+        }
+        match (self.states.len(), self.states.front()) {
+            (0, _) => false,
+            (1, Some((seq, None))) => !is_out(*seq),
+            _ => true,
+        }
+    }
+}
