@@ -6,6 +6,7 @@ mod figures;
 mod files;
 mod games;
 mod info;
+mod live;
 mod man;
 mod output;
 mod page;
@@ -28,6 +29,7 @@ pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::replay::Imported;
+use crate::wire::Networked;
 use output::{Format, Output};
 use trouble::Trouble;
 
@@ -49,6 +51,7 @@ pub fn main<G>() -> ExitCode
 where
     G: Bots + Imported,
     G::Rules: Default,
+    G::Body: Networked,
 {
     run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use super::LiveError;
 use super::books::{Books, Counts};
 use super::clock::{Clock, Schedule};
 use super::post::{Direction, Post};
 use super::socket::Datagram;
-use super::LiveError;
 use crate::game::Game;
 use crate::packet::Snapshot;
 use crate::record::{ArrivalRecord, Header};

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use super::LiveError;
 use super::books::{Books, Counts, WAITING_RECORDS};
 use super::clock::Clock;
 use super::host::{Hosting, host};
@@ -16,7 +17,6 @@ use super::player::{Playing, knock, play};
 use super::post::{ModelledLinks, Post, WAITING_POSTS, deliver};
 use super::report::{Keeper, LiveReport, Rates};
 use super::socket::{Datagram, WAITING_DATAGRAMS, open, read};
-use super::LiveError;
 use crate::game::Bots;
 use crate::link::ModelledLink;
 use crate::record::{Header, Origin, Record};
