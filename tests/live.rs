@@ -3,15 +3,22 @@
 use std::net::UdpSocket;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::live::{Keeper, LiveError, LiveReport, Rates, live_header, record_live};
+use hitreg::packet::ClientPacket;
 use hitreg::record::{Execution, Record, Session};
 use hitreg::replay::{Options, replay, rerecord};
+use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
-use hitreg::units::Micros;
+use hitreg::units::{CommandSeq, Micros, Seed, SnapshotSeq};
+use hitreg::usercmd::Usercmd;
+use hitreg::wire::{
+    CONFIRM_BYTES, ClientMessage, Key, Knock, KnockOptions, Leaving, encode_commands, encode_disconnect, seal,
+};
 
 /// Keeps a session in memory.
 struct InMemory {
@@ -130,4 +137,121 @@ fn a_taken_port_is_said_to_be() {
     let mut keeper = InMemory { session: Session::new(header) };
     let ran = record_live::<Arena>(&scenario, &rules, port, &AtomicBool::new(false), &mut keeper);
     assert!(matches!(ran, Err(LiveError::PortTaken { .. })));
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.local_addr().expect("its address").port()
+}
+
+/// What an enemy has to start from: datagrams of every kind, true but for their keys.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut knock = Knock::new(KnockOptions::new("arena"), 7, Micros::ZERO);
+    let command = |seq| Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
+    let packet = ClientPacket { number: 9, ack: SnapshotSeq(3), commands: (7..10).map(command).collect() };
+    let live = ClientMessage { packet, received_before: 3, perceived: None };
+    let live = encode_commands(&live).expect("three usercmds");
+    let mut seeds = vec![
+        knock.poll_datagram(Micros::ZERO).expect("a first datagram"),
+        seal(Key(1, 2), live),
+        seal(Key(1, 2), encode_disconnect(Leaving::Done)),
+    ];
+    let mut confirm = vec![0; CONFIRM_BYTES];
+    confirm[..seeds[0].len()].copy_from_slice(&seeds[0]);
+    confirm[4] = 3;
+    seeds.push(confirm);
+    seeds
+}
+
+/// Random bytes, and true datagrams cut off, changed, lengthened or sent again.
+fn enemy_datagram(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = seeds[rng.below(seeds.len() as u64) as usize].clone();
+    match rng.below(5) {
+        0 => bytes = (0..rng.below(1400)).map(|_| rng.next_u64() as u8).collect(),
+        1 => bytes.truncate(rng.below(bytes.len() as u64 + 1) as usize),
+        2 => {
+            for _ in 0..=rng.below(8) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << rng.below(8);
+            }
+        }
+        3 => bytes.extend((0..rng.below(64)).map(|_| rng.next_u64() as u8)),
+        _ => {}
+    }
+    bytes
+}
+
+/// Plays for some seconds while an enemy sends as many datagrams as the time allows, up to `most`.
+fn play_under_fire(seconds: f64, most: u64) {
+    let (stop, port) = (AtomicBool::new(false), free_port());
+    let scenario = scenario(3, seconds, bad_link());
+    let rules = Arc::new(ArenaRules::default());
+    let header = live_header::<Arena>(&scenario, &rules).expect("a good scenario");
+    let mut keeper = InMemory { session: Session::new(header) };
+    let over = AtomicBool::new(false);
+    let (report, fired) = std::thread::scope(|scope| {
+        let enemy = scope.spawn(|| {
+            let sockets: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a socket")).collect();
+            let (mut rng, seeds, mut fired) = (Rng::new(Seed(11), 0), seeds(), 0);
+            // The players have their places by then; what comes is aimed at a running session.
+            std::thread::sleep(Duration::from_millis(300));
+            while fired < most && !over.load(Ordering::Relaxed) {
+                let socket = &sockets[fired as usize % sockets.len()];
+                let sent = socket.send_to(&enemy_datagram(&mut rng, &seeds), ("127.0.0.1", port));
+                fired += u64::from(sent.is_ok());
+                // The machine is shared: the enemy leaves it to others in between.
+                if fired.is_multiple_of(64) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            fired
+        });
+        let report = record_live::<Arena>(&scenario, &rules, port, &stop, &mut keeper).expect("a session");
+        over.store(true, Ordering::Relaxed);
+        (report, enemy.join().expect("an enemy without accidents"))
+    });
+    eprintln!("{fired} datagrams fired: {report:?}");
+    assert_eq!(fired, most, "the session was over before");
+    assert!(report.refused > fired / 4, "most of them reach the server");
+    let session = keeper.session;
+    assert!(session.ticks.len() as f64 > 20.0 * seconds);
+    assert!(session.players.iter().all(|p| p.reached.len() > 20 && p.received.len() > 20));
+    assert_replays(&session);
+}
+
+#[test]
+fn an_enemys_datagrams_harm_no_session() {
+    if has_sockets() {
+        play_under_fire(6.0, 50_000);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_of_an_enemys_datagrams_harm_no_session() {
+    if has_sockets() {
+        play_under_fire(120.0, 1_000_000);
+    }
+}
+
+#[test]
+fn a_session_that_is_stopped_is_whole() {
+    if !has_sockets() {
+        return;
+    }
+    let stop = AtomicBool::new(false);
+    let scenario = scenario(2, 60.0, bad_link());
+    let rules = Arc::new(ArenaRules::default());
+    let header = live_header::<Arena>(&scenario, &rules).expect("a good scenario");
+    let mut keeper = InMemory { session: Session::new(header) };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(1_500));
+            stop.store(true, Ordering::Relaxed);
+        });
+        record_live::<Arena>(&scenario, &rules, 0, &stop, &mut keeper).expect("a session");
+    });
+    assert!((30..400).contains(&keeper.session.ticks.len()), "{} ticks", keeper.session.ticks.len());
+    assert_replays(&keeper.session);
 }

@@ -75,3 +75,45 @@ impl<B: Networked> Peer<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::ArenaBody;
+    use crate::units::{CommandSeq, SnapshotSeq};
+    use crate::usercmd::Usercmd;
+    use crate::wire::{ClientMessage, encode_commands};
+
+    fn datagram(number: u32, ack: u32, newest_whole: u32) -> Vec<u8> {
+        let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
+        let packet = ClientPacket { number, ack: SnapshotSeq(ack), commands: vec![command] };
+        let message = ClientMessage { packet, received_before: 0, perceived: None };
+        envelope::close_up(encode_commands(&message).expect("one usercmd"), SnapshotSeq(newest_whole))
+    }
+
+    #[test]
+    fn a_packet_counts_twice_at_most_and_not_when_it_is_old() {
+        let mut peer = Peer::<ArenaBody>::new(PlayerId(0), 1);
+        let mut counts = |number| peer.open(&datagram(number, 0, 0)).is_some();
+        assert_eq!(
+            [counts(3), counts(1), counts(3), counts(3), counts(1), counts(1)],
+            [true, true, true, false, true, false]
+        );
+        assert!(!counts(0));
+        for number in 4..=400 {
+            assert!(counts(number), "{number}");
+        }
+        assert_eq!(
+            [counts(144), counts(145), counts(145), counts(400), counts(400)],
+            [false, true, false, true, false]
+        );
+    }
+
+    #[test]
+    fn the_pipeline_is_told_the_newest_whole_snapshot() {
+        let mut peer = Peer::<ArenaBody>::new(PlayerId(0), 1);
+        let packet = peer.open(&datagram(1, 7, 5)).expect("a good packet");
+        assert_eq!(packet.ack, SnapshotSeq(5));
+        assert!(peer.open(&datagram(2, 5, 7)).is_none());
+    }
+}
