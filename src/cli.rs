@@ -5,6 +5,7 @@ mod export;
 mod figures;
 mod files;
 mod games;
+mod import;
 mod info;
 mod live;
 mod man;
@@ -66,7 +67,13 @@ pub fn built_in() -> ExitCode {
 
 /// The whole program of a build that plays these games.
 pub fn run(games: &Games) -> ExitCode {
-    ExitCode::from(outcome_of(games, std::env::args_os().collect()) as u8)
+    ExitCode::from(run_args(games, std::env::args_os()))
+}
+
+/// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
+/// judged, 128 trouble.
+pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
+    outcome_of(games, args.into_iter().collect()) as u8
 }
 
 #[derive(Parser)]
@@ -109,6 +116,7 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
+    Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
@@ -147,6 +155,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
+        Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
         Command::Verify(args) => verify::run(games, &args, output),

@@ -41,6 +41,12 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// The world before the first tick, with a body for each of `players` players.
     fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;
 
+    /// A world whose players stand as these bodies say, for a session that begins in the middle of another one. Recorded
+    /// bodies lack what only clients know. `None` where a game cannot begin anywhere but at its spawn.
+    fn begin(_rules: &Self::Rules, _seed: Seed, _players: &[(EntityId, Self::Body)]) -> Option<Self::World> {
+        None
+    }
+
     /// Runs one usercmd on one body. Server and prediction both call this and nothing else to move a player.
     fn step_body(
         rules: &Self::Rules,
@@ -59,6 +65,11 @@ pub trait Game: Sized + Send + Sync + 'static {
 
     /// Where a shot goes among `targets`, which are the others as the shooter saw them, or as they are now.
     fn judge(rules: &Self::Rules, fire: &Self::Fire, targets: &[(EntityId, Self::Body)]) -> Verdict;
+
+    /// Whether any part of a body can be seen from a place, with the map in the way. `None` where the game does not say.
+    fn sees(_rules: &Self::Rules, _from: Vec3, _body: &Self::Body) -> Option<bool> {
+        None
+    }
 
     /// The line along which a shot is aimed: from where, in which direction (a unit vector).
     fn aim(fire: &Self::Fire) -> (Vec3, Vec3);

@@ -231,6 +231,9 @@ pub struct PlayerRecords {
 }
 
 /// Entity states, held flat: `cells` has a row of as many words as the header has fields for each key.
+///
+/// Ticks count from 1. Rows of tick 0, one for each player, are what a session begins with that was cut out of another;
+/// without them it begins with what the game spawns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct States {
     /// (tick, entity) of each row, ascending.
@@ -246,6 +249,15 @@ impl States {
     pub fn row(&self, tick: Tick, entity: EntityId) -> Option<&[u32]> {
         let index = self.keys.binary_search(&(tick, entity)).ok()?;
         self.cells.get(index * self.width..(index + 1) * self.width)
+    }
+
+    /// The entities that have a row for a tick, with their rows.
+    pub fn of_tick(&self, tick: Tick) -> impl Iterator<Item = (EntityId, &[u32])> {
+        let begin = self.keys.partition_point(|(t, _)| *t < tick);
+        let keys = self.keys[begin..].iter().take_while(move |(t, _)| *t == tick);
+        // A body without fields has no cells to go through.
+        let cells = self.cells.chunks_exact(self.width.max(1)).skip(begin);
+        keys.map(|(_, entity)| *entity).zip(cells)
     }
 }
 

@@ -6,6 +6,7 @@
 mod closed;
 mod columns;
 mod corrections;
+mod cover;
 mod effects;
 mod frames;
 mod imported;
@@ -59,10 +60,21 @@ pub struct Replayed {
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
+    /// What went over the network; `None` in open loop, where nothing does.
+    pub traffic: Option<Traffic>,
     /// How often the world was restored and run again.
     pub rollbacks: u32,
     /// The first rollback that came out differently.
     pub rollback_error: Option<RollbackError>,
+}
+
+/// Bytes on the network, by the sizes that packets say they have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// From all clients to the server.
+    pub up_bytes: u64,
+    /// From the server to all clients.
+    pub down_bytes: u64,
 }
 
 /// A tick that came out differently than it was recorded.
@@ -114,6 +126,9 @@ pub enum ReplayError {
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
+    /// It begins elsewhere than at the game's spawn.
+    #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
+    NoBeginning,
     /// It has nobody's input.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]
     NoInput,
@@ -146,7 +161,7 @@ pub fn replay<G: Imported>(
         Mode::Auto => has_server,
     };
     let mut replayed = if closed {
-        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)
+        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)?
     } else {
         open::replay::<G>(session, &rules, &settings, progress)?
     };
@@ -173,7 +188,11 @@ pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Resu
     };
     let header = Header { settings: settings.to_pairs(), ..session.header.clone() };
     let mut again = Session::new(header);
-    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again));
+    for (entity, cells) in session.states.of_tick(Tick(0)) {
+        again.states.keys.push((Tick(0), entity));
+        again.states.cells.extend_from_slice(cells);
+    }
+    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again))?;
     Ok(again)
 }
 

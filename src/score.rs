@@ -1,6 +1,6 @@
 //! How well each way of drawing the others does on a recorded session.
 //!
-//! Every recorded state of another entity is left out once, and drawn from the rest: the distance to where it was is the
+//! Every recorded state of another player is left out once, and drawn from the rest: the distance to where it was is the
 //! error. What is drawn "at the present" (as it is, or extrapolated) knows only earlier snapshots; what is drawn `lerp_ms`
 //! behind knows those that had come by then. States that a teleport brought about are left out altogether.
 
@@ -47,7 +47,7 @@ pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) 
 /// A received state: when the server says it was, and the body.
 type Sample<B> = (Micros, B);
 
-/// Each other entity's states as one player received them, in runs without a gap in which it was not seen.
+/// Each other player's states as one player received them, in runs without a gap in which it was not seen.
 fn tracks<G: Game>(session: &Session, player: PlayerId) -> Result<Vec<Vec<Sample<G::Body>>>, BadCells> {
     let records = &session.players[usize::from(player.0)];
     let mut received: Vec<u32> = records.received.iter().map(|a| a.number).collect();
@@ -59,7 +59,9 @@ fn tracks<G: Game>(session: &Session, player: PlayerId) -> Result<Vec<Vec<Sample
         let (still, gone) = open.into_iter().partition(|(id, _)| snapshot.entities.binary_search(id).is_ok());
         open = still;
         done.extend(gone.into_iter().map(|(_, track): (EntityId, _)| track));
-        for entity in snapshot.entities.iter().filter(|e| **e != player.entity()) {
+        for entity in
+            snapshot.entities.iter().filter(|e| **e != player.entity() && usize::from(e.0) < session.players.len())
+        {
             let Some(cells) = session.states.row(snapshot.tick, *entity) else { continue };
             let sample = (snapshot.server_time, G::Body::read(cells)?);
             match open.iter_mut().find(|(id, _)| id == entity) {

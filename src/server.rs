@@ -125,6 +125,11 @@ impl<G: Game> Server<G> {
         self.rollback = Some(Rollback::new(every));
     }
 
+    /// Puts another world in the place of the one that the game spawned, before the first tick.
+    pub fn begin_from(&mut self, world: G::World) {
+        self.world = world;
+    }
+
     /// What the rollback check has done so far; `None` when it was not asked for.
     pub fn rollback(&self) -> Option<&Rollback<G>> {
         self.rollback.as_ref()

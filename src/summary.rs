@@ -169,21 +169,21 @@ fn active(frames: &Table) -> u64 {
     (0..frames.rows()).filter(|&row| moved(row) || buttons.get(row).is_some_and(|b| *b != 0)).count() as u64
 }
 
-fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
+pub(crate) fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
     match table.column(name).map(|c| &c.data) {
         Some(Data::U32(values)) => values,
         _ => &[],
     }
 }
 
-fn floats<'a>(table: &'a Table, name: &str) -> &'a [f32] {
+pub(crate) fn floats<'a>(table: &'a Table, name: &str) -> &'a [f32] {
     match table.column(name).map(|c| &c.data) {
         Some(Data::F32(values)) => values,
         _ => &[],
     }
 }
 
-fn names<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+pub(crate) fn names<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     let (names, codes): (&[String], &[u8]) = match table.column(name).map(|c| &c.data) {
         Some(Data::Name { names, codes }) => (names, codes),
         _ => (&[], &[]),

@@ -66,9 +66,26 @@ fn a_bug() {
 
 #[test]
 fn other_settings() {
+    let (mut a, mut b) = (small(), small());
+    a.header.settings = vec![("interpolation.lerp_ms".into(), "100".into())];
+    b.header.settings = vec![("interpolation.lerp_ms".into(), "50".into())];
+    for row in 0..14 {
+        let (lerp, moved) = (f64::from(row as u32 / 2 + 2) * 16_000.0 - 58_000.0, row as f64);
+        set(&mut b, "views", "drawn_at_us", row, lerp);
+        set(&mut b, "views", "origin.y", row, moved);
+    }
+    assert_reads("diff_settings", &diff_text(&compared(&a, &b)));
+}
+
+/// A replay has more in it than a hand-made trace; its text still fits the page.
+#[test]
+fn a_replay_under_other_settings_fits_the_page() {
     let log = session(3, 3.0, Rules { push_units: 4.0, ..Rules::default() });
     let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
-    assert_reads("diff_settings", &diff_text(&found));
+    let text = diff_text(&found);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("\n  interpolation.lerp_ms is 100 in A, 50 in B\n"), "{text}");
+    assert!(found.interpolation.moved > 0 && found.interpolation.distance_units.is_some_and(|d| d.p50 > 1.0));
 }
 
 #[test]

@@ -33,6 +33,12 @@ impl Game for Arena {
         spawn::spawn(rules, seed, players)
     }
 
+    fn begin(_rules: &ArenaRules, seed: Seed, players: &[(EntityId, ArenaBody)]) -> Option<ArenaWorld> {
+        // Rockets that were in flight are gone: nobody recorded whose they were.
+        let count = u16::try_from(players.len()).ok()?;
+        Some(ArenaWorld { seed, players: count, launched: 0, entities: players.to_vec(), flights: Vec::new() })
+    }
+
     fn step_body(
         rules: &ArenaRules,
         scene: &Scene<'_, ArenaBody>,
@@ -55,6 +61,10 @@ impl Game for Arena {
 
     fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
         judge::judge(rules, fire, targets)
+    }
+
+    fn sees(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> Option<bool> {
+        Some(judge::sees_any_part(rules, from, body))
     }
 
     fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {

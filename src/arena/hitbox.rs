@@ -68,6 +68,16 @@ const DUCKED: [Part; 4] = [
     part(Hitgroup::Legs, 14.0, -18.0, -10.0),
 ];
 
+fn parts_of(body: &ArenaBody) -> &'static [Part; 4] {
+    if body.ducked { &DUCKED } else { &STANDING }
+}
+
+/// The parts of a body, from the head down: the middle of each, and half its width.
+pub(crate) fn parts(body: &ArenaBody) -> impl Iterator<Item = (Vec3, f32)> {
+    let origin = body.origin;
+    parts_of(body).iter().map(move |part| (origin + Vec3::Z * ((part.span.0 + part.span.1) * 0.5), part.half_width))
+}
+
 /// A ray, prepared for many boxes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ray {
@@ -82,9 +92,8 @@ impl Ray {
         if !self.may_meet(body) {
             return None;
         }
-        let parts = if body.ducked { &DUCKED } else { &STANDING };
         let mut first: Option<(Hitgroup, f32)> = None;
-        for part in parts {
+        for part in parts_of(body) {
             let min = body.origin + Vec3::new(-part.half_width, -part.half_width, part.span.0);
             let max = body.origin + Vec3::new(part.half_width, part.half_width, part.span.1);
             let away = self.enters(min, max);

@@ -1,8 +1,10 @@
 //! Where bullets go among the others.
 
+use glam::Vec3;
+
 use super::body::ArenaBody;
 use super::fire::ArenaFire;
-use super::hitbox::{Hitgroup, Ray};
+use super::hitbox::{self, Hitgroup, Ray};
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid};
 use super::weapon::Shot;
@@ -32,6 +34,20 @@ pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, 
         (true, false) => Reason::Wide,
     };
     Verdict { reason, wounds }
+}
+
+/// Whether a bullet from a place could reach the middle or a side of any part of a body, with nobody else in the way.
+pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> bool {
+    let towards = (body.origin - from).truncate().normalize_or_zero();
+    let across = Vec3::new(-towards.y, towards.x, 0.0);
+    hitbox::parts(body).any(|(middle, half_width)| {
+        // Just inside the part, so that a wall that it leans on hides it only from behind.
+        let edge = across * (half_width - 1.0);
+        [middle, middle + edge, middle - edge].into_iter().any(|to| {
+            let way = rules.map.solid().sweep(Hull::Point, from, to);
+            way.fraction >= 1.0 && !way.all_solid
+        })
+    })
 }
 
 /// What becomes of one pellet.

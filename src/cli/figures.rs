@@ -27,11 +27,12 @@ pub(super) fn share(part: u64, whole: u64) -> String {
         return "-".to_owned();
     }
     let percent = 100.0 * part as f64 / whole as f64;
-    let shown = if part < whole { percent.min(99.99) } else { percent };
-    match shown {
-        _ if part == 0 || part == whole => format!("{shown:.0} %"),
-        s if !(0.1..=99.9).contains(&s) => format!("{:.2} %", s.max(0.01)),
-        s => format!("{s:.1} %"),
+    match percent {
+        _ if part == 0 || part == whole => format!("{percent:.0} %"),
+        p if p < 0.01 => "< 0.01 %".to_owned(),
+        p if p > 99.99 => "> 99.99 %".to_owned(),
+        p if !(0.1..=99.9).contains(&p) => format!("{p:.2} %"),
+        p => format!("{p:.1} %"),
     }
 }
 
@@ -53,6 +54,12 @@ pub(super) fn duration(span: Micros) -> String {
         120..7_200 => format!("{} min {:02} s", whole / 60, whole % 60),
         _ => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
     }
+}
+
+/// `447 times real time`.
+pub(super) fn speed(factor: f64) -> String {
+    let number = if factor < 10.0 { format!("{factor:.1}") } else { count(factor as u64) };
+    format!("{number} times real time")
 }
 
 /// `0`, `0.0008`, `0.25`, `12.3`, `1,234`: three or so digits of a measure.
@@ -80,8 +87,9 @@ mod tests {
     #[test]
     fn only_all_is_a_hundred_percent() {
         assert_eq!(share(100_000, 100_000), "100 %");
-        assert_eq!(share(99_999, 100_000), "99.99 %");
-        assert_eq!(share(1, 1_000_000), "0.01 %");
+        assert_eq!(share(99_999, 100_000), "> 99.99 %");
+        assert_eq!(share(1, 1_000_000), "< 0.01 %");
+        assert_eq!(share(5, 10_000), "0.05 %");
         assert_eq!(share(0, 7), "0 %");
         assert_eq!(share(1, 3), "33.3 %");
         assert_eq!(share(0, 0), "-");

@@ -1,7 +1,7 @@
 //! Files, as the command line names and reads them. Opening, writing and renaming are [`store`]'s.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::trouble::Trouble;
 use crate::log::{self, FileKind, Torn};
@@ -49,10 +49,20 @@ pub(super) fn size_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
 }
 
-/// How the program was called, shortened so that it works when it is typed again in this directory.
+/// How the program was called, shortened so that it works when it is typed again: its name alone where the shell finds it
+/// by that, else its path from here.
 pub(super) fn as_typed(program: &OsStr) -> String {
     let path = Path::new(program);
+    let found_by_name = path.parent().is_some_and(|folder| search_path().any(|searched| searched == folder));
     let here = std::env::current_dir().unwrap_or_default();
-    let near = path.strip_prefix(&here).unwrap_or(path);
-    near.display().to_string()
+    match path.file_name() {
+        Some(name) if found_by_name => Path::new(name).display().to_string(),
+        Some(_) | None => path.strip_prefix(&here).unwrap_or(path).display().to_string(),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how a command is typed depends on the shell that it is typed into")]
+fn search_path() -> impl Iterator<Item = PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).collect::<Vec<_>>().into_iter()
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Bots, Game};
 use crate::live::{self, Keeper, LiveError, LiveReport};
+use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
@@ -41,13 +42,14 @@ pub struct Games {
 impl Games {
     /// The games that `hitreg` has built in.
     pub fn built_in() -> Games {
-        Games::default().recording::<Arena>(|map| match map {
+        let arena = |map: Option<&MapFile<'_>>| match map {
             None => Ok(ArenaRules::default()),
             Some(map) => {
                 let name = Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
                 Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
             }
-        })
+        };
+        Games::default().recording::<Arena>(arena).replaying::<QuakeWorld>()
     }
 
     /// Adds a game whose logs can be replayed.

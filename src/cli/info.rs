@@ -12,7 +12,7 @@ use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::{Info, Packets, Percentiles};
 use crate::log::{FORMAT, FileKind};
-use crate::record::Session;
+use crate::record::{Origin, Session};
 use crate::replay::{Mode, Options};
 use crate::summary::Summary;
 use crate::trace::Trace;
@@ -115,6 +115,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// Shots and hits, from a replay that is the recorded session.
 fn count_shots(games: &Games, session: &Session) -> Result<(u64, u64), String> {
+    if matches!(session.header.origin, Origin::Imported { .. }) {
+        return Err("the recording does not say what became of them".to_owned());
+    }
     let game = games.of(session).map_err(|error| error.to_string())?;
     let options = Options { mode: Mode::Closed, ..Options::default() };
     let replayed = game.replay(session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
@@ -159,7 +162,7 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
         (Some(shots), Some(hits)) => {
             page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));
         }
-        _ => page.pair("shots", &format!("unknown: {}", shown.shots_unknown.as_deref().unwrap_or_default())),
+        _ => page.pair("shots", &format!("not counted: {}", shown.shots_unknown.as_deref().unwrap_or_default())),
     }
     let per_usercmd = shown.bytes_per_usercmd.map_or(String::new(), |b| format!(", {b:.1} bytes per usercmd"));
     page.pair("size", &format!("{}{per_usercmd}, format {}", bytes(shown.size_bytes), shown.format_version));

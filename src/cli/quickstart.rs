@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{count, counted, duration, measure, share};
+use super::figures::{count, counted, duration, measure, share, speed};
 use super::games::Games;
 use super::output::Output;
 use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
@@ -132,7 +132,7 @@ impl Report<'_> {
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
         let packets = info.packets;
         let lost = share(packets.lost, packets.sent);
-        page.pair("connections", &format!("round trip median {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
+        page.pair("connections", &format!("round trip p50 {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
         page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
@@ -174,7 +174,7 @@ impl Report<'_> {
 
     fn print_summary(&self, page: &mut Page) {
         let (prediction, shots) = (&self.summary.prediction, &self.summary.shots);
-        page.pair("speed", &format!("{} times real time", measure(self.speed as f32)));
+        page.pair("speed", &speed(self.speed));
         let exact = share(prediction.exact, prediction.checked);
         let misses: u64 = prediction.misses_by_cause.values().sum();
         page.pair("prediction", &format!("{exact} exact; {} to correct", counted(misses, "misprediction")));
@@ -182,7 +182,7 @@ impl Report<'_> {
         page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
         if let Some(error) = &shots.view_error_units {
             let [p50, max] = [error.p50, error.max].map(measure);
-            let text = format!("median {p50}, greatest {max} units from target drawn to target judged");
+            let text = format!("median {p50}, greatest {max} units from target drawn to judged");
             page.pair("view error", &text);
         }
     }
@@ -205,8 +205,8 @@ impl Report<'_> {
         let head = [
             ("at", right),
             ("shooter", left),
-            ("weapon", left),
             ("rewound", right),
+            ("on screen", left),
             ("with it", left),
             ("without", left),
         ];
@@ -214,8 +214,8 @@ impl Report<'_> {
             vec![
                 format!("{:.2} s", Micros(c.at_us).as_s_f64()).into(),
                 c.shooter.as_str().into(),
-                c.weapon.as_str().into(),
                 format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64()).into(),
+                c.on_screen.as_str().into(),
                 c.with.as_str().into(),
                 c.without.as_str().into(),
             ]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{bytes, count, counted, duration, measure};
+use super::figures::{bytes, count, counted, duration, speed};
 use super::games::{Games, MapFile, Staged};
 use super::output::Output;
 use super::page::Page;
@@ -284,8 +284,10 @@ impl Recorded {
     fn print(&self, page: &mut Page) {
         page.heading(&self.path.display().to_string());
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        let speed = measure(self.real_time_factor as f32);
-        page.pair("duration", &format!("{}, recorded at {speed} times real time", duration(Micros(self.duration_us))));
+        page.pair(
+            "duration",
+            &format!("{}, recorded at {}", duration(Micros(self.duration_us)), speed(self.real_time_factor)),
+        );
         let usercmds = count(self.usercmds);
         page.pair("holds", &format!("{} ticks, {usercmds} usercmds in {}", count(self.ticks), self.size()));
     }

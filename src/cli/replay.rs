@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{count, counted, duration, measure, share};
+use super::figures::{count, counted, duration, measure, share, speed};
 use super::games::{Games, Playable};
 use super::output::Output;
 use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
@@ -131,7 +131,7 @@ fn score(game: &dyn Playable, path: &Path, session: &Session, options: &Options)
 fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
-    page.pair("speed", &format!("{length} at {} times real time", measure(report.real_time_factor as f32)));
+    page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
     page.pair("exercised", &exercised(report.exercised));
     if !report.settings_changed.is_empty() {
         page.pair("under", &report.settings_changed.join(" "));
@@ -236,7 +236,7 @@ fn print_shots(page: &mut Page, shots: &Shots) {
     page.pair("screen", &format!("{on_screen}; {agreed}"));
     let view_error = shots.view_error_units.map_or("nothing was rewound".to_owned(), |error| {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
-        format!("median {p50}, p95 {p95}, greatest {max} units between target drawn and target judged")
+        format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
     });
     page.pair("view error", &view_error);
 }

@@ -145,11 +145,8 @@ fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Value
 
 /// The last row of the same entity or player before a spot in which A and B agree.
 fn last_agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Option<Row> {
-    let owner = pairing.owner(spot);
-    let agrees = |pair: &usize| !scan.pairs[*pair].differs && !scan.pairs[*pair].other_time;
-    let before = (0..scan.pairs.len()).filter(agrees).map(|pair| pairing.spot(pair));
-    let before = before.filter(|s| pairing.owner(s) == owner && pairing.cmp(s, spot).is_lt());
-    let last = before.max_by(|x, y| pairing.cmp(x, y))?;
+    let agrees = |pair: usize| !scan.pairs[pair].differs && !scan.pairs[pair].other_time;
+    let last = pairing.last_before(spot, agrees)?;
     let (side, row) = last.row()?;
     let table = match side {
         Side::A => pairing.a,

@@ -102,10 +102,9 @@ impl FieldDiff {
 
 impl SeriesDiff {
     pub(crate) fn all(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan) -> Vec<SeriesDiff> {
-        if scan.columns.iter().all(|(_, runs)| runs.is_empty()) {
-            return Vec::new();
-        }
-        let last_compared = pairing.last_of_each(|pair| !scan.pairs[pair].other_time);
+        let ends = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.last);
+        let Some(first_end) = ends.min_by(|x, y| pairing.cmp(x, y)) else { return Vec::new() };
+        let last_compared = pairing.last_of_each(&first_end, |pair| !scan.pairs[pair].other_time);
         let runs = scan.columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| {
             let first = Place::of(pairing, clocks, &run.first);

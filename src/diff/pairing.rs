@@ -27,6 +27,8 @@ pub(crate) struct Pairing<'a> {
     pub(crate) keys: KeyCells,
     pub(crate) joined: Joined,
     times: [Vec<Option<i64>>; 2],
+    /// Whether the pairs are known to be in the order of their times already.
+    in_time_order: bool,
 }
 
 impl<'a> Pairing<'a> {
@@ -36,7 +38,9 @@ impl<'a> Pairing<'a> {
         let keys = KeyCells::of(&key, a, b)?;
         let joined = Joined::of(&keys, a.rows(), b.rows());
         let times = [clocks[0].of_rows(a), clocks[1].of_rows(b)];
-        Ok(Pairing { a, b, key, keys, joined, times })
+        let is_ordered = |times: &[Option<i64>]| times.is_sorted() && times.first().is_none_or(|at| at.is_some());
+        let in_time_order = joined.aligned == joined.len() && times.iter().all(|times| is_ordered(times));
+        Ok(Pairing { a, b, key, keys, joined, times, in_time_order })
     }
 
     pub(crate) fn spot(&self, pair: usize) -> Spot {
@@ -88,17 +92,43 @@ impl<'a> Pairing<'a> {
         (part(0), part(1))
     }
 
-    /// The last pair of each owner among those that `compared` lets pass.
-    pub(crate) fn last_of_each(&self, compared: impl Fn(usize) -> bool) -> BTreeMap<Owner, Spot> {
+    /// The last pair of each owner among those that `compared` lets pass. Pairs before `since` may be left out.
+    pub(crate) fn last_of_each(&self, since: &Spot, compared: impl Fn(usize) -> bool) -> BTreeMap<Owner, Spot> {
         let mut last: BTreeMap<Owner, Spot> = BTreeMap::new();
-        for pair in (0..self.joined.len()).filter(|pair| compared(*pair)) {
-            let spot = self.spot(pair);
+        for (_, spot) in self.back_to(since).filter(|(pair, _)| compared(*pair)) {
             let known = last.entry(self.owner(&spot)).or_insert(spot);
             if self.cmp(known, &spot).is_lt() {
                 *known = spot;
             }
         }
         last
+    }
+
+    /// The last pair of the same owner before a spot among those that `agrees` lets pass.
+    pub(crate) fn last_before(&self, spot: &Spot, agrees: impl Fn(usize) -> bool) -> Option<Spot> {
+        let owner = self.owner(spot);
+        let mut last: Option<Spot> = None;
+        for pair in (0..self.joined.len()).rev() {
+            let candidate = self.spot(pair);
+            if self.in_time_order && last.is_some_and(|last| candidate.at_us < last.at_us) {
+                break;
+            }
+            let later = |last: Spot| self.cmp(&last, &candidate).is_lt();
+            if agrees(pair)
+                && self.cmp(&candidate, spot).is_lt()
+                && self.owner(&candidate) == owner
+                && last.is_none_or(later)
+            {
+                last = Some(candidate);
+            }
+        }
+        last
+    }
+
+    /// The pairs from the end back to a spot's time; all of them where their order is unknown.
+    fn back_to(&self, since: &Spot) -> impl Iterator<Item = (usize, Spot)> {
+        let in_reverse = (0..self.joined.len()).rev().map(|pair| (pair, self.spot(pair)));
+        in_reverse.take_while(|(_, spot)| !self.in_time_order || spot.at_us >= since.at_us)
     }
 }
 

@@ -193,3 +193,18 @@ fn bodies_keep_what_prediction_needs() {
     assert_eq!(QuakeWorld::load(&rules, &words).expect("world"), world);
     assert!(QuakeWorld::load(&rules, &words[1..]).is_err());
 }
+
+#[test]
+fn numbers_that_are_none_end_nothing_but_the_movement() {
+    let (session, rules) = imported(&demo(1, |_| Vec::new()));
+    let other = BodyRow::read(session.states.row(Tick(5), EntityId(7)).expect("row")).expect("body");
+    let nowhere = BodyRow { origin: Vec3::NAN, ..other };
+    assert!(QuakeWorld::extrapolate(&rules, &nowhere, Micros::from_ms(95)).origin.is_nan());
+    let dizzy = BodyRow { viewangles: Vec3::NAN, ..other };
+    QuakeWorld::extrapolate(&rules, &dizzy, Micros::from_ms(95));
+    let mut lawless = rules.clone();
+    lawless.move_vars[0].gravity = f32::NAN;
+    QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95));
+    lawless.move_vars.clear();
+    assert_eq!(QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95)), other);
+}

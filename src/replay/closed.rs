@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{HashDifference, Replayed, Tables};
+use super::{HashDifference, ReplayError, Replayed, Tables, Traffic};
 use crate::client::{Commanded, Reconciled};
-use crate::game::{Game, Verdict};
+use crate::game::{Body, Game, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
-use crate::record::{Execution, Session};
+use crate::record::{Execution, PacketRecord, Session};
 use crate::server::{Judged, Ticked};
 use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
 
 pub(super) fn replay<G: Game>(
@@ -20,22 +20,25 @@ pub(super) fn replay<G: Game>(
     settings: &Arc<Settings>,
     rollback_every: Option<u32>,
     progress: &mut dyn FnMut(Micros),
-) -> Replayed {
+) -> Result<Replayed, ReplayError> {
     let mut watch = Watch {
         tables: Tables::new::<G>(session.players.len()),
         session,
         first_difference: None,
         compared: 0,
+        traffic: Traffic::default(),
         progress,
     };
-    let mut machine = run::<G>(session, rules, settings, rollback_every, &mut watch);
+    let mut machine = run::<G>(session, rules, settings, rollback_every, &mut watch)?;
     let rollback = machine.server().rollback();
     let rollbacks = rollback.map_or(0, |r| r.checked());
     let rollback_error = rollback.and_then(|r| r.failed().cloned());
     let first_difference = watch.first_difference;
     let hashes_compared = watch.compared;
+    let traffic = Some(watch.traffic);
+    watch.tables.judge_covers::<G>(rules);
     let trace = watch.tables.finish::<G>();
-    Replayed { trace, first_difference, hashes_compared, rollbacks, rollback_error }
+    Ok(Replayed { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error })
 }
 
 /// The recorded input and links through a new server and new clients, watched by `observer`.
@@ -45,7 +48,7 @@ pub(super) fn run<G: Game>(
     settings: &Arc<Settings>,
     rollback_every: Option<u32>,
     observer: &mut impl Observer<G>,
-) -> Machine<G, RecordedLink> {
+) -> Result<Machine<G, RecordedLink>, ReplayError> {
     let links = session.players.iter().map(|player| Links {
         up: RecordedLink::up(&player.sent, &player.reached),
         down: RecordedLink::down(&player.snapshots, &player.received),
@@ -54,9 +57,27 @@ pub(super) fn run<G: Game>(
     if let Some(every) = rollback_every {
         machine.server().check_rollback(every);
     }
+    if let Some(world) = beginning::<G>(session, rules)? {
+        machine.server().begin_from(world);
+    }
     let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
     machine.run(tick_times(session, settings), &mut hands, observer);
-    machine
+    Ok(machine)
+}
+
+/// The world that a session begins with; `None` for the one that the game spawns.
+fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
+    let read = |(entity, cells): (EntityId, &[u32])| {
+        let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
+        Ok((entity, body))
+    };
+    let bodies = session.states.of_tick(Tick(0)).map(read).collect::<Result<Vec<_>, ReplayError>>()?;
+    if bodies.is_empty() {
+        return Ok(None);
+    }
+    let everyone = (0..session.players.len()).map(|p| EntityId(p as u16));
+    let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, session.header.seed, &bodies));
+    world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
 }
 
 /// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
@@ -98,12 +119,21 @@ struct Watch<'a> {
     session: &'a Session,
     first_difference: Option<HashDifference>,
     compared: u64,
+    traffic: Traffic,
     progress: &'a mut dyn FnMut(Micros),
 }
 
 impl<G: Game> Observer<G> for Watch<'_> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         self.tables.frame(player, at, commanded, shown);
+    }
+
+    fn packet_sent(&mut self, _player: PlayerId, packet: PacketRecord) {
+        self.traffic.up_bytes += u64::from(packet.bytes);
+    }
+
+    fn snapshot_sent(&mut self, _player: PlayerId, _at: Micros, snapshot: &Snapshot<G::Body>) {
+        self.traffic.down_bytes += u64::from(snapshot.bytes());
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

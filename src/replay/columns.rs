@@ -55,6 +55,12 @@ impl CellRows {
         &mut self.cells[start..]
     }
 
+    /// One row's cells.
+    pub(super) fn row(&self, index: usize) -> Option<&[u32]> {
+        let width = self.fields.len();
+        self.cells.get(index * width..(index + 1) * width)
+    }
+
     pub(super) fn columns(self, prefix: &str) -> Vec<Column> {
         let width = self.fields.len();
         let column = |(index, field): (usize, &Field)| {

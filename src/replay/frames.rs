@@ -64,6 +64,27 @@ impl Frames {
         }
     }
 
+    /// Where each of `players` players' frames are, in the order of time.
+    pub(super) fn rows_by_player(&self, players: usize) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); players];
+        for (row, player) in self.player.iter().enumerate() {
+            if let Some(rows) = rows.get_mut(*player as usize) {
+                rows.push(row);
+            }
+        }
+        rows
+    }
+
+    /// When a frame was, and the own body as its player saw it.
+    pub(super) fn own<B: Body>(&self, row: usize) -> Option<(Micros, B)> {
+        let cells = self.own.row(row).filter(|_| self.has_body[row] == 1)?;
+        Some((Micros(self.at_us[row]), B::read(cells).ok()?))
+    }
+
+    pub(super) fn at(&self, row: usize) -> Micros {
+        Micros(self.at_us[row])
+    }
+
     pub(super) fn table(self) -> Table {
         let [pitch, yaw] = self.angles;
         let [forward, side, up] = self.moves;

@@ -42,7 +42,14 @@ pub(super) fn replay<G: Imported>(
         replay_player(session, records, player, client, pipeline_checks, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
-    Ok(Replayed { trace, first_difference: None, hashes_compared: 0, rollbacks: 0, rollback_error: None })
+    Ok(Replayed {
+        trace,
+        first_difference: None,
+        hashes_compared: 0,
+        traffic: None,
+        rollbacks: 0,
+        rollback_error: None,
+    })
 }
 
 fn replay_player<G: Imported>(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::columns::{Names, table};
+use super::cover::Covers;
 use crate::game::{Body, Game, Reason, Verdict};
 use crate::geometry::angle_off;
 use crate::server::{Judged, Limit};
@@ -28,6 +29,19 @@ pub(super) struct Shots {
     aimed_at: Names,
     aim_off_degrees: Vec<f32>,
     view_error_units: Vec<f32>,
+    /// Whom each shot was about, and from where; what cannot be hidden from is left out.
+    sight: Vec<Option<Sight>>,
+    covers: Covers,
+}
+
+/// Who was shot at from where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) at: Micros,
+    pub(super) tick: Tick,
+    pub(super) muzzle: Vec3,
+    pub(super) target: EntityId,
+    pub(super) was_hit: bool,
 }
 
 /// What one side thinks became of each shot.
@@ -60,6 +74,8 @@ impl Shots {
             aimed_at: Names::known(&["none"]),
             aim_off_degrees: Vec::new(),
             view_error_units: Vec::new(),
+            sight: Vec::new(),
+            covers: Covers::default(),
         }
     }
 
@@ -88,6 +104,24 @@ impl Shots {
             (!left && judged.verdict.reason != Reason::Launched).then(|| body.origin().distance(aimed.drawn))
         });
         self.aim(aimed, view_error);
+        let was_hit = judged.verdict.reason == Reason::Hit;
+        let target = match judged.verdict.main_wound() {
+            Some(wound) if was_hit => Some(wound.target),
+            _ => aimed.filter(|_| judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity),
+        };
+        let muzzle = G::aim(&judged.fire).0;
+        let sight = target.map(|target| Sight { at, tick, muzzle, target, was_hit });
+        self.sight.push(sight.filter(|_| judged.verdict.reason != Reason::Launched));
+    }
+
+    /// The shots in whose way a wall could be, in the order of rows.
+    pub(super) fn sights(&self) -> &[Option<Sight>] {
+        &self.sight
+    }
+
+    /// Says for each of [`Shots::sights`] how its target was covered.
+    pub(super) fn set_covers(&mut self, covers: Covers) {
+        self.covers = covers;
     }
 
     pub(super) fn impact<G: Game>(
@@ -105,6 +139,7 @@ impl Shots {
         self.rewind_us.push(0);
         self.limit.push_code(Limit::Off as u8);
         self.aim(None, None);
+        self.sight.push(None);
     }
 
     pub(super) fn table<G: Game>(mut self) -> Table {
@@ -116,6 +151,7 @@ impl Shots {
             self.limit.push_code(Limit::Off as u8);
             self.aim(None, None);
         }
+        let cover = self.covers.data(self.shooter.len());
         let impact = self.index.iter().map(|i| u32::from(*i == u32::from(u8::MAX))).collect();
         let mut columns = vec![
             ("shooter", Data::U32(self.shooter)),
@@ -135,6 +171,7 @@ impl Shots {
             ["predicted_reason", "predicted_target", "predicted_hitgroup", "predicted_damage", "predicted_pellets"];
         columns.extend(names.into_iter().zip(self.predicted.data()));
         columns.extend(["reason", "target", "hitgroup", "damage", "pellets"].into_iter().zip(self.judged.data()));
+        columns.extend(["visible_at_present", "in_cover_ms", "in_cover_units"].into_iter().zip(cover));
         table("shots", columns, Vec::new())
     }
 

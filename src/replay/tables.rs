@@ -3,6 +3,7 @@
 use super::Checked;
 use super::columns::{CellRows, Names, table};
 use super::corrections::Corrections;
+use super::cover::{Covers, Present};
 use super::effects::Effects;
 use super::frames::Frames;
 use super::shots::Shots;
@@ -50,6 +51,14 @@ impl Tables {
     /// Adds a prediction that was held against the truth elsewhere than in the client pipeline.
     pub fn checked(&mut self, player: PlayerId, checked: &Checked) {
         self.corrections.push(&self.fields, player, checked.at, &checked.comparison, checked.correction.as_ref());
+    }
+
+    /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the
+    /// ticks and frames before each shot are known.
+    pub fn judge_covers<G: Game>(&mut self, rules: &G::Rules) {
+        let present = Present { ticks: &self.bodies.0, entities: &self.bodies.1, cells: &self.bodies.2 };
+        let covers = Covers::of_shots::<G>(rules, self.shots.sights(), &present, &self.frames);
+        self.shots.set_covers(covers);
     }
 
     /// The finished tables.

@@ -15,7 +15,7 @@ pub(crate) fn hits(hits: &Hits) -> String {
     if in_both > hits.both {
         let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
         let words = other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(*n)));
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(
             wrapped("    ", &format!("of those in both: {}", words.collect::<Vec<_>>().join(", "))).trim_end(),
         );

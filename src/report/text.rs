@@ -30,7 +30,7 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
 /// A measure short enough for a table: three decimals where they tell something, else powers of ten.
 pub(crate) fn measure(value: f64) -> String {
     match value.abs() {
-        size if size == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         size if (0.001..1e3).contains(&size) => format!("{value:.3}"),
         size if (1e3..1e7).contains(&size) => format!("{value:.0}"),
         _ => format!("{value:.2e}"),

@@ -5,6 +5,8 @@ use super::bits::{BitReader, BitWriter};
 use super::header::{begin, expect};
 use super::usercmd::{get_usercmd, put_usercmd};
 use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
+use crate::game::Body;
+use crate::hash::hash_words;
 use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, SnapshotSeq};
 use crate::usercmd::Usercmd;
@@ -31,6 +33,15 @@ pub enum Perceived {
 }
 
 impl Perceived {
+    /// The hash of a body, without what only clients know.
+    pub fn hash<B: Body>(body: &B) -> Perceived {
+        let mut body = body.clone();
+        body.strip_client_only();
+        let mut cells = vec![0; B::CELLS];
+        body.write(&mut cells);
+        Perceived::Hash(hash_words(&cells) as u32)
+    }
+
     /// The quantised form of an origin in units. What is out of range is told as the nearest that is not.
     pub fn origin(origin_units: glam::Vec3) -> Perceived {
         let limit = f32::from(i16::MAX) * 32.0;

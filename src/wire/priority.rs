@@ -3,8 +3,8 @@
 //!
 //! Waiting is added, not multiplied, so that nothing starves. An entity that has waited [`OVERTAKES_AFTER`] packets
 //! longer than another goes before it whatever both have to say. What was sent begins to wait anew, so whoever has
-//! waited that long sees each of the others go ahead of it once at most: with `n` others, and one or more in each
-//! packet, it is sent within `OVERTAKES_AFTER + n` packets.
+//! waited that long sees each of the others go ahead of it once at most: among `n` entities it is sent within
+//! `OVERTAKES_AFTER + n` packets, if each has room for any one of them besides the client's own.
 
 /// After this many more packets of waiting an entity goes before any other.
 pub const OVERTAKES_AFTER: u32 = 32;

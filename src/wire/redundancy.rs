@@ -35,7 +35,7 @@ const GROWTH_PER_S: f64 = 0.1;
 /// And falls to this part of what was sent into the queue.
 const FALL_TO: f64 = 0.85;
 
-/// The bounds within which redundancy adapts.
+/// What the choice depends on besides the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundancyOptions {
     /// From one packet to the next.

@@ -128,7 +128,6 @@ impl<B: Networked> Sender<B> {
         for track in self.tracks.values_mut() {
             track.handle_ack(received);
         }
-        self.tracks.retain(|_, track| !track.is_over());
     }
 
     /// Encodes a snapshot in at most `budget_bytes` (and [`DATAGRAM_BYTES_MAX`]), the seal included.
@@ -194,6 +193,8 @@ impl<B: Networked> Sender<B> {
         for (id, _) in &frame.entities {
             self.tracks.entry(*id).or_insert_with(Track::new);
         }
+        // One that was never told about, and has waited for room, is over only once it has left.
+        self.tracks.retain(|id, track| !track.is_over() || frame.get(*id).is_some());
         let viewer = frame.get(self.avatar).map(Body::origin);
         let mut changes = Vec::new();
         for (id, track) in &self.tracks {

@@ -48,6 +48,8 @@ pub(crate) struct Rules {
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
     pub(crate) ghosts: bool,
+    /// Lets a session begin at its spawn only.
+    pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
     pub(crate) push_units: f32,
 }
@@ -73,6 +75,10 @@ impl Game for Discs {
     fn spawn(_: &Rules, _: Seed, players: u16) -> Plane {
         let disc = |p| Disc { origin: Vec3::new(0.0, 300.0 * f32::from(p), 0.0), alive: true, ..Disc::default() };
         Plane { entities: (0..players).map(|p| (EntityId(p), disc(p))).collect(), forgotten: 0 }
+    }
+
+    fn begin(rules: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
+        (!rules.rooted).then(|| Plane { entities: players.to_vec(), forgotten: 0 })
     }
 
     fn step_body(

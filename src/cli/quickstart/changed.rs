@@ -16,7 +16,9 @@ pub(super) struct Changed {
     /// With which usercmd.
     pub(super) command: u32,
     /// With what.
-    pub(super) weapon: String,
+    weapon: String,
+    /// What its shooter's screen showed in the first replay: `hit p2`.
+    pub(super) on_screen: String,
     /// How far the others were moved back for it in the first replay.
     pub(super) rewind_us: i64,
     /// What became of it in the first replay: `hit p2 chest 12`.
@@ -41,6 +43,7 @@ pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
             shooter: format!("p{}", first.key.0),
             command: first.key.1,
             weapon: first.weapon.clone(),
+            on_screen: first.on_screen.clone(),
             rewind_us: first.rewind_us,
             with: first.outcome.clone(),
             without: other.outcome.clone(),
@@ -56,6 +59,7 @@ struct Shot {
     key: (u32, u32, u32),
     at_us: i64,
     weapon: String,
+    on_screen: String,
     rewind_us: i64,
     outcome: String,
 }
@@ -75,10 +79,15 @@ impl Shots {
             "none" => name("reason", row),
             target => format!("{} {target} {} {}", name("reason", row), name("hitgroup", row), number("damage", row)),
         };
+        let on_screen = |row: usize| match name("predicted_target", row).as_str() {
+            "none" => name("predicted_reason", row),
+            target => format!("{} {target}", name("predicted_reason", row)),
+        };
         let shot = |row: usize| Shot {
             key: (number("shooter", row) as u32, number("command", row) as u32, number("index", row) as u32),
             at_us: number("at_us", row),
             weapon: name("weapon", row),
+            on_screen: on_screen(row),
             rewind_us: number("rewind_us", row),
             outcome: outcome(row),
         };
@@ -94,7 +103,7 @@ mod tests {
     /// Shots of player 1 with usercmds 10, 11, ..., each at a target or at none.
     fn trace(targets: &[Option<&str>]) -> Trace {
         let rows = targets.len() as u32;
-        let names = |of: fn(&Option<&str>) -> &str| {
+        let names = |of: for<'a> fn(&Option<&'a str>) -> &'a str| {
             let names: Vec<String> = targets.iter().map(|t| of(t).to_owned()).collect();
             Data::Name { names, codes: (0..rows as u8).collect() }
         };
@@ -105,6 +114,8 @@ mod tests {
             ("at_us", Data::I64((0..i64::from(rows)).collect())),
             ("weapon", names(|_| "pistol")),
             ("rewind_us", Data::I64(vec![150_000; targets.len()])),
+            ("predicted_reason", names(|_| "hit")),
+            ("predicted_target", names(|t| t.unwrap_or("p7"))),
             ("reason", names(|t| if t.is_some() { "hit" } else { "wide" })),
             ("target", names(|t| t.unwrap_or("none"))),
             ("hitgroup", names(|t| if t.is_some() { "chest" } else { "none" })),
@@ -120,6 +131,7 @@ mod tests {
         let without = trace(&[Some("p2"), None, None]);
         let found = changed(&with, &without);
         assert_eq!(found.len(), 1);
+        assert_eq!(found[0].on_screen, "hit p3");
         assert_eq!(
             (found[0].command, found[0].with.as_str(), found[0].without.as_str()),
             (12, "hit p3 chest 12", "wide")

@@ -1,7 +1,8 @@
-//! The server's side: who has a place, and whose datagrams count.
+//! The server's side: who has a place, and whose datagrams count. Addresses are values here, those of `core::net`, which
+//! has no sockets.
 
+use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
 
 use super::super::header::{seal, unseal};
 use super::super::request::{Leaving, decode_disconnect, encode_disconnect};

@@ -1,0 +1,136 @@
+//! `hitreg import`: recordings of real games become logs.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, duration, share};
+use super::output::Output;
+use super::page::Page;
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::info::Info;
+use crate::log::Options;
+use crate::quakeworld::{self, ImportError, ImportOptions};
+use crate::store;
+use crate::units::Micros;
+
+/// Turn a real game's recording into a log
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    format: Format,
+}
+
+#[derive(clap::Subcommand)]
+enum Format {
+    Qwd(QwdArgs),
+}
+
+/// Import a QuakeWorld client demo (.qwd, protocol 28)
+///
+/// The log holds the player's usercmds, every server packet with its sequence and ack, the player's own states and those of
+/// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
+/// prediction is held against what the server said. Names and chat stay out of it.
+///
+/// Demo and map may be packed with gzip or xz. The map must be the one that the demo was played on.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg import qwd duel.qwd --map dm4.bsp -o duel.hitlog
+  hitreg import qwd match.qwd.xz --map dm3.bsp.gz -o match.hitlog
+  hitreg info match.hitlog && hitreg replay match.hitlog")]
+struct QwdArgs {
+    /// The demo
+    #[arg(value_name = "DEMO")]
+    demo: PathBuf,
+    /// The map that it was played on (BSP version 29)
+    #[arg(long, value_name = "FILE")]
+    map: PathBuf,
+    /// Take the map although its name or its walls speak against it
+    #[arg(long)]
+    force_map: bool,
+    /// Where the log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    path: &'a Path,
+    #[serde(flatten)]
+    info: Info,
+    demo_bytes: usize,
+    size_bytes: u64,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let Format::Qwd(args) = &args.format;
+    let (demo, map) = (store::read_bytes(&args.demo)?, store::read_bytes(&args.map)?);
+    let map_name = args.map.file_name().map(|name| name.to_string_lossy().into_owned());
+    let options = ImportOptions { map_name, force_map: args.force_map };
+    let session = quakeworld::import(&demo, &map, &options).map_err(|error| args.blame(error))?;
+    store::save_log(&args.output, &session, Options::whole())?;
+    let report = Report {
+        path: &args.output,
+        info: Info::of(&session),
+        demo_bytes: demo.len(),
+        size_bytes: files::size_bytes(&args.output),
+    };
+    output.show(&report, |page| report.print(page))?;
+    Ok(Outcome::Done)
+}
+
+impl QwdArgs {
+    /// Names the file that is at fault.
+    fn blame(&self, error: ImportError) -> Trouble {
+        match error {
+            ImportError::Map(source) => Trouble::file(&self.map, format!("this is no map of QuakeWorld's: {source}")),
+            ImportError::Unpack { file: "map", source } => Trouble::file(&self.map, source),
+            ImportError::Unpack { source, .. } => Trouble::file(&self.demo, source),
+            ImportError::Demo(source) => Trouble::file(&self.demo, source),
+            ImportError::OtherMap { demo, .. } => Trouble::file(
+                &self.map,
+                format!(
+                    "the demo was played on `{demo}`; if this is the same map under another name, give --force-map"
+                ),
+            ),
+            ImportError::InWalls { in_walls, places } => Trouble::file(
+                &self.map,
+                format!(
+                    "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
+                     --force-map takes it all the same"
+                ),
+            ),
+            ImportError::NoSuchModel { .. } => {
+                Trouble::file(&self.map, error.to_string().replace("force it", "give --force-map"))
+            }
+            other => Trouble::file(&self.demo, other),
+        }
+    }
+}
+
+impl Report<'_> {
+    fn print(&self, page: &mut Page) {
+        let info = &self.info;
+        page.heading(&self.path.display().to_string());
+        page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
+        page.pair("duration", &duration(Micros(info.duration_us)));
+        page.pair(
+            "usercmds",
+            &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),
+        );
+        let packets = info.packets;
+        let lost = format!("{} lost ({})", count(packets.lost), share(packets.lost, packets.sent));
+        page.pair(
+            "packets",
+            &format!("{} received, {lost}, {} choked", count(packets.received), count(packets.choked)),
+        );
+        let per_usercmd = self.size_bytes as f64 / info.usercmds.max(1) as f64;
+        let demo = bytes(self.demo_bytes as u64);
+        page.pair(
+            "size",
+            &format!("{} ({per_usercmd:.1} bytes per usercmd); the demo has {demo}", bytes(self.size_bytes)),
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! The figures of one combination of settings, gathered from the traces of its replays.
+
+use crate::record::Session;
+use crate::replay::Replayed;
+use crate::stats::Spread;
+use crate::summary::{Summary, floats, names, numbers};
+use crate::trace::Table;
+
+/// What replays under one combination of settings came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Usercmds in them.
+    pub usercmds: u64,
+    /// Shots that the server judged.
+    pub shots: u64,
+    /// Shots and projectiles that hurt somebody.
+    pub hits: u64,
+    /// Shots that hit on the shooter's screen and not on the server; `None` when no client predicts its shots.
+    pub missed_on_target: Option<u64>,
+    /// Between where a target was drawn and where the server judged it to be.
+    pub view_error_units: Option<Spread>,
+    /// Shots that hit somebody who was in cover where the server had them; `None` when the game does not say who is.
+    pub hits_in_cover: Option<u64>,
+    /// For how long those had been in cover on their own screens.
+    pub in_cover_ms: Option<Spread>,
+    /// How far they had moved there.
+    pub in_cover_units: Option<Spread>,
+    /// Predictions that were held against the server's word.
+    pub checked: u64,
+    /// Predictions that had to be corrected.
+    pub corrections: u64,
+    /// By how much.
+    pub correction_units: Option<Spread>,
+    /// What the server sends to one client on the average; `None` in open loop.
+    pub down_bytes_per_s: Option<f64>,
+    /// What one client sends on the average.
+    pub up_bytes_per_s: Option<f64>,
+}
+
+/// Figures before they are summed up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gathered {
+    usercmds: u64,
+    shots: u64,
+    hits: u64,
+    predicted_shots: u64,
+    missed_on_target: u64,
+    view_errors: Vec<f32>,
+    /// Hits of which it is known whether the target was in cover.
+    known_covers: u64,
+    hits_in_cover: u64,
+    in_cover_ms: Vec<f32>,
+    in_cover_units: Vec<f32>,
+    checked: u64,
+    corrections: u64,
+    correction_units: Vec<f32>,
+    traffic: Option<Traffic>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    down_bytes: u64,
+    up_bytes: u64,
+    /// The sum of all players' times in the sessions.
+    player_seconds: f64,
+}
+
+impl Gathered {
+    pub(super) fn of(session: &Session, replayed: &Replayed) -> Gathered {
+        let trace = &replayed.trace;
+        let summary = Summary::of(trace);
+        let empty = Table::default();
+        let table = |name| trace.table(name).unwrap_or(&empty);
+        let mut gathered = Gathered {
+            usercmds: summary.exercised.usercmds,
+            shots: summary.shots.fired,
+            hits: summary.shots.hit,
+            view_errors: floats(table("shots"), "view_error_units").to_vec(),
+            checked: summary.prediction.checked,
+            traffic: replayed.traffic.map(|traffic| Traffic {
+                down_bytes: traffic.down_bytes,
+                up_bytes: traffic.up_bytes,
+                player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
+            }),
+            ..Gathered::default()
+        };
+        gathered.add_shots(table("shots"));
+        let (corrections, errors) = (table("corrections"), floats(table("corrections"), "error_units"));
+        for (row, _) in names(corrections, "cause").enumerate().filter(|(_, cause)| *cause != "none") {
+            gathered.corrections += 1;
+            gathered.correction_units.extend(errors.get(row));
+        }
+        gathered
+    }
+
+    fn add_shots(&mut self, shots: &Table) {
+        let (ms, units) = (floats(shots, "in_cover_ms"), floats(shots, "in_cover_units"));
+        let impacts = numbers(shots, "impact");
+        let screens: Vec<&str> = names(shots, "predicted_reason").collect();
+        let visible: Vec<&str> = names(shots, "visible_at_present").collect();
+        for (row, reason) in names(shots, "reason").enumerate() {
+            if reason == "not run" || impacts.get(row) == Some(&1) {
+                continue;
+            }
+            let screen = screens.get(row).copied().unwrap_or("not predicted");
+            self.predicted_shots += u64::from(screen != "not predicted");
+            self.missed_on_target += u64::from(screen == "hit" && reason != "hit");
+            if reason != "hit" {
+                continue;
+            }
+            match visible.get(row) {
+                Some(&"yes") => self.known_covers += 1,
+                Some(&"no") => {
+                    self.known_covers += 1;
+                    self.hits_in_cover += 1;
+                    self.in_cover_ms.extend(ms.get(row));
+                    self.in_cover_units.extend(units.get(row));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn plus(mut self, other: Gathered) -> Gathered {
+        self.usercmds += other.usercmds;
+        self.shots += other.shots;
+        self.hits += other.hits;
+        self.predicted_shots += other.predicted_shots;
+        self.missed_on_target += other.missed_on_target;
+        self.view_errors.extend(other.view_errors);
+        self.known_covers += other.known_covers;
+        self.hits_in_cover += other.hits_in_cover;
+        self.in_cover_ms.extend(other.in_cover_ms);
+        self.in_cover_units.extend(other.in_cover_units);
+        self.checked += other.checked;
+        self.corrections += other.corrections;
+        self.correction_units.extend(other.correction_units);
+        if let Some(more) = other.traffic {
+            let traffic = self.traffic.get_or_insert_default();
+            traffic.down_bytes += more.down_bytes;
+            traffic.up_bytes += more.up_bytes;
+            traffic.player_seconds += more.player_seconds;
+        }
+        self
+    }
+
+    pub(super) fn figures(self) -> Figures {
+        let traffic = self.traffic.filter(|traffic| traffic.player_seconds > 0.0);
+        Figures {
+            usercmds: self.usercmds,
+            shots: self.shots,
+            hits: self.hits,
+            missed_on_target: (self.predicted_shots > 0).then_some(self.missed_on_target),
+            view_error_units: Spread::of(self.view_errors),
+            hits_in_cover: (self.known_covers > 0).then_some(self.hits_in_cover),
+            in_cover_ms: Spread::of(self.in_cover_ms),
+            in_cover_units: Spread::of(self.in_cover_units),
+            checked: self.checked,
+            corrections: self.corrections,
+            correction_units: Spread::of(self.correction_units),
+            down_bytes_per_s: traffic.map(|t| t.down_bytes as f64 / t.player_seconds),
+            up_bytes_per_s: traffic.map(|t| t.up_bytes as f64 / t.player_seconds),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Reads the source tree and holds it to the plan of the house: rooms import only the rooms below them, only a few of them
+//! reach outside, nothing prints but the command line, and no file grows beyond what one reads at a sitting.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Each room with the rooms that it may import. A room stands after all that it imports, so imports run down only and
+/// never in a circle; that server and client do not know each other follows from their lines.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("stats", &[]),
+    ("geometry", &[]),
+    ("hash", &[]),
+    ("settings", &[]),
+    ("usercmd", &["units"]),
+    ("rng", &["units"]),
+    // A trace names its own columns: whoever reads one needs to know no game.
+    ("trace", &[]),
+    // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
+    ("game", &["units", "usercmd"]),
+    // The log's vocabulary. A game's payloads are opaque in it; of `game` it takes the names of fields and effects.
+    ("record", &["units", "usercmd", "game"]),
+    ("history", &["units", "settings", "game"]),
+    ("packet", &["units", "usercmd", "game", "history"]),
+    ("link", &["units", "rng", "record"]),
+    // What packets look like on a socket; it knows no pipeline.
+    ("wire", &["units", "usercmd", "rng", "hash", "game", "history", "packet"]),
+    // What server and client share is the game's own code and the packets between them; they never import each other.
+    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet"]),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet"]),
+    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "link", "server", "client"]),
+    (
+        "replay",
+        &[
+            "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet", "link",
+            "server", "client", "session",
+        ],
+    ),
+    // Sockets and clocks around the pipelines.
+    (
+        "live",
+        &[
+            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "link", "wire", "server",
+            "client", "session",
+        ],
+    ),
+    // Bytes only: no file, no game, no pipeline.
+    ("log", &["units", "usercmd", "trace", "game", "record"]),
+    ("store", &["units", "trace", "record", "log"]),
+    // What is computed from sessions and traces alone.
+    ("info", &["units", "usercmd", "stats", "record"]),
+    ("score", &["units", "stats", "settings", "game", "record", "history"]),
+    ("summary", &["stats", "trace"]),
+    ("golden", &["summary", "trace"]),
+    ("verify", &["trace", "replay", "summary", "golden"]),
+    // What traces and sessions say about each other; replaying comes in as an argument, or by `replay` alone.
+    ("diff", &["stats", "trace", "summary"]),
+    ("bisect", &["trace", "game", "record", "diff"]),
+    ("fairness", &["stats", "trace", "summary"]),
+    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "link", "replay"]),
+    ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
+    ("report", &["stats", "diff", "bisect"]),
+    // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
+    ("arena", &["units", "usercmd", "rng", "game", "wire", "replay"]),
+    ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
+    (
+        "cli",
+        &[
+            "units",
+            "usercmd",
+            "stats",
+            "settings",
+            "trace",
+            "game",
+            "record",
+            "link",
+            "wire",
+            "session",
+            "live",
+            "replay",
+            "log",
+            "store",
+            "info",
+            "score",
+            "summary",
+            "golden",
+            "verify",
+            "arena",
+            "quakeworld",
+        ],
+    ),
+    ("main", &["cli"]),
+];
+
+/// The rooms that reach outside: disk, clock, environment, processes, sockets.
+const OUTSIDE: &[&str] = &["cli", "live", "store", "main"];
+
+/// What reaching outside looks like.
+const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];
+
+/// Macros that write to a terminal. The command line writes to what it is given, so that a closed pipe is no panic.
+const PRINTING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
+
+/// Exported macros, which the compiler puts at the crate's root.
+const MACROS: &[&str] = &["hitreg_body"];
+
+/// A file beyond this is cut up.
+const MOST_LINES: usize = 400;
+/// A file beyond this is named, so that it is cut up while that is easy.
+const MANY_LINES: usize = 250;
+/// The command itself only starts the library's.
+const MOST_LINES_OF_MAIN: usize = 20;
+
+#[test]
+fn the_house_is_as_planned() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = BTreeMap::new();
+    read_tree(&root, &root, &mut files);
+    assert!(files.len() > 50, "{} files are not all of the source", files.len());
+    for (path, text) in &files {
+        if text.lines().count() > MANY_LINES {
+            eprintln!("src/{path} has {} lines", text.lines().count());
+        }
+    }
+    let faults = faults(&files);
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_plan_has_no_circles() {
+    for (index, (room, below)) in ROOMS.iter().enumerate() {
+        for name in *below {
+            assert!(ROOMS[..index].iter().any(|(earlier, _)| earlier == name), "{room} stands before {name}");
+        }
+    }
+}
+
+#[test]
+fn the_checker_sees_what_it_should() {
+    let cases: &[(&str, &str, Option<&str>)] = &[
+        ("server.rs", "use crate::client::Client;", Some("`server` imports `client`")),
+        ("server/tick.rs", "use crate::{units::Tick, client};", Some("`server` imports `client`")),
+        ("server.rs", "fn f() { crate::session::run() }", Some("`server` imports `session`")),
+        ("server.rs", "pub(in crate::server) fn f() {}", None),
+        ("server.rs", "// crate::client\nconst A: &str = \"crate::client\";", None),
+        ("server.rs", "#[cfg(test)]\nmod tests {\n    use crate::client::Client;\n}", None),
+        ("server/tests.rs", "use crate::client::Client;", None),
+        ("game.rs", "use std::time::Instant;", Some("`game` reaches outside by `std::time::Instant`")),
+        ("game.rs", "use std::{cmp::Ordering, fs};", Some("`game` reaches outside by `std::fs`")),
+        ("game.rs", "use std::time::Duration;", None),
+        ("store.rs", "use std::fs::File;", None),
+        ("client.rs", "fn f() { println!(\"x\") }", Some("prints with `println!`")),
+        ("cli/info.rs", "fn f() { eprintln!(\"x\") }", Some("prints with `eprintln!`")),
+        ("attic.rs", "", Some("`attic` is in no plan")),
+        ("units.rs", "use crate::attic::Box;", Some("`units` imports `attic`")),
+        ("main.rs", &"\n".repeat(21), Some("21 lines")),
+        ("units.rs", &"\n".repeat(401), Some("401 lines")),
+        ("log.rs", "macro_rules! m { () => { $crate::server::f() } }", Some("`log` imports `server`")),
+        ("units.rs", "fn f<'a>(x: &'a str) -> char { '\"' } use crate::game;", Some("`units` imports `game`")),
+        ("units.rs", "const R: &str = r#\"a \" b\"#; use crate::game;", Some("`units` imports `game`")),
+    ];
+    for (path, text, expected) in cases {
+        let files = BTreeMap::from([((*path).to_owned(), (*text).to_owned())]);
+        let found = faults(&files);
+        match expected {
+            None => assert!(found.is_empty(), "{path}: {text}\n{found:?}"),
+            Some(expected) => assert!(found.iter().any(|fault| fault.contains(expected)), "{path}: {text}\n{found:?}"),
+        }
+    }
+}
+
+fn read_tree(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of the source") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            read_tree(root, &path, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let name = path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
+            files.insert(name, std::fs::read_to_string(&path).expect("UTF-8"));
+        }
+    }
+}
+
+/// All that is not as planned, one line each.
+fn faults(files: &BTreeMap<String, String>) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, text) in files {
+        let lines = text.lines().count();
+        let most = if path == "main.rs" { MOST_LINES_OF_MAIN } else { MOST_LINES };
+        if lines > most {
+            faults.push(format!("src/{path}: {lines} lines, at most {most}"));
+        }
+        let room = path.split(['/', '.']).next().unwrap_or_default();
+        // The root only names the rooms, and test modules may use what they like.
+        if path == "lib.rs" || path.ends_with("tests.rs") || path.contains("/tests/") {
+            continue;
+        }
+        let Some((_, below)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            faults.push(format!("src/{path}: `{room}` is in no plan: put it into ROOMS, below all that import it"));
+            continue;
+        };
+        let tokens = tokens(before_tests(text));
+        for used in paths(&tokens) {
+            let mut parts = used.split("::");
+            if let (Some("crate"), Some(name)) = (parts.next(), parts.next())
+                && name != room
+                && !below.contains(&name)
+                && !MACROS.contains(&name)
+            {
+                faults.push(format!("src/{path}: `{room}` imports `{name}`, which is not below it"));
+            }
+            let outside = OUTSIDE_PATHS.iter().any(|start| used == *start || used.starts_with(&format!("{start}::")));
+            if outside && !used.ends_with("::Duration") && !OUTSIDE.contains(&room) {
+                faults.push(format!("src/{path}: `{room}` reaches outside by `{used}`"));
+            }
+        }
+        for pair in tokens.windows(2) {
+            if PRINTING.contains(&pair[0].as_str()) && pair[1] == "!" {
+                faults.push(format!("src/{path}: prints with `{}!`", pair[0]));
+            }
+        }
+    }
+    faults
+}
+
+/// A file without its test module, which stands last.
+fn before_tests(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod ").map_or(text, |start| &text[..start])
+}
+
+/// Words and signs of Rust, without comments, texts and characters. `::` is one token.
+fn tokens(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
+    let mut tokens = Vec::new();
+    let mut i = 0;
+    while i < chars.len() {
+        let c = chars[i];
+        let rest_is = |pattern: &str| pattern.chars().enumerate().all(|(k, p)| at(i + k) == p);
+        if rest_is("//") {
+            i += chars[i..].iter().take_while(|c| **c != '\n').count();
+        } else if rest_is("/*") {
+            let close = (i + 2..chars.len()).find(|&k| at(k) == '*' && at(k + 1) == '/');
+            i = close.map_or(chars.len(), |k| k + 2);
+        } else if c == 'r' && (at(i + 1) == '"' || (at(i + 1) == '#' && matches!(at(i + 2), '"' | '#'))) {
+            let hashes = chars[i + 1..].iter().take_while(|c| **c == '#').count();
+            let ends = |k: &usize| at(*k) == '"' && (1..=hashes).all(|h| at(k + h) == '#');
+            let close = (i + hashes + 2..chars.len()).find(ends);
+            i = close.map_or(chars.len(), |k| k + hashes + 1);
+        } else if c == '"' {
+            i += 1;
+            while i < chars.len() && chars[i] != '"' {
+                i += if chars[i] == '\\' { 2 } else { 1 };
+            }
+            i += 1;
+        } else if c == '\'' {
+            // A lifetime has no closing quote two or more characters on.
+            let is_char = at(i + 1) == '\\' || at(i + 2) == '\'';
+            let close = if is_char {
+                (i + 2..chars.len()).find(|&k| at(k) == '\'' && (at(k - 1) != '\\' || at(k - 2) == '\\'))
+            } else {
+                None
+            };
+            i = close.unwrap_or(i) + 1;
+        } else if c.is_alphabetic() || c == '_' {
+            let word: String = chars[i..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
+            i += word.chars().count();
+            tokens.push(word);
+        } else if rest_is("::") {
+            tokens.push("::".to_owned());
+            i += 2;
+        } else {
+            if !c.is_whitespace() {
+                tokens.push(c.to_string());
+            }
+            i += 1;
+        }
+    }
+    tokens
+}
+
+/// Every path `a::b::c`, with the groups of `use` taken apart.
+fn paths(tokens: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut i = 0;
+    while i < tokens.len() {
+        if is_word(&tokens[i]) {
+            i = read_path(tokens, i, "", &mut found);
+        } else {
+            i += 1;
+        }
+    }
+    found
+}
+
+/// Reads a path that begins at `i`, and the group at its end if it has one; says where it ends.
+fn read_path(tokens: &[String], mut i: usize, prefix: &str, found: &mut Vec<String>) -> usize {
+    let token = |i: usize| tokens.get(i).map_or("", String::as_str);
+    let mut path = format!("{prefix}{}", token(i));
+    i += 1;
+    while token(i) == "::" {
+        i += 1;
+        if token(i) == "{" {
+            i += 1;
+            while i < tokens.len() && token(i) != "}" {
+                i = if is_word(token(i)) { read_path(tokens, i, &format!("{path}::"), found) } else { i + 1 };
+            }
+            return i + 1;
+        }
+        if !is_word(token(i)) {
+            break;
+        }
+        path = format!("{path}::{}", token(i));
+        i += 1;
+    }
+    found.push(path);
+    i
+}
+
+fn is_word(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
