@@ -1,5 +1,7 @@
 //! Live sessions: over real sockets, and the same bit for bit when they are replayed.
 
+#![expect(clippy::disallowed_types, reason = "an enemy has sockets of his own")]
+
 use std::net::UdpSocket;
 use std::ops::ControlFlow;
 use std::sync::Arc;
