@@ -9,6 +9,7 @@ mod files;
 mod games;
 mod import;
 mod info;
+mod live;
 mod man;
 mod output;
 mod page;
@@ -33,6 +34,7 @@ pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::replay::Imported;
+use crate::wire::Networked;
 use output::{Format, Output};
 use trouble::Trouble;
 
@@ -54,6 +56,7 @@ pub fn main<G>() -> ExitCode
 where
     G: Bots + Imported,
     G::Rules: Default,
+    G::Body: Networked,
 {
     run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),

@@ -15,6 +15,7 @@ pub mod hash;
 pub mod history;
 pub mod info;
 pub mod link;
+pub mod live;
 pub mod log;
 pub mod packet;
 pub mod quakeworld;

@@ -3,10 +3,12 @@
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::live::{self, Keeper, LiveError, LiveReport};
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
@@ -17,6 +19,7 @@ use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::wire::Networked;
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +62,15 @@ impl Games {
         self
     }
 
-    /// Adds a game that can also record synthetic sessions, under rules that `rules` makes.
+    /// Adds a game that can also record synthetic and live sessions, under rules that `rules` makes.
     #[must_use]
     pub fn recording<G: Bots + Imported>(
         mut self,
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-    ) -> Games {
+    ) -> Games
+    where
+        G::Body: Networked,
+    {
         let stage = move |scenario: &Scenario, map: Option<&MapFile<'_>>| stage::<G>(rules, scenario, map);
         self.games.push(Box::new(Of::<G> { game: PhantomData, stage: Some(Box::new(stage)) }));
         self
@@ -183,6 +189,12 @@ pub(super) trait Staged {
 
     /// Runs it, record by record.
     fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
+
+    /// What its log begins with when it is run live.
+    fn live_header(&self) -> Result<Header, LiveError>;
+
+    /// Runs it live, over UDP.
+    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 }
 
 /// One game, and how it sets up a synthetic session if it has bots.
@@ -256,7 +268,10 @@ fn stage<G: Bots>(
     make_rules: MakeRules<G>,
     scenario: &Scenario,
     map: Option<&MapFile<'_>>,
-) -> Result<Box<dyn Staged>, SetupError> {
+) -> Result<Box<dyn Staged>, SetupError>
+where
+    G::Body: Networked,
+{
     scenario.check().map_err(SynthError::from)?;
     let rules = Arc::new(make_rules(map).map_err(SetupError::Rules)?);
     let header = scenario.header::<G>(&rules)?;
@@ -269,7 +284,10 @@ struct Ready<G: Game> {
     header: Header,
 }
 
-impl<G: Bots> Staged for Ready<G> {
+impl<G: Bots> Staged for Ready<G>
+where
+    G::Body: Networked,
+{
     fn header(&self) -> &Header {
         &self.header
     }
@@ -277,6 +295,14 @@ impl<G: Bots> Staged for Ready<G> {
     fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError> {
         let mut sink = Passed(sink);
         record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
+    }
+
+    fn live_header(&self) -> Result<Header, LiveError> {
+        live::live_header::<G>(&self.scenario, &self.rules)
+    }
+
+    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
+        live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
     }
 }
 

@@ -32,6 +32,8 @@ body! {
     }
 }
 
+impl hitreg::wire::Networked for Disc {}
+
 #[derive(Debug)]
 pub(crate) struct Discs;
 
