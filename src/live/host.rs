@@ -160,9 +160,8 @@ where
             Observer::<G>::snapshot_sent(&mut self.recorder, player, at, &snapshot);
             self.send(player, at, &snapshot);
         }
-        for player in self.lobby.expire(self.clock.now()) {
-            self.dismiss(player, Leaving::TimedOut);
-        }
+        // Whoever has left gets no more datagrams; the body stays where it is.
+        self.lobby.expire(self.clock.now());
     }
 
     fn send(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
