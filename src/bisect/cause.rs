@@ -103,8 +103,10 @@ fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
 }
 
 fn input(first: &Divergence) -> Option<Found> {
-    let pairs = first.usercmds_a.iter().zip(&first.usercmds_b);
-    let (a, b) = pairs.into_iter().find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
+    // The two may list the usercmds of a tick in another order: by player, or as they ran.
+    let same = |a: &&Ran, b: &&Ran| (a.player, a.command) == (b.player, b.command);
+    let mut pairs = first.usercmds_a.iter().filter_map(|a| Some((a, first.usercmds_b.iter().find(|b| same(&a, b))?)));
+    let (a, b) = pairs.find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
     let differing = a.input.iter().zip(&b.input).find(|(x, y)| x != y)?;
     let evidence = format!(
         "{} of usercmd {} of p{} is {} in A, {} in B",

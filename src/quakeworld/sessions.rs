@@ -58,12 +58,21 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
         rules: rmp_serde::to_vec(rules)?,
         map: rules.map_stem().to_owned(),
         seed: Seed(0),
-        settings: Settings::preset(PRESET)?.to_pairs(),
-        preset: Some(PRESET.to_owned()),
+        settings: settings()?.to_pairs(),
+        preset: None,
         players: (0..=highest).map(player).collect(),
         origin: Origin::Imported { format: "qwd".to_owned() },
         fields: BodyRow::fields(),
     })
+}
+
+/// The preset's, but for how the others are drawn: a QuakeWorld client extrapolates and knows no lerp, and what people want
+/// to see of a recording is what a position history would have made of it. `--preset quakeworld` draws as the client did.
+fn settings() -> Result<Settings, ImportError> {
+    let mut settings = Settings::preset(PRESET)?;
+    settings.set("interpolation.mode", "history")?;
+    settings.set("interpolation.lerp_ms", "100")?;
+    Ok(settings)
 }
 
 struct Importer<'a> {
