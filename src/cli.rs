@@ -1,12 +1,15 @@
 //! The command line: arguments in, one file a subcommand, exit codes out.
 
+mod bisect;
 mod completions;
+mod diff;
 mod export;
 mod figures;
 mod files;
 mod games;
 mod import;
 mod info;
+mod live;
 mod man;
 mod output;
 mod page;
@@ -16,6 +19,8 @@ mod record;
 mod recover;
 mod replay;
 mod settings;
+mod shrink;
+mod sweep;
 mod trouble;
 mod verify;
 mod what_if;
@@ -29,6 +34,7 @@ pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::replay::Imported;
+use crate::wire::Networked;
 use output::{Format, Output};
 use trouble::Trouble;
 
@@ -50,6 +56,7 @@ pub fn main<G>() -> ExitCode
 where
     G: Bots + Imported,
     G::Rules: Default,
+    G::Body: Networked,
 {
     run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),
@@ -117,6 +124,11 @@ enum Command {
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
+    Diff(Box<diff::Args>),
+    Bisect(bisect::Args),
+    Shrink(Box<shrink::Args>),
+    Sweep(sweep::Args),
+    Step(bisect::step::Args),
     Export(export::Args),
     Recover(recover::Args),
     Settings(settings::Args),
@@ -156,6 +168,11 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
         Command::Verify(args) => verify::run(games, &args, output),
+        Command::Diff(args) => diff::run(games, &args, output),
+        Command::Bisect(args) => bisect::run(games, &args, output),
+        Command::Shrink(args) => shrink::run(games, &args, output),
+        Command::Sweep(args) => sweep::run(games, &args, output),
+        Command::Step(args) => bisect::step::run(games, &args),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
         Command::Settings(args) => settings::run(&args, output),

@@ -3,6 +3,7 @@
 
 pub mod arena;
 pub mod bisect;
+pub mod build;
 pub mod cli;
 pub mod client;
 pub mod diff;
@@ -14,6 +15,7 @@ pub mod hash;
 pub mod history;
 pub mod info;
 pub mod link;
+pub mod live;
 pub mod log;
 pub mod packet;
 pub mod quakeworld;

@@ -30,11 +30,13 @@ pub enum Kind {
     Ticks,
     /// Usercmds that do anything: one that is removed stays as an idle one, with its angles and its time.
     Usercmds,
-    /// Lost packets: one that is removed arrives, as late as the packet before it.
+    /// Lost packets: one that is removed arrives, as late as the packet before it. What nothing later overtook does not
+    /// count, for it may just be on its way when the session ends.
     Losses,
     /// Packets that came twice: one that is removed comes once.
     Duplicates,
-    /// Packets that took another time than the median of their direction: one that is removed takes the median.
+    /// Packets that took another time than the median of their direction, and would come with that too before the session
+    /// ends: one that is removed takes the median.
     Delays,
     /// Pressed buttons, and impulses.
     Buttons,

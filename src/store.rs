@@ -225,6 +225,15 @@ impl Recording {
         self.writer.flush().map_err(|source| StoreError::write(&self.unfinished, source))
     }
 
+    /// Ends a recording that is not worth keeping, and leaves nothing of it.
+    ///
+    /// # Errors
+    /// When it could not be removed.
+    pub fn abandon(self) -> Result<(), StoreError> {
+        drop(self.writer);
+        std::fs::remove_file(&self.unfinished).map_err(|source| StoreError::write(&self.unfinished, source.into()))
+    }
+
     /// Ends the recording and gives it its name.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ fn tick_of(trace: &Trace, name: &str, row: usize) -> u32 {
     });
     let at = at.expect("a time");
     let ticks = times("ticks").expect("ticks").into_iter().zip(numbers("ticks", "tick").expect("ticks"));
-    ticks.filter(|(time, _)| *time <= at).last().expect("a tick before it").1
+    ticks.rev().find(|(time, _)| *time <= at).expect("a tick before it").1
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What logs cost: bytes, and time for those who write and read them.
 //! `cargo test --release --test log_speed -- --ignored --nocapture`
 
-#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "it measures time and tells the result")]
+#![expect(clippy::disallowed_methods, reason = "it measures time and tells the result")]
 
 mod log_sessions;
 

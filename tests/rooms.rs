@@ -34,6 +34,14 @@ const ROOMS: &[(&str, &[&str])] = &[
             "server", "client", "session",
         ],
     ),
+    // Sockets and clocks around the pipelines.
+    (
+        "live",
+        &[
+            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "link", "wire", "server",
+            "client", "session",
+        ],
+    ),
     // Bytes only: no file, no game, no pipeline.
     ("log", &["units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
@@ -54,12 +62,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The live protocol: datagrams in, packets out, no socket.
     ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
-    ("arena", &["units", "usercmd", "rng", "game", "replay"]),
+    ("arena", &["units", "usercmd", "rng", "game", "wire", "replay"]),
     ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
+    // Child processes: builds, and git.
+    ("build", &["trace", "log", "store"]),
     // Puts everything together. It leaves driving server and client to `session` and `replay`.
     (
         "cli",
         &[
+            "diff",
+            "bisect",
+            "shrink",
+            "sweep",
+            "report",
+            "build",
             "units",
             "usercmd",
             "stats",
@@ -68,7 +84,9 @@ const ROOMS: &[(&str, &[&str])] = &[
             "game",
             "record",
             "link",
+            "wire",
             "session",
+            "live",
             "replay",
             "log",
             "store",
@@ -92,7 +110,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["cli", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "live", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];

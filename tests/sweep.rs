@@ -164,6 +164,48 @@ fn hits_around_corners_are_told_and_lag_compensation_makes_them() {
     assert!(with.pairs.is_sorted_by(|a, b| a.later_by_ms() >= b.later_by_ms()));
 }
 
+/// The values of a column of numbers, whatever their type.
+fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
+    match &trace.table(table).and_then(|t| t.column(column)).expect(column).data {
+        Data::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        Data::I64(values) => values.iter().map(|v| *v as f64).collect(),
+        Data::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        Data::U64(_) => panic!("{column} holds hashes"),
+        Data::Name { names, codes } => {
+            let number = |name: &str| name.trim_start_matches('p').parse().unwrap_or(f64::NAN);
+            codes.iter().map(|code| number(&names[usize::from(*code)])).collect()
+        }
+    }
+}
+
+#[test]
+fn time_in_cover_is_what_the_targets_own_frames_say() {
+    const CURTAIN_X: f32 = 20.0;
+    let rules = disc::Rules { ghosts: true, curtain_x: Some(CURTAIN_X), ..disc::Rules::default() };
+    let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
+    let session = record::<Discs>(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
+    let trace = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let [player, at, own_x] = ["player", "at_us", "own.origin.x"].map(|name| column(&trace, "frames", name));
+    let [tick, entity, x] = ["tick", "entity", "origin.x"].map(|name| column(&trace, "bodies", name));
+    let [shot_at, shot_tick, target, ms] =
+        ["at_us", "tick", "target", "in_cover_ms"].map(|name| column(&trace, "shots", name));
+    let (mut covered, mut open) = (0, 0);
+    for shot in (0..ms.len()).filter(|shot| !target[*shot].is_nan()) {
+        let body = (0..tick.len()).find(|row| tick[*row] == shot_tick[shot] - 1.0 && entity[*row] == target[shot]);
+        if x[body.expect("the target was there")] < f64::from(CURTAIN_X) {
+            assert!(ms[shot].is_nan(), "{}", ms[shot]);
+            open += 1;
+            continue;
+        }
+        let own = (0..at.len()).filter(|row| player[*row] == target[shot] && at[*row] <= shot_at[shot]);
+        let hidden = own.rev().take_while(|row| own_x[*row] >= f64::from(CURTAIN_X) && shot_at[shot] - at[*row] <= 3e6);
+        let since = hidden.last().map_or(shot_at[shot], |row| at[row]);
+        assert!((ms[shot] - (shot_at[shot] - since) / 1000.0).abs() < 0.01, "{} {since}", ms[shot]);
+        covered += 1;
+    }
+    assert!(covered > 20 && open > 20, "{covered} {open}");
+}
+
 #[test]
 fn a_game_that_does_not_say_who_sees_whom_says_nothing_about_cover() {
     let trace: Trace = again::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;

@@ -7,6 +7,7 @@ use super::solid::Hull;
 use super::weapon::WeaponId;
 use crate::game::{CellKind, Cells, body};
 use crate::usercmd::Input;
+use crate::wire::Networked;
 
 /// What an entity is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,6 +180,8 @@ impl Cells for Rounds {
         Ok(Rounds { pistol: u16::get(&cells[..1])?, shotgun: u16::get(&cells[1..])?, launcher: u16::get(&cells[2..])? })
     }
 }
+
+impl Networked for ArenaBody {}
 
 impl Cells for BodyKind {
     const COUNT: usize = 1;

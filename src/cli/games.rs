@@ -3,9 +3,12 @@
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{BadCells, Bots, Game};
+use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::live::{self, Keeper, LiveError, LiveReport};
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
@@ -13,7 +16,10 @@ use crate::score::{self, ModeScore};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
-use crate::units::Micros;
+use crate::shrink::{self, ShrinkError, Shrunk};
+use crate::sweep::{self, Plan, Sweep, SweepError};
+use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::wire::Networked;
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +62,15 @@ impl Games {
         self
     }
 
-    /// Adds a game that can also record synthetic sessions, under rules that `rules` makes.
+    /// Adds a game that can also record synthetic and live sessions, under rules that `rules` makes.
     #[must_use]
     pub fn recording<G: Bots + Imported>(
         mut self,
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-    ) -> Games {
+    ) -> Games
+    where
+        G::Body: Networked,
+    {
         let stage = move |scenario: &Scenario, map: Option<&MapFile<'_>>| stage::<G>(rules, scenario, map);
         self.games.push(Box::new(Of::<G> { game: PhantomData, stage: Some(Box::new(stage)) }));
         self
@@ -146,6 +155,23 @@ pub(super) trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError>;
 
+    /// Runs a log's input and links again, and records what comes of it as a new session.
+    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
+
+    /// Runs one recorded usercmd on a body, which nothing else is around, and gives the body after it.
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String>;
+
+    /// The smallest session that `still` says shows it.
+    fn shrink(
+        &self,
+        session: &Session,
+        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        progress: &mut dyn FnMut(&shrink::Step),
+    ) -> Result<Shrunk, ShrinkError<CannotTell>>;
+
+    /// Replays sessions under every combination of settings.
+    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
+
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
@@ -163,6 +189,12 @@ pub(super) trait Staged {
 
     /// Runs it, record by record.
     fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
+
+    /// What its log begins with when it is run live.
+    fn live_header(&self) -> Result<Header, LiveError>;
+
+    /// Runs it live, over UDP.
+    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 }
 
 /// One game, and how it sets up a synthetic session if it has bots.
@@ -187,6 +219,36 @@ impl<G: Imported> Playable for Of<G> {
         replay::replay::<G>(session, options, progress)
     }
 
+    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
+        replay::rerecord::<G>(session, settings)
+    }
+
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String> {
+        let rules: G::Rules = rmp_serde::from_slice(&session.header.rules).map_err(|error| error.to_string())?;
+        let body = G::Body::read(body).map_err(|error| error.to_string())?;
+        let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
+        let frame = frames.iter().find(|frame| frame.command.seq == which);
+        let frame = frame.ok_or_else(|| format!("the log has no usercmd {which} of player {who}"))?;
+        let scene = Scene { seed: session.header.seed, player: who, entities: &[], weapons: true };
+        let after = G::step_body(&rules, &scene, &body, &frame.command, &mut Unheard);
+        let mut cells = vec![0; G::Body::CELLS];
+        after.write(&mut cells);
+        Ok(cells)
+    }
+
+    fn shrink(
+        &self,
+        session: &Session,
+        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        progress: &mut dyn FnMut(&shrink::Step),
+    ) -> Result<Shrunk, ShrinkError<CannotTell>> {
+        shrink::shrink::<G, CannotTell>(session, still, progress)
+    }
+
+    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+        sweep::sweep::<G>(sessions, plan, done)
+    }
+
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
         let rules: G::Rules = rmp_serde::from_slice(&session.header.rules)?;
         Ok(score::score::<G>(session, &rules, settings)?)
@@ -206,7 +268,10 @@ fn stage<G: Bots>(
     make_rules: MakeRules<G>,
     scenario: &Scenario,
     map: Option<&MapFile<'_>>,
-) -> Result<Box<dyn Staged>, SetupError> {
+) -> Result<Box<dyn Staged>, SetupError>
+where
+    G::Body: Networked,
+{
     scenario.check().map_err(SynthError::from)?;
     let rules = Arc::new(make_rules(map).map_err(SetupError::Rules)?);
     let header = scenario.header::<G>(&rules)?;
@@ -219,7 +284,10 @@ struct Ready<G: Game> {
     header: Header,
 }
 
-impl<G: Bots> Staged for Ready<G> {
+impl<G: Bots> Staged for Ready<G>
+where
+    G::Body: Networked,
+{
     fn header(&self) -> &Header {
         &self.header
     }
@@ -228,6 +296,23 @@ impl<G: Bots> Staged for Ready<G> {
         let mut sink = Passed(sink);
         record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
     }
+
+    fn live_header(&self) -> Result<Header, LiveError> {
+        live::live_header::<G>(&self.scenario, &self.rules)
+    }
+
+    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
+        live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
+    }
+}
+
+/// Takes what a usercmd gives off when only the body after it matters.
+struct Unheard;
+
+impl<F> Sink<F> for Unheard {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
 }
 
 /// A sink that is known by its face alone.

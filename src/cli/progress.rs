@@ -46,6 +46,12 @@ impl Progress {
         }
     }
 
+    /// The session time that has been reached, and what there is to say about it.
+    pub(super) fn reached_with(&self, at: Micros, message: String) {
+        self.bar.set_position(at.0.max(0) as u64);
+        self.bar.set_message(message);
+    }
+
     /// One more thing is done.
     pub(super) fn one_done(&self) {
         self.bar.inc(1);

@@ -10,7 +10,7 @@ use super::output::Output;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
-use super::{Outcome, files};
+use super::{Outcome, files, live};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
@@ -29,6 +29,8 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum Source {
     Synth(SynthArgs),
+    #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
+    Live(live::LiveArgs),
 }
 
 /// Record bots on modelled links, in virtual time: the same scenario gives the same log
@@ -59,10 +61,10 @@ A scenario file:
   delay_ms = 90.0
   jitter = { exponential = 8.0 } # or uniform, normal; in ms
   loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]
-struct SynthArgs {
+pub(super) struct SynthArgs {
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
     /// A scenario in TOML; the other options change it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
@@ -113,19 +115,12 @@ pub(super) struct Recorded {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let Source::Synth(args) = &args.source;
-    let scenario = args.scenario()?;
-    let game = games.recordable(args.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
-    let map = args.map.as_ref().map(|path| store::read_bytes(path).map(|bytes| (path, bytes))).transpose()?;
-    let staged = match &map {
-        Some((path, bytes)) => {
-            let name = path.display().to_string();
-            let file = MapFile { path: &name, bytes };
-            game.set_up(&scenario, Some(&file)).map_err(|error| Trouble::file(path, error))?
-        }
-        None => game.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?,
+    let args = match &args.source {
+        Source::Synth(args) => args,
+        Source::Live(args) => return live::run(games, args, output),
     };
-    let recorded = record(&*staged, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    let scenario = args.scenario()?;
+    let recorded = record(&*args.stage(games, &scenario)?, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
@@ -219,7 +214,21 @@ impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
 }
 
 impl SynthArgs {
-    fn scenario(&self) -> Result<Scenario, Trouble> {
+    /// Gets the session ready to be run.
+    pub(super) fn stage(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn Staged>, Trouble> {
+        let game = games.recordable(self.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
+        match &self.map {
+            Some(path) => {
+                let bytes = store::read_bytes(path)?;
+                let name = path.display().to_string();
+                let file = MapFile { path: &name, bytes: &bytes };
+                game.set_up(scenario, Some(&file)).map_err(|error| Trouble::file(path, error))
+            }
+            None => game.set_up(scenario, None).map_err(|error| Trouble::Request(error.to_string())),
+        }
+    }
+
+    pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
         let mut scenario = match &self.scenario {
             Some(path) => read_scenario(path)?,
             None => Scenario::default(),
@@ -260,7 +269,7 @@ fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
     Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
         None => text.parse(),

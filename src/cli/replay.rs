@@ -13,6 +13,7 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
 use super::{Outcome, files};
+use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::replay::{Options, Replayed};
 use crate::score::ModeScore;
@@ -33,6 +34,7 @@ use crate::summary::{Exercised, Prediction, Share, Shots, Summary};
 Examples:
   hitreg replay match.hitlog
   hitreg replay match.hitlog -o match.hittrace
+  hitreg replay match.hitlog --record again.hitlog
   hitreg replay match.hitlog --set lag_compensation.enabled=false
   hitreg replay match.hitlog --preset quakeworld --format json")]
 pub(super) struct Args {
@@ -42,6 +44,9 @@ pub(super) struct Args {
     /// Keep everything that the pipelines put out in this trace
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
+    /// Keep the run itself as a new log: the same input, with what this build's server makes of it
+    #[arg(long, value_name = "LOG")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -81,6 +86,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let scores = score(game, &args.log, &log.session, &options)?;
     if let Some(path) = &args.output {
         store::save_trace(path, &replayed.trace)?;
+    }
+    if let Some(path) = &args.record {
+        let again = game.rerecord(&log.session, options.settings.as_ref());
+        let again = again.map_err(|error| Trouble::file(&args.log, error))?;
+        store::save_log(path, &again, LogOptions::whole())?;
     }
     let summary = Summary::of(&replayed.trace);
     let session_us = log.session.duration();

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use crate::live::LiveError;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
@@ -72,6 +73,12 @@ impl From<ScenarioError> for Trouble {
 
 impl From<SynthError> for Trouble {
     fn from(error: SynthError) -> Trouble {
+        Trouble::Request(error.to_string())
+    }
+}
+
+impl From<LiveError> for Trouble {
+    fn from(error: LiveError) -> Trouble {
         Trouble::Request(error.to_string())
     }
 }

@@ -32,6 +32,8 @@ body! {
     }
 }
 
+impl hitreg::wire::Networked for Disc {}
+
 #[derive(Debug)]
 pub(crate) struct Discs;
 
@@ -48,6 +50,8 @@ pub(crate) struct Rules {
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
     pub(crate) ghosts: bool,
+    /// Hides whoever is beyond this x from everybody, in units.
+    pub(crate) curtain_x: Option<f32>,
     /// Lets a session begin at its spawn only.
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
@@ -138,6 +142,10 @@ impl Game for Discs {
             },
             None => Verdict::miss(Reason::Wide),
         }
+    }
+
+    fn sees(rules: &Rules, _: Vec3, body: &Disc) -> Option<bool> {
+        rules.curtain_x.map(|x| body.origin.x < x)
     }
 
     fn aim(fire: &Line) -> (Vec3, Vec3) {

@@ -18,7 +18,7 @@ pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
         for direction in DIRECTIONS {
             let lane = Lane::of(records, direction, session.ticks.last().map(|t| t.at));
             let of_kind = lane.packets.iter().enumerate().filter(|(index, packet)| match kind {
-                Kind::Losses => packet.fate.first.is_none() && lane.was_lost(*index),
+                Kind::Losses => packet.fate.first.is_none() && lane.delay_if_not_lost(*index).is_some(),
                 Kind::Duplicates => packet.fate.second.is_some(),
                 Kind::Delays => lane.is_uneven(packet),
                 _ => false,
@@ -64,10 +64,6 @@ struct Lane {
     packets: Vec<Packet>,
     /// The median of what packets take; `None` if none arrives.
     median: Option<Micros>,
-    /// The most that a packet takes.
-    longest: Option<Micros>,
-    /// The place of the last packet that arrives.
-    last_arrived: Option<usize>,
     /// When the session ends.
     end: Option<Micros>,
 }
@@ -99,21 +95,16 @@ impl Lane {
         let mut delays: Vec<Micros> = packets.iter().filter_map(Packet::delay).collect();
         delays.sort_unstable();
         let median = percentile(&delays, 50.0);
-        let last_arrived = packets.iter().rposition(|p| p.fate.first.is_some());
-        Lane { direction, packets, median, longest: delays.last().copied(), last_arrived, end }
+        Lane { direction, packets, median, end }
     }
 
-    /// What a lost packet would have taken: as long as the one before it that came, else the one after it.
-    fn neighbouring_delay(&self, index: usize) -> Micros {
-        let before = self.packets[..index].iter().rev().find_map(Packet::delay);
-        before.or_else(|| self.packets[index..].iter().find_map(Packet::delay)).unwrap_or_default()
-    }
-
-    /// Whether a packet that did not arrive was lost. It was not if it can still be on its way when the session ends.
-    fn was_lost(&self, index: usize) -> bool {
-        let in_time = |delay: Micros| self.in_time(&self.packets[index], delay);
-        let overtaken = self.last_arrived.is_some_and(|last| index < last);
-        in_time(self.neighbouring_delay(index)) && (overtaken || self.longest.is_none_or(in_time))
+    /// What a lost packet would have taken: as long as the one before it that came, else the one after it, but not so long
+    /// that it comes behind that one. `None` for a packet that no later one overtook: it may just be on its way still.
+    fn delay_if_not_lost(&self, index: usize) -> Option<Micros> {
+        let (before, after) = self.packets.split_at(index);
+        let (later, later_delay) = after.iter().find_map(|p| Some((p, p.delay()?)))?;
+        let in_line = later.sent + later_delay - self.packets[index].sent;
+        Some(before.iter().rev().find_map(Packet::delay).unwrap_or(later_delay).min(in_line))
     }
 
     /// Whether a packet took another time than the median, with which it would arrive too.
@@ -136,7 +127,7 @@ impl Lane {
         let packet = &self.packets[index];
         let mut fate = packet.fate;
         if removed.contains(&Thing::Loss(player, self.direction, packet.number)) {
-            fate.first = Some(packet.sent + self.neighbouring_delay(index));
+            fate.first = self.delay_if_not_lost(index).map(|delay| packet.sent + delay);
         }
         if removed.contains(&Thing::Duplicate(player, self.direction, packet.number)) {
             fate.second = None;
@@ -170,17 +161,14 @@ mod tests {
 
     #[test]
     fn a_lost_packet_would_have_taken_what_its_neighbour_took() {
-        let lane = lane(&[None, Some(40), None, Some(60), None], 99);
-        let delays: Vec<i64> = [0, 2, 4].map(|i| lane.neighbouring_delay(i).0 / 1000).to_vec();
-        assert_eq!(delays, [40, 40, 60]);
-        assert!(lane.was_lost(0) && lane.was_lost(2) && !lane.was_lost(4), "the last may come at 100 ms");
+        let lane = lane(&[None, Some(40), None, Some(60), None, Some(35)], 1000);
+        let delays: Vec<Option<i64>> = [0, 2, 4].map(|i| lane.delay_if_not_lost(i).map(|d| d.0 / 1000)).to_vec();
+        assert_eq!(delays, [Some(40), Some(40), Some(45)], "the last is not to come behind the one after it");
     }
 
     #[test]
-    fn what_is_still_on_its_way_at_the_end_is_not_lost() {
-        assert!(!lane(&[Some(40), Some(40), None], 59).was_lost(2));
-        assert!(lane(&[Some(40), Some(40), None], 60).was_lost(2));
-        assert!(!lane(&[Some(40), Some(50), Some(40), None], 75).was_lost(3), "it may take as long as the second");
+    fn what_nothing_overtook_may_be_on_its_way() {
+        assert_eq!(lane(&[Some(40), None], 1000).delay_if_not_lost(1), None);
     }
 
     #[test]
@@ -188,6 +176,7 @@ mod tests {
         let lane = lane(&[Some(40), Some(45), Some(40)], 1000);
         let removed = BTreeSet::from([Thing::Delay(0, Direction::Up, 2)]);
         assert_eq!(lane.fate_without(1, 0, &removed).first, Some(Micros::from_ms(50)));
-        assert_eq!(lane.fate_without(1, 1, &removed).first, Some(Micros::from_ms(55)));
+        assert_eq!(lane.fate_without(1, 1, &removed).first, Some(Micros::from_ms(55)), "that is another player's");
+        assert!(lane.is_uneven(&lane.packets[1]) && !lane.is_uneven(&lane.packets[0]));
     }
 }

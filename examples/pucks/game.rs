@@ -1,0 +1,234 @@
+//! Pucks: a game of its own rules. Seen from above, pucks glide over a square of ice, bounce off its edges, and shoot along their
+//! view. Who hits scores.
+
+use std::marker::PhantomData;
+
+use glam::Vec3;
+use hitreg::game::{BadCells, Effect, Game, Reason, Scene, Sink, Verdict, WorldSink, Wound, body};
+use hitreg::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg::usercmd::{Usercmd, buttons};
+
+/// A shot's line hits within this distance of a puck's middle, in units.
+const RADIUS_UNITS: f32 = 16.0;
+/// Time between two shots.
+const REFIRE_MS: u32 = 250;
+
+body! {
+    /// A puck.
+    pub(crate) struct Puck {
+        Movement origin: Vec3,
+        Movement velocity: Vec3,
+        Movement viewangles: Vec3,
+        Weapons refire_ms: u32,
+        Status teleports: u32,
+        Status alive: bool,
+        Status hits_taken: u32,
+        Status score: u32,
+    }
+}
+
+/// What changed of a puck goes over the wire as its fields' names suggest.
+impl hitreg::wire::Networked for Puck {}
+
+/// What differs from build to build.
+pub(crate) trait Version: std::fmt::Debug + Send + Sync + 'static {
+    /// Whether a shot also reaches what stands behind the shooter. It should not.
+    fn shoots_backwards() -> bool;
+}
+
+/// The game, in one of its versions.
+#[derive(Debug)]
+pub(crate) struct Pucks<V>(PhantomData<V>);
+
+/// All there is.
+#[derive(Clone, Debug)]
+pub(crate) struct Ice {
+    pucks: Vec<(EntityId, Puck)>,
+}
+
+/// What can be set for a session.
+#[derive(serde::Serialize, serde::Deserialize, Clone, Debug)]
+pub(crate) struct Rules {
+    /// How far the edges are from the middle, in units.
+    pub(crate) edge_units: f32,
+    /// How fast a puck takes the speed that its player wants, in 1/s.
+    pub(crate) grip_per_s: f32,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { edge_units: 512.0, grip_per_s: 4.0 }
+    }
+}
+
+/// A shot.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    from: Vec3,
+    direction: Vec3,
+    shooter: EntityId,
+}
+
+impl<V: Version> Game for Pucks<V> {
+    const NAME: &'static str = "pucks";
+    type Rules = Rules;
+    type World = Ice;
+    type Body = Puck;
+    type Fire = Line;
+
+    fn map_name(rules: &Rules) -> String {
+        format!("ice of {} units", 2.0 * rules.edge_units)
+    }
+
+    fn spawn(_: &Rules, _: Seed, players: u16) -> Ice {
+        let puck = |p| Puck { origin: start_of(p), alive: true, ..Puck::default() };
+        Ice { pucks: (0..players).map(|p| (EntityId(p), puck(p))).collect() }
+    }
+
+    fn step_body(
+        rules: &Rules,
+        scene: &Scene<'_, Puck>,
+        body: &Puck,
+        command: &Usercmd,
+        out: &mut impl Sink<Line>,
+    ) -> Puck {
+        let input = &command.input;
+        let mut next = *body;
+        next.viewangles = input.viewangles;
+        let seconds = f32::from(input.msec) / 1000.0;
+        let share = (seconds * rules.grip_per_s).min(1.0);
+        let wanted = Vec3::new(input.forwardmove, input.sidemove, 0.0);
+        next.velocity += (wanted - next.velocity) * share;
+        next.origin += next.velocity * seconds;
+        (next.origin.x, next.velocity.x) = bounced(next.origin.x, next.velocity.x, rules.edge_units);
+        (next.origin.y, next.velocity.y) = bounced(next.origin.y, next.velocity.y, rules.edge_units);
+        if scene.weapons {
+            next.refire_ms = body.refire_ms.saturating_sub(u32::from(input.msec));
+            if input.buttons & buttons::ATTACK != 0 && next.refire_ms == 0 {
+                next.refire_ms = REFIRE_MS;
+                let shooter = scene.player.entity();
+                out.effect(Effect { kind: 0, entity: shooter, at: next.origin, predictable: true });
+                out.fire(Line { from: next.origin, direction: facing(input.viewangles), shooter });
+            }
+        }
+        next
+    }
+
+    fn entities(world: &Ice) -> &[(EntityId, Puck)] {
+        &world.pucks
+    }
+
+    fn place_body(_: &Rules, world: &mut Ice, player: PlayerId, body: Puck) {
+        if let Some((_, puck)) = world.pucks.get_mut(usize::from(player.0)) {
+            *puck = body;
+        }
+    }
+
+    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Puck)]) -> Verdict {
+        let met = |(id, puck): &&(EntityId, Puck)| {
+            let to = puck.origin - fire.from;
+            let ahead = V::shoots_backwards() || to.dot(fire.direction) > 0.0;
+            *id != fire.shooter && puck.alive && ahead && to.cross(fire.direction).length() < RADIUS_UNITS
+        };
+        let distance = |(_, puck): &&(EntityId, Puck)| puck.origin.distance(fire.from);
+        let nearest = targets.iter().filter(met).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        match nearest {
+            Some((target, _)) => Verdict {
+                reason: Reason::Hit,
+                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+            },
+            None => Verdict::miss(Reason::Wide),
+        }
+    }
+
+    fn aim(fire: &Line) -> (Vec3, Vec3) {
+        (fire.from, fire.direction)
+    }
+
+    fn is_projectile(_: &Line) -> bool {
+        false
+    }
+
+    fn apply(
+        _: &Rules,
+        world: &mut Ice,
+        shooter: PlayerId,
+        _: &Usercmd,
+        _: &Line,
+        verdict: &Verdict,
+        out: &mut impl WorldSink,
+    ) {
+        for wound in &verdict.wounds {
+            if let Some((id, target)) = world.pucks.get_mut(usize::from(wound.target.0)) {
+                target.hits_taken += 1;
+                out.effect(Effect { kind: 1, entity: *id, at: target.origin, predictable: false });
+            }
+            if let Some((_, puck)) = world.pucks.get_mut(usize::from(shooter.0)) {
+                puck.score += 1;
+            }
+        }
+    }
+
+    fn step_world(_: &Rules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}
+
+    fn blend(from: &Puck, to: &Puck, fraction: f32) -> Puck {
+        Puck { origin: from.origin.lerp(to.origin, fraction), ..*to }
+    }
+
+    fn on_ground(_: &Puck) -> bool {
+        true
+    }
+
+    fn was_hurt(before: &Puck, after: &Puck) -> bool {
+        before.hits_taken != after.hits_taken
+    }
+
+    fn save(world: &Ice, words: &mut Vec<u32>) {
+        use hitreg::game::Body;
+        for (_, puck) in &world.pucks {
+            let start = words.len();
+            words.resize(start + Puck::CELLS, 0);
+            puck.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_: &Rules, words: &[u32]) -> Result<Ice, BadCells> {
+        use hitreg::game::Body;
+        let pucks = words.chunks(Puck::CELLS).map(Puck::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() })
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        ["shot", "ouch"].get(usize::from(kind)).copied().unwrap_or("unknown")
+    }
+
+    fn hitgroup_name(_: u8) -> &'static str {
+        "puck"
+    }
+
+    fn weapon_name(_: &Line) -> &'static str {
+        "line"
+    }
+}
+
+impl<V: Version> hitreg::replay::Imported for Pucks<V> {}
+
+fn start_of(number: u16) -> Vec3 {
+    Vec3::new(f32::from(number % 4) * 192.0 - 288.0, f32::from(number / 4) * 192.0 - 288.0, 0.0)
+}
+
+/// Where a puck is, and how fast, after an edge has thrown it back with half its speed.
+fn bounced(at: f32, speed: f32, edge: f32) -> (f32, f32) {
+    if at > edge {
+        (edge + edge - at, speed * -0.5)
+    } else if at < -edge {
+        (-edge - edge - at, speed * -0.5)
+    } else {
+        (at, speed)
+    }
+}
+
+fn facing(angles: Vec3) -> Vec3 {
+    let yaw = angles.y.to_radians();
+    Vec3::new(libm::cosf(yaw), libm::sinf(yaw), 0.0)
+}

@@ -1,0 +1,113 @@
+//! A user's command that says whether something still shows.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::Untestable;
+use super::process::{self, Ended};
+
+/// A shell command in which `{}` stands for a log, and `{build}` for a build.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    template: String,
+    time_limit: Duration,
+}
+
+/// What a condition says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It still shows (exit code 1).
+    Shows,
+    /// It does not (exit code 0).
+    Gone,
+    /// It cannot be said (exit code 125 and others, a crash, the time limit).
+    Unknown(Untestable),
+}
+
+/// The command itself is wrong, so that no answer of it means anything.
+#[derive(Debug, thiserror::Error)]
+#[error("`{command}` cannot be run: {reason}")]
+pub struct BadCondition {
+    command: String,
+    reason: String,
+}
+
+impl Condition {
+    /// A condition from the command that a user typed.
+    pub fn new(template: &str, time_limit: Duration) -> Condition {
+        Condition { template: template.to_owned(), time_limit }
+    }
+
+    /// Whether the command says where the build goes.
+    pub fn names_build(&self) -> bool {
+        self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
+    }
+
+    /// Asks about a log, and a build of which `HITREG_BUILD` in the command's environment says the path too.
+    ///
+    /// # Errors
+    /// When there is no such command, or it says that it is in trouble (exit code 126 and above).
+    pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<Answer, BadCondition> {
+        let mut text = self.template.replace("{}", &quoted(log));
+        let mut command = Command::new("sh");
+        if let Some(build) = build {
+            text = text.replace("{build}", &quoted(build));
+            command.env("HITREG_BUILD", build);
+        }
+        let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
+        let ran = process::run(command.arg("-c").arg(&text), self.time_limit).map_err(|e| bad(e.to_string()))?;
+        let last_words = ran.last_words;
+        let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable { reason, last_words }));
+        match ran.ended {
+            Ended::Exit(0) => Ok(Answer::Gone),
+            Ended::Exit(1) => Ok(Answer::Shows),
+            Ended::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
+            Ended::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
+            Ended::Exit(code) => Err(bad(format!("exit code {code}{}", said(&last_words)))),
+            Ended::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
+            Ended::TimeLimit(limit) => {
+                unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
+            }
+        }
+    }
+}
+
+fn said(last_words: &[String]) -> String {
+    last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn ask(command: &str) -> Result<Answer, BadCondition> {
+        Condition::new(command, Duration::from_secs(20)).ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
+    }
+
+    #[test]
+    fn exit_codes_are_answers() {
+        assert_eq!(ask("exit 0").unwrap(), Answer::Gone);
+        assert_eq!(ask("exit 1").unwrap(), Answer::Shows);
+        for code in ["125", "2", "77"] {
+            assert!(matches!(ask(&format!("exit {code}")).unwrap(), Answer::Unknown(_)), "{code}");
+        }
+        let missing = ask("no-such-command-at-all {}").unwrap_err().to_string();
+        assert!(missing.contains("exit code 127") && missing.contains("not found"), "{missing}");
+    }
+
+    #[test]
+    fn paths_are_one_word_each() {
+        assert_eq!(
+            ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(),
+            Answer::Shows
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! One child process: started in a process group of its own, watched against a time limit, and ended with all that it
+//! started.
+#![expect(clippy::disallowed_methods, reason = "a time limit is about real time, and nothing else sees it")]
+
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::tail::Tail;
+
+/// How long the pipes of a process that has ended are waited for.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+/// How long a file that somebody has just written is waited for: another process may hold it open for writing.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) ended: Ended,
+    /// The last lines that it wrote to stderr.
+    pub(super) last_words: Vec<String>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Exit(i32),
+    Signal(i32),
+    /// It was killed because it ran longer than this.
+    TimeLimit(Duration),
+}
+
+/// Runs a command without input, with its stdout thrown away.
+pub(super) fn run(command: &mut Command, limit: Duration) -> std::io::Result<Ran> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    own_group(command);
+    let mut child = Watched(spawn(command)?);
+    let tail = child.0.stderr.take().map(Tail::of);
+    let started = Instant::now();
+    let ended = loop {
+        if let Some(status) = child.0.try_wait()? {
+            break ended(status);
+        }
+        if started.elapsed() >= limit {
+            break Ended::TimeLimit(limit);
+        }
+        std::thread::sleep(pause(started.elapsed()));
+    };
+    drop(child);
+    let last_words = tail.map_or(Vec::new(), |tail| {
+        let since = Instant::now();
+        while !tail.is_closed() && since.elapsed() < AFTERWARDS {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        tail.lines()
+    });
+    Ok(Ran { ended, last_words })
+}
+
+/// A file that was just copied may still be open for writing in a child that another thread is starting.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let started = Instant::now();
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy && started.elapsed() < BUSY => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            spawned => return spawned,
+        }
+    }
+}
+
+/// Short processes are noticed at once, long ones do not cost time.
+fn pause(elapsed: Duration) -> Duration {
+    (elapsed / 20).clamp(Duration::from_micros(500), Duration::from_millis(20))
+}
+
+/// A child whose whole group ends when nobody watches it any more.
+struct Watched(Child);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        kill_group(&mut self.0);
+        // It is gone or about to be, and what it ended with is known or does not count.
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+fn own_group(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(not(unix))]
+fn own_group(_: &mut Command) {}
+
+#[cfg(unix)]
+fn kill_group(child: &mut Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // Fails when nobody of the group is left, which is what it is for.
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(child: &mut Child) {
+    // Fails when it has ended, which is what it is for.
+    let _ = child.kill();
+}
+
+#[cfg(unix)]
+fn ended(status: ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exit(code),
+        (None, Some(signal)) => Ended::Signal(signal),
+        (None, None) => Ended::Exit(status.into_raw()),
+    }
+}
+
+#[cfg(not(unix))]
+fn ended(status: ExitStatus) -> Ended {
+    status.code().map_or(Ended::Signal(0), Ended::Exit)
+}
+
+/// `signal 11, SIGSEGV`.
+pub(super) fn signal_name(signal: i32) -> String {
+    const NAMES: [(i32, &str); 10] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (15, "SIGTERM"),
+    ];
+    match NAMES.iter().find(|(number, _)| *number == signal) {
+        Some((_, name)) => format!("signal {signal}, {name}"),
+        None => format!("signal {signal}"),
+    }
+}
+
+#[cfg(unix)]
+pub(super) fn may_be_run(meta: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+pub(super) fn may_be_run(_: &std::fs::Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, limit: Duration) -> Ran {
+        run(Command::new("sh").args(["-c", script]), limit).unwrap()
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        let long = Duration::from_secs(20);
+        let ran = sh("echo a >&2; echo lost; echo b >&2; exit 7", long);
+        assert_eq!((ran.ended, ran.last_words), (Ended::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(sh("kill -SEGV $$", long).ended, Ended::Signal(11));
+    }
+
+    #[test]
+    fn a_hang_is_ended_with_all_that_it_started() {
+        let limit = Duration::from_millis(200);
+        let folder = tempfile::tempdir().unwrap();
+        let alive = folder.path().join("alive");
+        let script = format!("(sleep 2; touch {}) & echo waiting >&2; wait; sleep 60", alive.display());
+        let started = Instant::now();
+        let ran = sh(&script, limit);
+        assert_eq!((ran.ended, ran.last_words), (Ended::TimeLimit(limit), vec!["waiting".to_owned()]));
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(!alive.exists());
+    }
+}

@@ -1,0 +1,40 @@
+//! `hitreg bisect`: where two runs part, and which build or commit brought it.
+
+mod builds;
+mod found;
+mod git;
+mod judge;
+mod search;
+mod state;
+pub(super) mod step;
+mod ticks;
+
+use super::Outcome;
+use super::games::Games;
+use super::output::Output;
+use super::trouble::Trouble;
+
+/// Find what brought a divergence: the tick and field, the build, or the commit
+///
+/// Each way exits with 0 when there is nothing to find, 1 when it was found, 125 when it cannot be judged, and 128 in
+/// trouble, so that each can be the command of `git bisect run`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Ticks(Box<ticks::Args>),
+    Builds(builds::Args),
+    Git(git::Args),
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    match &args.what {
+        What::Ticks(args) => ticks::run(games, args, output),
+        What::Builds(args) => builds::run(args, output),
+        What::Git(args) => git::run(args, output),
+    }
+}

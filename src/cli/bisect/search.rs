@@ -1,0 +1,113 @@
+//! Which candidate to try next. Candidates that cannot be judged are stepped over, as `git bisect skip` does.
+
+use std::collections::BTreeSet;
+
+/// The candidate to try among those that are left, which come best first, when so many others among them could not be
+/// judged.
+///
+/// What cannot be judged tends to stand together (a broken stretch of history), so that the next best is a bad choice:
+/// the more were skipped, the more widely the choice wanders over the better half of the list. It steps on by the golden
+/// ratio, which comes near no place twice.
+pub(super) fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
+    let away = (skipped * 618 % 1000) * best_first.len() / 2000;
+    best_first.get(away)
+}
+
+/// A search in a line of things of which the first is good and the last is bad.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    last_good: usize,
+    first_bad: usize,
+    skipped: BTreeSet<usize>,
+}
+
+impl Line {
+    /// A line of so many things, at least two. Its ends are taken for what they are said to be.
+    pub(super) fn new(things: usize) -> Line {
+        Line { last_good: 0, first_bad: things.saturating_sub(1), skipped: BTreeSet::new() }
+    }
+
+    /// The next to try; `None` when nothing is left that could be judged.
+    pub(super) fn next(&self) -> Option<usize> {
+        let middle = self.last_good + (self.first_bad - self.last_good) / 2;
+        let mut left: Vec<usize> = self.between().filter(|at| !self.skipped.contains(at)).collect();
+        left.sort_by_key(|at| at.abs_diff(middle));
+        choose(&left, self.between().count() - left.len()).copied()
+    }
+
+    pub(super) fn good(&mut self, at: usize) {
+        self.last_good = self.last_good.max(at);
+    }
+
+    pub(super) fn bad(&mut self, at: usize) {
+        self.first_bad = self.first_bad.min(at);
+    }
+
+    pub(super) fn skip(&mut self, at: usize) {
+        self.skipped.insert(at);
+    }
+
+    pub(super) fn last_good(&self) -> usize {
+        self.last_good
+    }
+
+    pub(super) fn first_bad(&self) -> usize {
+        self.first_bad
+    }
+
+    /// All that may be the first bad one: one when it is found, more when those before it could not be judged.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<> {
+        self.last_good + 1..=self.first_bad
+    }
+
+    fn between(&self) -> impl Iterator<Item = usize> + use<> {
+        self.last_good + 1..self.first_bad
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches a line in which `bad` is the first bad one and some cannot be judged.
+    fn search(things: usize, bad: usize, untestable: &[usize]) -> (Vec<usize>, usize) {
+        let mut line = Line::new(things);
+        let mut probes = 0;
+        while let Some(at) = line.next() {
+            probes += 1;
+            match at {
+                at if untestable.contains(&at) => line.skip(at),
+                at if at < bad => line.good(at),
+                at => line.bad(at),
+            }
+        }
+        (line.candidates().collect(), probes)
+    }
+
+    #[test]
+    fn any_of_64_is_found_in_six_probes() {
+        for bad in 1..64 {
+            let (found, probes) = search(64, bad, &[]);
+            assert_eq!(found, [bad]);
+            assert!(probes <= 6, "{probes} probes for {bad}");
+        }
+        assert_eq!(search(2, 1, &[]), (vec![1], 0));
+    }
+
+    #[test]
+    fn the_answer_is_the_bad_one_and_the_untestable_ones_before_it() {
+        let mut most = 0;
+        for bad in 1..64 {
+            for start in 1..54 {
+                let broken: Vec<usize> = (start..start + 10).collect();
+                let (found, probes) = search(64, bad, &broken);
+                let before = broken.iter().filter(|at| **at < bad && (**at..bad).all(|i| broken.contains(&i)));
+                let after = (bad..64).find(|at| !broken.contains(at)).unwrap();
+                let expected: Vec<usize> = before.copied().chain(bad..=after).collect();
+                assert_eq!(found, expected, "bad {bad}, broken from {start}");
+                most = most.max(probes);
+            }
+        }
+        assert!(most <= 16, "{most} probes");
+    }
+}

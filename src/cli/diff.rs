@@ -1,0 +1,137 @@
+//! `hitreg diff`: what changed between two runs.
+
+pub(super) mod looking;
+pub(super) mod running;
+pub(super) mod sides;
+
+use std::path::{Path, PathBuf};
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use serde::Serialize;
+
+use super::Outcome;
+use super::games::Games;
+use super::output::Output;
+use super::page::{Page, UNSURE};
+use super::trouble::Trouble;
+use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
+use crate::report::{diff_junit, diff_line, diff_text};
+use crate::store;
+use looking::Looking;
+use running::Running;
+use sides::{Missing, Sides, Traces};
+
+/// Compare two runs: what differs first, what follows from it, whose hits changed
+///
+/// Two traces; or one log under two builds, two presets or two settings; or one client on two builds' servers, the way
+/// a patched client meets an old server. A log alone is held against this build's replay of it.
+///
+/// Everything is compared bit by bit unless a tolerance says otherwise. A build is any program that understands `replay LOG -o
+/// TRACE`; one that crashes, hangs or writes rubbish is untestable (exit code 125), with its last words.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg diff old.hittrace new.hittrace
+  hitreg diff match.hitlog --b ./new-build
+  hitreg diff match.hitlog --a ./old-build --b ./new-build --on hits
+  hitreg diff match.hitlog --b-preset quake3
+  hitreg diff match.hitlog --b-set interpolation.lerp_ms=50
+  hitreg diff match.hitlog --server-build ./old --client-build ./new
+  hitreg diff match.hitlog --b ./new --tolerance origin=0.1 --junit out.xml
+
+As the command of git bisect, with the trace of a good commit at hand:
+  git bisect run sh -c 'make || exit 125
+      hitreg diff good.hittrace match.hitlog --b ./game --summary'")]
+pub(super) struct Args {
+    #[command(flatten)]
+    sides: Sides,
+    /// Print one line
+    #[arg(long)]
+    summary: bool,
+    /// Write a JUnit report, with a test case for each table
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    looking: Looking,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// A comparison and what was compared.
+#[derive(Serialize)]
+struct Compared<'a> {
+    a: &'a str,
+    b: &'a str,
+    summary: String,
+    #[serde(flatten)]
+    diff: &'a TraceDiff,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let Traces { names, made, overlap_only } = args.sides.traces(games, &args.running)?;
+    let [a, b] = match made {
+        Ok(traces) => traces,
+        Err(missing) => {
+            if let Some(path) = &args.junit {
+                write_junit(path, &untestable_junit(&missing))?;
+            }
+            output.show(&missing, |page| print_missing(page, &missing))?;
+            return Ok(Outcome::Untestable);
+        }
+    };
+    let asked = args.looking.options();
+    let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
+    let found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    if let Some(path) = &args.junit {
+        write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
+    }
+    let compared = Compared { a: &names[0], b: &names[1], summary: diff_line(&found), diff: &found };
+    output.show(&compared, |page| match args.summary {
+        true => page.line(&compared.summary),
+        false => {
+            page.pair("A", &names[0]);
+            page.pair("B", &names[1]);
+            page.blank();
+            page.line(diff_text(&found).trim_end());
+        }
+    })?;
+    Ok(outcome(found.verdict))
+}
+
+/// The exit code of a verdict.
+pub(super) fn outcome(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Same => Outcome::Done,
+        Verdict::Differs => Outcome::Differs,
+        Verdict::Untestable => Outcome::Untestable,
+    }
+}
+
+/// A side without a trace, in words.
+pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
+    page.styled(UNSURE, "untestable");
+    page.paragraph(2, &missing.line());
+    print_last_words(page, missing.last_words());
+}
+
+/// What a process said last.
+pub(super) fn print_last_words(page: &mut Page, lines: &[String]) {
+    for line in lines {
+        page.faint(4, line);
+    }
+}
+
+fn untestable_junit(missing: &Missing) -> Report {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_type("untestable").set_message(missing.line()).set_description(missing.last_words().join("\n"));
+    let mut suite = TestSuite::new("hitreg diff");
+    suite.add_test_case(TestCase::new("traces", status));
+    let mut report = Report::new("hitreg diff");
+    report.add_test_suite(suite);
+    report
+}
+
+fn write_junit(path: &Path, report: &Report) -> Result<(), Trouble> {
+    let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
+    Ok(store::save_bytes(path, text.as_bytes())?)
+}

@@ -1,0 +1,40 @@
+//! Options about what a comparison looks at, and how exactly.
+
+use crate::diff::{DiffOptions, On, Tolerance};
+
+/// What counts as a difference.
+#[derive(clap::Args)]
+#[command(next_help_heading = "What counts")]
+pub(in crate::cli) struct Looking {
+    /// Look at one side of the game alone: state, hits, corrections, views, or any
+    #[arg(long, value_name = "WHAT", value_parser = parse_on, default_value = "any")]
+    on: On,
+    /// Take numbers of a column as the same that are this close; may be given more than once
+    #[arg(long, value_name = "COLUMN=NUMBER")]
+    tolerance: Vec<Tolerance>,
+    /// Compare only the tables, columns and rows that both have, as for a build that writes some of them
+    #[arg(long)]
+    overlap: bool,
+}
+
+impl Looking {
+    pub(in crate::cli) fn options(&self) -> DiffOptions {
+        DiffOptions {
+            tolerances: self.tolerance.iter().cloned().collect(),
+            on: self.on,
+            overlap_only: self.overlap,
+            ..DiffOptions::default()
+        }
+    }
+
+    /// The words of these options, to tell one search from another.
+    pub(in crate::cli) fn words(&self) -> String {
+        format!("{:?} {:?} {}", self.on, self.tolerance, self.overlap)
+    }
+}
+
+fn parse_on(text: &str) -> Result<On, String> {
+    const ALL: [On; 5] = [On::Any, On::State, On::Hits, On::Corrections, On::Views];
+    let found = On::NAMES.iter().position(|name| *name == text).map(|place| ALL[place]);
+    found.ok_or_else(|| format!("it should be one of {}", On::NAMES.join(", ")))
+}

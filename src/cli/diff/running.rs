@@ -1,0 +1,53 @@
+//! Options about running builds: how long they may take, and where their traces are kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::build::{Build, Cache, Runner, TIME_LIMIT};
+use crate::cli::trouble::Trouble;
+
+/// How builds are run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Running builds")]
+pub(in crate::cli) struct Running {
+    /// A build that takes longer for a log is untestable [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+    /// Where traces of builds are kept [default: hitreg in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Run every build anew. Scripts always are: what they start cannot be seen in them
+    #[arg(long, conflicts_with = "cache")]
+    no_cache: bool,
+}
+
+impl Running {
+    pub(in crate::cli) fn runner(&self) -> Result<Runner, Trouble> {
+        let cache = match self.no_cache {
+            true => None,
+            false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),
+        };
+        Ok(Runner { time_limit: self.time_limit(), cache })
+    }
+
+    pub(in crate::cli) fn time_limit(&self) -> Duration {
+        self.time_limit.unwrap_or(TIME_LIMIT)
+    }
+
+    /// Where things are kept from run to run.
+    pub(in crate::cli) fn folder(&self) -> PathBuf {
+        self.cache.clone().unwrap_or_else(Cache::usual_folder)
+    }
+}
+
+/// The build at a path, or trouble that says what is wrong with it.
+pub(in crate::cli) fn build_at(path: &std::path::Path) -> Result<Build, Trouble> {
+    Build::at(path).map_err(|error| Trouble::Request(error.to_string()))
+}
+
+pub(in crate::cli) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) | Err(_) => Err("it should be a number of seconds from 0.001 to 1000000".to_owned()),
+    }
+}

@@ -1,0 +1,65 @@
+//! `hitreg sweep`: what a setting does to hits, errors and traffic.
+
+use std::path::PathBuf;
+
+use super::games::Games;
+use super::output::Output;
+use super::progress::Progress;
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::record::Session;
+use crate::store;
+use crate::sweep::{Axis, PRESET, Plan};
+
+/// Replay logs under many values of a setting: hits, view error, shots round corners, corrections
+///
+/// One or two settings go through ranges (lo..hi:step) or lists (a,b,c), and presets through a list; the logs are replayed under
+/// every combination, as many at once as there are cores. A row's figures are those of all logs together.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:25
+  hitreg sweep logs/*.hitlog --presets half-life,quake3,quakeworld
+  hitreg sweep match.hitlog --set lag_compensation.max_unlag_ms=0..500:100 \\
+      --set interpolation.lerp_ms=50,100 --csv sweep.csv")]
+pub(super) struct Args {
+    /// Logs
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// A setting and its values; at most twice
+    #[arg(long, value_name = "KEY=LO..HI:STEP")]
+    set: Vec<String>,
+    /// Presets, by commas
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    presets: Vec<String>,
+    /// Write all figures as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let request = |error: &dyn std::error::Error| Trouble::Request(error.to_string());
+    let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
+    let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
+    let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
+    let plan = Plan::new(axes).map_err(|error| request(&error))?;
+    let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
+    for path in &args.logs {
+        let log = files::read_log(path)?;
+        if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
+            return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));
+        }
+        sessions.push(log.session);
+    }
+    let Some(first) = sessions.first() else { return Err(Trouble::Request("there is no log to sweep".to_owned())) };
+    let game = games.of(first).map_err(|error| Trouble::file(&args.logs[0], error))?;
+    let progress = Progress::of_things("sweeping", (plan.points().len() * sessions.len()) as u64);
+    let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| request(&error))?;
+    drop(progress);
+    let table = swept.table();
+    if let Some(path) = &args.csv {
+        store::save_bytes(path, table.to_csv().as_bytes())?;
+    }
+    output.show(&table, |page| page.line(swept.text().trim_end()))?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,31 @@
+//! Sockets and clocks: sessions over real UDP, recorded so that they replay bit for bit.
+//!
+//! The pipelines are the very ones that a replay runs. What they are handed here, at which times and in which order, is
+//! what the log holds; how datagrams travel and how threads take turns decides nothing else. Each event has a time
+//! of its own, later than those of all events that led to it, and so a replay finds the same order by the times alone.
+
+#![expect(clippy::disallowed_types, reason = "this is the room that opens sockets")]
+
+mod books;
+mod clock;
+mod envelope;
+mod error;
+mod host;
+mod loopback;
+mod player;
+mod post;
+mod report;
+mod socket;
+
+pub use error::LiveError;
+pub use loopback::{live_header, record_live};
+pub use report::{Keeper, Lateness, LiveReport, Rates, Traffic};
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::wire::Key;
+
+/// A number that nobody can guess, from the system's own source of them.
+fn secret() -> Key {
+    Key(RandomState::new().hash_one(0_u64), RandomState::new().hash_one(1_u64))
+}

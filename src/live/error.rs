@@ -1,0 +1,60 @@
+//! What can go wrong with a live session.
+
+use std::net::SocketAddr;
+
+use crate::session::SynthError;
+use crate::wire::{COMMANDS_MAX, Refusal};
+
+/// Why a live session could not be held, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+    /// More usercmds in a packet than the wire has room for.
+    #[error("client.redundancy cannot be {0} in a live session: a datagram holds at most {COMMANDS_MAX} usercmds")]
+    Redundancy(i64),
+    /// Another program has the port.
+    #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
+    PortTaken {
+        /// The address that was asked for.
+        address: SocketAddr,
+    },
+    /// The address is not to be had.
+    #[error("no UDP socket can be opened on {address}: {source}")]
+    Bind {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A socket does not do what it should.
+    #[error("the UDP socket cannot be used: {0}")]
+    Socket(#[source] std::io::Error),
+    /// No thread is to be had.
+    #[error("no thread can be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// A thread ended before the session did.
+    #[error("a thread of the session ended before its time")]
+    ThreadGone,
+    /// The server has no place for the client.
+    #[error("{server} does not let this client in: {why}")]
+    Refused {
+        /// The server.
+        server: SocketAddr,
+        /// Why.
+        why: Refusal,
+    },
+    /// Nobody answers.
+    #[error("nobody answers at {server}: is a server running there?")]
+    Silent {
+        /// The server.
+        server: SocketAddr,
+    },
+    /// The server does not answer any more.
+    #[error("the server at {server} is gone: it has not been heard for 5 seconds")]
+    ServerGone {
+        /// The server.
+        server: SocketAddr,
+    },
+}

@@ -1,0 +1,188 @@
+//! The server of a live session: one thread that hands datagrams and ticks to the pipeline, each with a time of its
+//! own, and writes down what it handed over.
+
+mod peer;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::LiveError;
+use super::books::{Books, Counts};
+use super::clock::{Clock, Schedule};
+use super::post::{Direction, Post};
+use super::socket::Datagram;
+use crate::game::Game;
+use crate::packet::Snapshot;
+use crate::record::{ArrivalRecord, Header};
+use crate::server::{Event, Server};
+use crate::session::{Observer, Recorder};
+use crate::settings::Settings;
+use crate::units::{Micros, PlayerId};
+use crate::wire::{Heard, Leaving, Lobby, LobbyOptions, Networked};
+use peer::Peer;
+
+/// A client that is not heard for this long has left.
+const TIMEOUT: Micros = Micros::from_s(10);
+/// How long the server waits before it looks whether it is to stop.
+const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
+
+/// What a server needs to run.
+pub(super) struct Hosting<'a> {
+    pub(super) header: &'a Header,
+    pub(super) settings: Arc<Settings>,
+    pub(super) clock: Clock,
+    pub(super) post: Post,
+    pub(super) inbox: Receiver<Datagram>,
+    pub(super) books: Books,
+    pub(super) counts: &'a Counts,
+    /// How long to play.
+    pub(super) length: Micros,
+    /// Set when the session is to end.
+    pub(super) stop: &'a AtomicBool,
+    pub(super) welcome: Vec<u8>,
+}
+
+/// How late each tick was, in µs.
+pub(super) type Lateness = Vec<u32>;
+
+/// Waits for all players, runs the session to its end, and says farewell.
+pub(super) fn host<G>(hosting: Hosting<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError>
+where
+    G: Game,
+    G::Body: Networked,
+{
+    let seats = hosting.header.players.len() as u16;
+    let options = LobbyOptions {
+        game: G::NAME.to_owned(),
+        seats,
+        timeout: TIMEOUT,
+        welcome: hosting.welcome,
+        secret: super::secret(),
+    };
+    let mut books = hosting.books;
+    let mut host = Host::<G> {
+        clock: hosting.clock,
+        lobby: Lobby::new(options),
+        server: Server::new(rules, Arc::clone(&hosting.settings), hosting.header.seed, seats),
+        peers: (0..seats).map(|p| Peer::new(PlayerId(p), seats)).collect(),
+        recorder: Recorder::new(&mut books),
+        post: hosting.post,
+        counts: hosting.counts,
+        lateness: Vec::new(),
+        running: false,
+    };
+    let is_over = || hosting.stop.load(Ordering::Relaxed);
+    while !is_over() && host.lobby.players().count() < usize::from(seats) {
+        host.hear(&hosting.inbox, LOOK_UP_EVERY)?;
+    }
+    host.running = true;
+    let begins = host.clock.now();
+    let mut schedule = Schedule::new(begins, hosting.settings.server.tick_hz);
+    while !is_over() && schedule.due() - begins <= hosting.length {
+        let due = schedule.due();
+        if host.clock.now() >= due {
+            host.tick(due);
+            host.counts.ticks_left_out.add(schedule.advance(host.clock.now()));
+        } else {
+            host.hear(&hosting.inbox, host.clock.until(due).min(LOOK_UP_EVERY))?;
+        }
+    }
+    host.say_farewell();
+    Ok(host.lateness)
+}
+
+struct Host<'a, G: Game> {
+    clock: Clock,
+    lobby: Lobby,
+    server: Server<G>,
+    peers: Vec<Peer<G::Body>>,
+    recorder: Recorder<'a, Books>,
+    post: Post,
+    counts: &'a Counts,
+    lateness: Lateness,
+    /// False until all players are there.
+    running: bool,
+}
+
+impl<G: Game> Host<'_, G>
+where
+    G::Body: Networked,
+{
+    /// Waits for a datagram, no longer than `wait`.
+    fn hear(&mut self, inbox: &Receiver<Datagram>, wait: Duration) -> Result<(), LiveError> {
+        match inbox.recv_timeout(wait) {
+            Ok((from, bytes)) => self.handle_datagram(from, &bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),
+        }
+        Ok(())
+    }
+
+    fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
+        match self.lobby.handle_datagram(self.clock.now(), from, bytes) {
+            Heard::Reply(reply) => self.post.send(from, &reply),
+            // Whoever lost his place to a silence, or started anew, has lost what the session said so far.
+            Heard::Joined { player, .. } if self.running => self.dismiss(player, Leaving::TimedOut),
+            Heard::Joined { reply, .. } => self.post.send(from, &reply),
+            Heard::Live { player, datagram } if self.running => self.handle_live(player, datagram),
+            Heard::Live { .. } | Heard::Left { .. } => {}
+            Heard::Ignored(_) => self.counts.refused.add(1),
+        }
+    }
+
+    fn handle_live(&mut self, player: PlayerId, datagram: &[u8]) {
+        let peer = &mut self.peers[usize::from(player.0)];
+        let Some(packet) = peer.open(datagram) else {
+            self.counts.refused.add(1);
+            return;
+        };
+        let at = self.clock.stamp();
+        self.counts.up_arrived.add(1);
+        Observer::<G>::packet_reached(&mut self.recorder, player, ArrivalRecord { number: packet.number, at });
+        self.server.handle_packet(at, player, packet);
+    }
+
+    fn tick(&mut self, due: Micros) {
+        let at = self.clock.stamp();
+        self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
+        let ticked = self.server.tick(at);
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Executed { player, command, how } = event {
+                Observer::<G>::executed(&mut self.recorder, player, command, ticked.tick, how);
+            }
+        }
+        Observer::<G>::ticked(&mut self.recorder, at, ticked, self.server.world());
+        self.counts.ticks.add(1);
+        while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            Observer::<G>::snapshot_sent(&mut self.recorder, player, at, &snapshot);
+            self.send(player, at, &snapshot);
+        }
+        // Whoever has left gets no more datagrams; the body stays where it is.
+        self.lobby.expire(self.clock.now());
+    }
+
+    fn send(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
+        let datagram = self.peers[usize::from(player.0)].close(snapshot);
+        if let Some((to, bytes)) = datagram.and_then(|datagram| self.lobby.address(player, datagram)) {
+            self.counts.down_datagrams.add(1);
+            self.counts.down_bytes.add(bytes.len() as u64);
+            self.post.send_on(player, Direction::Down, at, to, bytes);
+        }
+    }
+
+    fn dismiss(&mut self, player: PlayerId, why: Leaving) {
+        if let Some((to, farewell)) = self.lobby.dismiss(self.clock.now(), player, why) {
+            self.post.send(to, &farewell);
+        }
+    }
+
+    fn say_farewell(&mut self) {
+        let players: Vec<PlayerId> = self.lobby.players().collect();
+        for player in players {
+            self.dismiss(player, Leaving::Done);
+        }
+    }
+}

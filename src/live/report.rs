@@ -1,0 +1,129 @@
+//! What a live session tells about itself: while it runs, and at its end.
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use super::books::Counts;
+use crate::record::Record;
+use crate::stats::percentile;
+use crate::units::Micros;
+
+/// Keeps the records of a live session. Called on one thread, in an order in which causes come before effects.
+pub trait Keeper {
+    /// Takes a record. To break off is to end the session.
+    fn record(&mut self, record: &Record) -> ControlFlow<()>;
+
+    /// Called once a second: what was recorded should be safe from a kill now. To break off is to end the session.
+    fn every_second(&mut self) -> ControlFlow<()>;
+
+    /// Called several times a second, for progress bars.
+    fn show(&mut self, rates: &Rates);
+}
+
+/// How a session is going.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// The time since the first tick.
+    pub at: Micros,
+    /// Ticks in each second so far.
+    pub ticks_per_s: f64,
+    /// Datagrams of all clients, both ways, in each second so far.
+    pub datagrams_per_s: f64,
+    /// Bytes of all clients, both ways, in each second so far.
+    pub bytes_per_s: f64,
+}
+
+/// How a session went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveReport {
+    /// How many ticks there were.
+    pub ticks: u64,
+    /// How many were left out because the machine was busy for longer than a tick.
+    pub ticks_left_out: u64,
+    /// How late they were.
+    pub lateness: Option<Lateness>,
+    /// How many usercmds the clients made.
+    pub usercmds: u64,
+    /// From the clients.
+    pub up: Traffic,
+    /// From the server.
+    pub down: Traffic,
+    /// Snapshots that arrived a second time.
+    pub down_duplicates: u64,
+    /// Snapshots that came without all of their entities, because a datagram has no room for more; clients do not use them.
+    pub down_partial: u64,
+    /// Snapshots that came too late to be made sense of.
+    pub down_undecodable: u64,
+    /// Datagrams that were not acted on: of other protocols, made up, changed, or repeated.
+    pub refused: u64,
+}
+
+/// One direction of all connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Datagrams that left.
+    pub datagrams: u64,
+    /// Their payload, in bytes; UDP and IP add 28 to each.
+    pub bytes: u64,
+    /// Datagrams that arrived and were used.
+    pub arrived: u64,
+}
+
+/// How late ticks were, in µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Lateness {
+    /// The median.
+    pub p50_us: u32,
+    /// Of 20 ticks one is later.
+    pub p95_us: u32,
+    /// Of 100 ticks one is later.
+    pub p99_us: u32,
+    /// The latest.
+    pub max_us: u32,
+}
+
+impl LiveReport {
+    pub(super) fn new(counts: &Counts, mut lateness_us: Vec<u32>) -> LiveReport {
+        lateness_us.sort_unstable();
+        let at = |percent| percentile(&lateness_us, percent);
+        let lateness = match (at(50.0), at(95.0), at(99.0), at(100.0)) {
+            (Some(p50_us), Some(p95_us), Some(p99_us), Some(max_us)) => {
+                Some(Lateness { p50_us, p95_us, p99_us, max_us })
+            }
+            _ => None,
+        };
+        let up = (&counts.up_datagrams, &counts.up_bytes, &counts.up_arrived);
+        let down = (&counts.down_datagrams, &counts.down_bytes, &counts.down_arrived);
+        let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| Traffic {
+            datagrams: datagrams.get(),
+            bytes: bytes.get(),
+            arrived: arrived.get(),
+        });
+        LiveReport {
+            ticks: counts.ticks.get(),
+            ticks_left_out: counts.ticks_left_out.get(),
+            lateness,
+            usercmds: counts.usercmds.get(),
+            up,
+            down,
+            down_duplicates: counts.down_duplicates.get(),
+            down_partial: counts.down_partial.get(),
+            down_undecodable: counts.down_undecodable.get(),
+            refused: counts.refused.get(),
+        }
+    }
+}
+
+impl Rates {
+    pub(super) fn new(counts: &Counts, at: Micros) -> Rates {
+        let seconds = at.as_s_f64().max(0.1);
+        let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
+        Rates {
+            at,
+            ticks_per_s: per_s(&[counts.ticks.get()]),
+            datagrams_per_s: per_s(&[counts.up_datagrams.get(), counts.down_datagrams.get()]),
+            bytes_per_s: per_s(&[counts.up_bytes.get(), counts.down_bytes.get()]),
+        }
+    }
+}
