@@ -15,7 +15,7 @@ pub(super) struct Progress {
 impl Progress {
     /// A bar for something that takes `length` of session time.
     pub(super) fn of_session(what: &str, length: Micros) -> Progress {
-        let style = "{prefix} {bar:30} {percent:>3} %  {msg}  {eta} left";
+        let style = "{prefix} {bar:30} {percent:>3} %  {msg}";
         let progress = Progress::new(what, length.0.max(0) as u64, style);
         progress.bar.enable_steady_tick(Duration::from_millis(200));
         progress
@@ -41,7 +41,8 @@ impl Progress {
         if position >= self.bar.position() + 10_000 {
             self.bar.set_position(position);
             let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
-            self.bar.set_message(format!("{:.0}x real time", position as f64 / 1e6 / seconds));
+            let left = seconds * (self.bar.length().unwrap_or(0) as f64 / position.max(1) as f64 - 1.0).max(0.0);
+            self.bar.set_message(format!("{:.0}x real time, {left:.0} s left", position as f64 / 1e6 / seconds));
         }
     }
 

@@ -1,0 +1,84 @@
+//! A folder to run `hitreg` in.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a recorded session, `a.hitlog`, and its trace, `a.hittrace`.
+pub(crate) struct Folder {
+    pub(crate) dir: TempDir,
+}
+
+impl Folder {
+    pub(crate) fn empty() -> Folder {
+        Folder { dir: TempDir::new().expect("a temporary folder") }
+    }
+
+    pub(crate) fn with_session() -> Folder {
+        let folder = Folder::empty();
+        folder.done("record synth -o a.hitlog --seconds 6 --delay-ms 50 --jitter-ms 4 --loss 1%");
+        folder.done("replay a.hitlog -o a.hittrace");
+        folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hitreg"));
+        command.args(line.split_whitespace()).current_dir(&self.dir).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Output {
+        self.command(line).output().expect("hitreg starts")
+    }
+
+    /// Runs what must succeed without a word on stderr, and gives its stdout.
+    pub(crate) fn done(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert_eq!(code(&output), 0, "{line}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "", "{line}");
+        text(&output.stdout)
+    }
+
+    pub(crate) fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.done(&format!("{line} --format json"))).expect("JSON alone on stdout")
+    }
+
+    /// Runs what must fail with a sentence, and leave the folder as it was.
+    pub(crate) fn refused(&self, line: &str) -> String {
+        let before = self.names();
+        let output = self.run(line);
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {said}");
+        assert!(!said.contains("panicked"), "{line}: {said}");
+        assert_eq!(text(&output.stdout), "", "{line}");
+        assert_eq!(self.names(), before, "{line} left something behind");
+        said
+    }
+
+    pub(crate) fn names(&self) -> Vec<OsString> {
+        let mut names: Vec<OsString> =
+            fs::read_dir(&self.dir).expect("listable").map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    }
+}
+
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().expect("it ends by itself")
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+pub(crate) fn exit_of(folder: &Folder, line: &str) -> i32 {
+    code(&folder.run(line))
+}

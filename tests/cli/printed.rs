@@ -1,0 +1,99 @@
+//! What is printed: help, snapshots, the README, colour.
+
+use std::fs;
+use std::path::Path;
+
+use super::folder::{Folder, text};
+
+#[test]
+fn commands_print_what_the_snapshots_say() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").run();
+}
+
+#[test]
+fn the_readme_shows_what_hitreg_prints() {
+    let mut readme = fs::read_to_string("README.md").expect("README.md");
+    let folder = Folder::empty();
+    if readme_is_to_be_written() {
+        readme = with_real_outputs(&readme);
+        fs::write("README.md", &readme).unwrap();
+    }
+    fs::create_dir(folder.path("README.in")).unwrap();
+    fs::create_dir(folder.path("README.out")).unwrap();
+    let mut cases = String::new();
+    let mut in_case = false;
+    for line in readme.lines() {
+        // trycmd wants the end of an output's last line to be seen: an empty line before what follows.
+        if in_case && (line == "```" || (line.starts_with("$ ") && !cases.ends_with("```console\n"))) {
+            cases.push('\n');
+        }
+        in_case = line == "```console" || (in_case && line != "```");
+        // Speeds are of the machine that they were measured on.
+        match line.split_once(" times real time") {
+            Some((before, after)) => {
+                let number = before.rfind(' ').map_or(0, |space| space + 1);
+                cases.push_str(&format!("{}[..] times real time{after}\n", &before[..number]));
+            }
+            None => cases.push_str(&format!("{line}\n")),
+        }
+    }
+    fs::write(folder.path("README.md"), cases).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().unwrap();
+    trycmd::TestCases::new().env("PATH", bin.display().to_string()).case(folder.path("README.md")).run();
+}
+
+/// `HITREG_README=write cargo test --release --test cli readme` puts real outputs into the README; read the difference.
+#[expect(clippy::disallowed_methods, reason = "how tests are told to write what they otherwise compare")]
+fn readme_is_to_be_written() -> bool {
+    std::env::var_os("HITREG_README").is_some_and(|value| value == "write")
+}
+
+/// The README with each `$ hitreg` command's output as it is now.
+fn with_real_outputs(readme: &str) -> String {
+    let folder = Folder::empty();
+    let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().unwrap();
+    let mut written = String::new();
+    let mut in_case = false;
+    for line in readme.lines() {
+        let command = line.strip_prefix("$ hitreg ").filter(|_| in_case);
+        if line == "```console" || line == "```" {
+            in_case = line == "```console";
+        } else if in_case && command.is_none() {
+            continue;
+        }
+        written.push_str(line);
+        written.push('\n');
+        if let Some(command) = command {
+            let output = folder.command(command).env("PATH", bin).output().unwrap();
+            written.push_str(&text(&output.stdout));
+        }
+    }
+    written
+}
+
+#[test]
+fn help_and_version_are_answers_and_wrong_usage_is_trouble() {
+    let folder = Folder::empty();
+    let commands = "quickstart record import info replay verify export recover settings completions man";
+    for command in commands.split(' ') {
+        let help = folder.done(&format!("{command} --help"));
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{command} --help is too wide:\n{help}");
+        if command != "record" && command != "import" {
+            assert!(help.contains("Examples:"), "{command} --help has no examples");
+        }
+    }
+    assert!(folder.done("--version").starts_with("hitreg "));
+    for wrong in ["", "frobnicate", "replay", "info a b", "verify", "export a --all", "replay a --mode sideways"] {
+        folder.refused(wrong);
+    }
+}
+
+#[test]
+fn colour_goes_to_terminals_alone() {
+    let folder = Folder::with_session();
+    let output = folder.command("verify a.hitlog").env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(!text(&output.stdout).contains('\u{1b}'), "NO_COLOR comes first");
+    let output = folder.command("verify a.hitlog").env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(text(&output.stdout).contains('\u{1b}'), "there is colour to be left out");
+    assert!(!folder.done("verify a.hitlog").contains('\u{1b}'));
+}

@@ -1,0 +1,223 @@
+//! Results: figures, verdicts, files.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use hitreg::cli::{Games, run_args};
+use hitreg::log::Options;
+use hitreg::store;
+use serde_json::Value;
+
+use super::disc;
+use super::folder::{Folder, code, exit_of, text};
+
+#[test]
+fn a_real_demo_is_imported_and_replayed() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    if !data.exists() {
+        eprintln!("skipped: ../shared/data/quakeworld is not here");
+        return;
+    }
+    let folder = Folder::empty();
+    let demo = data.join("matches/demo22.qwd.xz");
+    let import = |map: &str| {
+        let map = data.join("maps").join(map);
+        format!("import qwd {} --map {} -o a.hitlog", demo.display(), map.display())
+    };
+    let said = folder.refused(&import("e1m2.bsp.gz"));
+    assert!(said.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{said}");
+    folder.done(&import("dm4.bsp.gz"));
+    let info = folder.json("info a.hitlog");
+    let packets = &info["packets"];
+    let figures = [&info["usercmds"], &packets["received"], &packets["lost"], &packets["choked"]];
+    assert_eq!(figures.map(Value::as_u64), [43_904, 42_713, 1_191, 1_021].map(Some));
+    let rtt = &info["rtt_ms"];
+    let measured = [&rtt["p5"], &rtt["p50"], &rtt["p95"], &rtt["p99"]].map(|p| p.as_f64().unwrap_or(f64::NAN));
+    for (measured, expected) in measured.into_iter().zip([42.0, 42.0, 42.0, 46.0]) {
+        assert!((measured - expected).abs() <= 1.0, "{rtt}");
+    }
+    let replay = folder.json("replay a.hitlog");
+    assert_eq!(replay["mode"], "open");
+    assert!(replay["prediction"]["checked"].as_u64() > Some(40_000), "{replay:#}");
+}
+
+#[test]
+fn json_has_the_fields_that_programs_rely_on() {
+    let folder = Folder::with_session();
+    let has = |value: &Value, fields: &str| {
+        for field in fields.split_whitespace() {
+            let found = field.split('.').try_fold(value, |value, key| value.get(key));
+            assert!(found.is_some(), "no {field} in {value:#}");
+        }
+    };
+    let info = folder.json("info a.hitlog");
+    has(
+        &info,
+        "format_version game preset players duration_us ticks usercmds packets.sent packets.lost packets.choked",
+    );
+    has(&info, "rtt_ms.p5 rtt_ms.p50 rtt_ms.p95 rtt_ms.p99 shots hits size_bytes bytes_per_usercmd");
+    assert_eq!(
+        (info["players"].as_u64(), info["ticks"].as_u64(), info["game"].as_str()),
+        (Some(4), Some(384), Some("arena"))
+    );
+    let rtt = info["rtt_ms"]["p50"].as_f64().unwrap();
+    assert!((100.0..140.0).contains(&rtt), "two ways of 50 ms, jitter and a tick make {rtt} ms");
+
+    let replay = folder.json("replay a.hitlog");
+    has(&replay, "digest real_time_factor shots.fired shots.hit");
+    has(&replay, "shots.view_error_units.p50 shots.view_error_units.p95 shots.view_error_units.max");
+    has(&replay, "prediction.checked prediction.exact prediction.near prediction.misses_by_cause");
+    has(&replay, "prediction.error_units.p50 prediction.error_units.p95 prediction.error_units.max");
+    has(&replay, "prediction.ground.checked prediction.ground.exact prediction.ground.near");
+    has(&replay, "prediction.air.checked prediction.air.exact prediction.air.near");
+    for mode in ["off", "extrapolate", "two-point", "history"] {
+        let score = &replay["interpolation"][mode];
+        has(score, "samples error_units.p50 error_units.p95 error_units.p99");
+    }
+    assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&info["shots"], &info["hits"]));
+    assert_eq!(replay["digest"], folder.json("info a.hittrace")["digest"]);
+
+    let verify = folder.json("verify a.hitlog");
+    let log = &verify["logs"][0];
+    has(
+        log,
+        "path verdict digest exercised.ticks exercised.usercmds exercised.corrections exercised.shots exercised.hits",
+    );
+    assert_eq!((&log["verdict"], &log["digest"]), (&Value::from("same"), &replay["digest"]));
+}
+
+#[test]
+fn the_worst_verdict_decides_the_exit_code() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept --rollback 5");
+    let golden = fs::read_to_string(folder.path("a.golden")).unwrap();
+    assert!(golden.contains("shots fired"), "{golden}");
+    folder.done("verify a.hitlog");
+
+    fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
+    fs::write(folder.path("b.golden"), golden.replace("usercmds", "user commands")).unwrap();
+    let differs = folder.run("verify b.hitlog");
+    assert_eq!(code(&differs), 1);
+    assert!(text(&differs.stdout).contains("-user commands"), "the difference is shown:\n{}", text(&differs.stdout));
+
+    let mut idle = store::read_log(&folder.path("a.hitlog")).unwrap();
+    for player in &mut idle.players {
+        for frame in &mut player.frames {
+            let msec = frame.command.input.msec;
+            frame.command.input = hitreg::usercmd::Input { msec, ..Default::default() };
+        }
+    }
+    for tick in &mut idle.ticks {
+        tick.hash = None;
+    }
+    store::save_log(&folder.path("idle.hitlog"), &idle, Options::whole()).unwrap();
+    let untestable = folder.run("verify idle.hitlog");
+    assert_eq!(code(&untestable), 125);
+    assert!(text(&untestable.stdout).contains("nobody pressed a key"), "{}", text(&untestable.stdout));
+
+    let mut bytes = fs::read(folder.path("a.hitlog")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(folder.path("broken.hitlog"), bytes).unwrap();
+    assert_eq!(exit_of(&folder, "verify broken.hitlog"), 128);
+
+    assert_eq!(exit_of(&folder, "verify a.hitlog idle.hitlog"), 125);
+    assert_eq!(exit_of(&folder, "verify idle.hitlog b.hitlog a.hitlog"), 1);
+    let all = folder.run("verify . --threads 2 --junit report.xml");
+    assert_eq!(code(&all), 128);
+    assert!(
+        text(&all.stdout).ends_with("4 logs: 1 same, 1 differs, 1 untestable, 1 broken\n"),
+        "{}",
+        text(&all.stdout)
+    );
+    let report = fs::read_to_string(folder.path("report.xml")).unwrap();
+    assert!(report.contains("tests=\"4\" skipped=\"1\" failures=\"1\" errors=\"1\""), "{report}");
+    let halves = ["slice:1/2", "slice:2/2"].map(|slice| {
+        let output = folder.run(&format!("verify . --format json --partition {slice}"));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["logs"].as_array().unwrap().iter().map(|log| log["path"].to_string()).collect::<Vec<_>>()
+    });
+    assert_eq!(halves.map(|paths| paths.len()), [2, 2]);
+}
+
+#[test]
+fn an_accepted_golden_is_never_taken_from_what_differs_from_its_log() {
+    let folder = Folder::with_session();
+    let mut log = store::read_log(&folder.path("a.hitlog")).unwrap();
+    log.ticks[100].hash = Some(7);
+    store::save_log(&folder.path("b.hitlog"), &log, Options::whole()).unwrap();
+    let output = folder.run("verify b.hitlog --accept");
+    assert_eq!(code(&output), 1);
+    assert!(text(&output.stdout).contains("tick 101: the log has state hash 0000000000000007"));
+    assert!(!folder.path("b.golden").exists());
+}
+
+#[test]
+fn what_is_whole_of_a_cut_log_is_recovered() {
+    let folder = Folder::with_session();
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::write(folder.path("cut.hitlog"), &log[..log.len() / 2]).unwrap();
+    let info = folder.json("info cut.hitlog");
+    assert!(info["warning"].as_str().unwrap().contains("everything before offset"), "{info:#}");
+    let recovered = folder.json("recover cut.hitlog -o saved.hitlog");
+    assert!(recovered["cut_off"]["bytes"].as_u64() > Some(0), "{recovered:#}");
+    assert!((96..384).contains(&recovered["ticks"].as_u64().unwrap()), "{recovered:#}");
+    let verified = folder.json("verify saved.hitlog");
+    assert_eq!(verified["logs"][0]["verdict"], "same");
+    assert_eq!(verified["logs"][0]["exercised"]["ticks"], recovered["ticks"]);
+}
+
+#[test]
+fn tables_are_exported_from_a_trace_and_from_its_log_alike() {
+    let folder = Folder::with_session();
+    let from_log = folder.done("export a.hitlog --table shots");
+    assert_eq!(from_log, folder.done("export a.hittrace --table shots"));
+    assert!(from_log.lines().count() > 5);
+    for line in from_log.lines() {
+        let shot: Value = serde_json::from_str(line).expect("a line is an object");
+        assert!(shot["reason"].is_string() && shot["rewind_us"].is_i64(), "{shot}");
+    }
+    folder.done("export a.hittrace --all --to csv -o tables");
+    let csv = fs::read_to_string(folder.path("tables/ticks.csv")).unwrap();
+    assert_eq!((csv.lines().next(), csv.lines().count()), (Some("tick,at_us,hash"), 385));
+    let under = folder.done("export a.hitlog --table shots --set lag_compensation.enabled=false");
+    assert_ne!(from_log, under);
+}
+
+#[test]
+fn scenarios_and_options_make_the_same_log() {
+    let folder = Folder::empty();
+    let toml = "players = 2\nseconds = 2.0\nseed = 9\npreset = \"quake3\"\n[settings]\n\"server.update_hz\" = \"30\"\n\
+                [link]\ndelay_ms = 30.0\njitter = { exponential = 2.0 }\nloss = { random = 0.05 }\n";
+    fs::write(folder.path("s.toml"), toml).unwrap();
+    folder.done("record synth -o a.hitlog --scenario s.toml");
+    let options = "--players 2 --seconds 2 --seed 9 --preset quake3 --set server.update_hz=30";
+    folder.done(&format!("record synth -o b.hitlog {options} --delay-ms 30 --jitter-ms 2 --loss 5%"));
+    assert_eq!(fs::read(folder.path("a.hitlog")).unwrap(), fs::read(folder.path("b.hitlog")).unwrap());
+    folder.done("record synth -o c.hitlog --scenario s.toml --seed 10");
+    assert_ne!(fs::read(folder.path("a.hitlog")).unwrap(), fs::read(folder.path("c.hitlog")).unwrap());
+    let info = folder.json("info a.hitlog");
+    assert_eq!(info["settings_changed"], serde_json::json!([["server.update_hz", "30"]]));
+}
+
+#[test]
+fn any_game_gets_the_same_commands() {
+    let folder = Folder::empty();
+    let games = Games::default().recording::<disc::Discs>(|map| match map {
+        None => Ok(disc::Rules::default()),
+        Some(map) => Err(format!("discs need no {}", map.path).into()),
+    });
+    let run =
+        |line: &str| run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from));
+    let log = folder.path("discs.hitlog");
+    let log = log.display();
+    assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);
+    assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
+    assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
+    // The built-in games do not play it, and say so.
+    assert_eq!(exit_of(&folder, "verify discs.hitlog"), 125);
+    let said = folder.refused("replay discs.hitlog");
+    assert!(said.contains("the log is of the game `discs`, and this build plays"), "{said}");
+    assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
+}

@@ -1,0 +1,138 @@
+//! Trouble: a sentence on stderr, exit code 128, and nothing left behind.
+
+use std::fs;
+use std::path::Path;
+
+use super::folder::{Folder, code, text};
+
+#[test]
+fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
+    let folder = Folder::with_session();
+    fs::write(folder.path("text"), "not a log").unwrap();
+    fs::write(folder.path("bad.map"), "{ \"classname\"").unwrap();
+    fs::write(folder.path("bad.toml"), "players = 3\nspeed = 9\n").unwrap();
+    fs::create_dir(folder.path("dir")).unwrap();
+    let mut log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::write(folder.path("cut.hitlog"), &log[..log.len() / 2]).unwrap();
+    let middle = log.len() / 2;
+    log[middle] ^= 4;
+    fs::write(folder.path("flipped.hitlog"), &log).unwrap();
+    let cases = [
+        ("replay a.hitlog --set interpolation.lerp=5", "did you mean `interpolation.lerp_ms`?"),
+        ("replay a.hitlog --set server.tick_hz=0", "a whole number of Hz from 1 to 1000"),
+        ("replay a.hitlog --set lerp", "is not of the form key=value"),
+        ("replay a.hitlog --preset quak3", "did you mean `quake3`?"),
+        ("replay a.hittrace", "a.hittrace: this is a trace, and a log is wanted here"),
+        ("replay none", "none: there is no such file"),
+        ("replay dir", "dir: this is a directory"),
+        ("replay text", "text: this is no hitreg file"),
+        ("replay cut.hitlog", "cut.hitlog: the file is cut off: everything before offset"),
+        ("replay flipped.hitlog", "flipped.hitlog: corrupt at offset"),
+        ("replay a.hitlog -o dir", "dir: this is a directory"),
+        ("replay a.hitlog -o no/such/b.hittrace", "there is no directory no/such"),
+        ("recover text -o b.hitlog", "text: this is no hitreg file"),
+        ("recover a.hittrace -o b.hitlog", "a.hittrace: this is a trace, and a log is wanted here"),
+        ("export a.hitlog --table shot", "a.hitlog: there is no table `shot`; there are ticks"),
+        ("export a.hitlog -o b", "-o needs to know what to write"),
+        ("settings --preset quak", "no preset is called `quak`"),
+        ("settings nonsense", "no setting is called `nonsense`"),
+        ("record synth -o dir", "dir: this is a directory"),
+        ("record synth -o b --players 65", "a scenario cannot have players of 65: it takes 1 to 64"),
+        ("record synth -o b --seconds nan", "a scenario cannot have seconds of NaN"),
+        ("record synth -o b --delay-ms -1", "unexpected argument '-1'"),
+        ("record synth -o b --delay-ms=-1", "link: delay_ms cannot be -1"),
+        ("record synth -o b --loss 2", "such as 2%"),
+        ("record synth -o b --scenario bad.toml", "bad.toml: not a scenario: TOML parse error at line 2"),
+        ("record synth -o b --map bad.map", "bad.map: no rules can be made from this map"),
+        ("record synth -o b --game chess", "no synthetic session of `chess` can be recorded"),
+        ("verify a.hitlog --partition slice:3/2", "slice:K/N"),
+        ("verify a.hitlog --partition slice:2/2", "slice 2 of 2 is empty"),
+        ("verify dir", "dir: there is no *.hitlog"),
+        ("verify a.hitlog --junit dir", "dir: this is a directory"),
+    ];
+    for (line, sentence) in cases {
+        let said = folder.refused(line);
+        assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+    }
+}
+
+#[test]
+fn demos_that_are_none_of_ours_are_told() {
+    let folder = Folder::empty();
+    let of_a_player = |protocol: i32, player: u8| {
+        let mut message = [1u32.to_le_bytes(), 1u32.to_le_bytes()].concat();
+        message.push(11);
+        message.extend(protocol.to_le_bytes());
+        message.extend(1i32.to_le_bytes());
+        message.extend(b"qw\0");
+        message.push(player);
+        message.extend(b"The Map\0");
+        message.extend([800.0f32; 10].iter().flat_map(|v| v.to_le_bytes()));
+        let mut demo = 0f32.to_le_bytes().to_vec();
+        demo.push(1);
+        demo.extend((message.len() as i32).to_le_bytes());
+        demo.extend(message);
+        demo
+    };
+    for (name, bytes) in [
+        ("other.qwd", of_a_player(26, 0)),
+        ("spectator.qwd", of_a_player(28, 0x80)),
+        ("lobby.qwd", of_a_player(28, 0)),
+        ("junk.qwd", b"This is a text and no demo".to_vec()),
+        ("junk.bsp", b"neither".to_vec()),
+        ("junk.qwd.xz", b"\xfd7zXZ\0\0\0".to_vec()),
+    ] {
+        fs::write(folder.path(name), bytes).unwrap();
+    }
+    let cases = [
+        ("other.qwd --map junk.bsp", "other.qwd: byte 18: protocol version 26; only QuakeWorld's 28"),
+        ("spectator.qwd --map junk.bsp", "spectator.qwd: byte 29: this demo was recorded by a spectator"),
+        ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is no kind of frame"),
+        ("junk.qwd.xz --map junk.bsp", "junk.qwd.xz: "),
+        ("lobby.qwd --map junk.bsp", "lobby.qwd: "),
+        ("none.qwd --map junk.bsp", "none.qwd: there is no such file"),
+        ("other.qwd --map none.bsp", "none.bsp: there is no such file"),
+    ];
+    for (line, sentence) in cases {
+        let said = folder.refused(&format!("import qwd {line} -o a.hitlog"));
+        assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_is_told() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: there is no /dev/full here");
+        return;
+    }
+    let folder = Folder::with_session();
+    for line in [
+        "record synth -o /dev/full --seconds 1",
+        "replay a.hitlog -o /dev/full",
+        "recover a.hitlog -o /dev/full",
+        "export a.hitlog --table shots -o /dev/full",
+    ] {
+        let said = folder.refused(line);
+        assert!(said.contains("/dev/full: the disk is full"), "{line}: {said}");
+    }
+    for line in ["info a.hitlog", "export a.hitlog --table views", "settings", "--help", "completions bash", "man"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = folder.command(line).stdout(full).output().unwrap();
+        assert_eq!(code(&output), 128, "{line}");
+        assert!(text(&output.stderr).contains("standard output cannot be written: the disk is full"), "{line}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_told() {
+    let folder = Folder::with_session();
+    for line in ["export a.hitlog --table views", "info a.hitlog", "settings --format json", "completions zsh", "man"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = folder.command(line).stdout(writer).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {said}");
+        assert!(said.contains("the output was closed before all of it was written"), "{line}: {said}");
+    }
+}
