@@ -1,6 +1,5 @@
 //! The example builds as the tests use them: made with the profile of the tests, and a session of theirs.
 #![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(dead_code, reason = "each test file takes what it needs of this")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

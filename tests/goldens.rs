@@ -1,0 +1,57 @@
+//! The committed sessions: each replays as recorded and as accepted, and each is what its scenario records today.
+//! A golden changes only with a reason: `hitreg verify fixtures/sessions --accept` writes them anew, to be reviewed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::record::Session;
+use hitreg::replay::{Options, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::store;
+use hitreg::verify::{THREADS, Verdict, judge};
+
+fn sessions() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
+    let files = std::fs::read_dir(folder).expect("the fixtures").map(|entry| entry.expect("an entry").path());
+    let logs: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|ending| ending == "hitlog")).collect();
+    assert!(logs.len() >= 3, "{} sessions are fewer than there were", logs.len());
+    logs
+}
+
+#[test]
+fn every_session_replays_as_recorded_and_as_accepted() {
+    for path in sessions() {
+        let session = store::read_log(&path).expect("a sound log");
+        let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden");
+        let options = Options { rollback_every: Some(8), ..Options::default() };
+        let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
+        let verified = judge(THREADS.into_iter().map(once).collect(), Some(&golden));
+        assert_eq!(verified.verdict, Verdict::Same, "{}: {:?}", path.display(), verified.detail);
+        assert!(verified.exercised.shots > 0 && verified.exercised.hits > 0 && verified.rollbacks > 0);
+    }
+}
+
+#[test]
+fn every_session_is_what_its_scenario_records() {
+    for path in sessions() {
+        let text = std::fs::read_to_string(path.with_extension("toml")).expect("its scenario");
+        let scenario = Scenario::parse(&text).expect("a good scenario");
+        let rules = ArenaRules::default();
+        let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+        record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
+        assert!(session == store::read_log(&path).expect("a sound log"), "{} is recorded otherwise", path.display());
+    }
+}
+
+#[test]
+fn a_golden_that_does_not_agree_is_shown() {
+    let path = sessions().remove(0);
+    let session = store::read_log(&path).expect("a sound log");
+    let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
+    let replays = THREADS.into_iter().map(|_| replay::<Arena>(&session, &Options::default(), &mut |_| {})).collect();
+    let verified = judge(replays, Some(&golden));
+    assert_eq!(verified.verdict, Verdict::Differs);
+    assert!(verified.detail.is_some_and(|detail| detail.contains("-") && detail.contains("hit q")));
+}
