@@ -15,7 +15,7 @@ use crate::units::{EntityId, PlayerId, Tick};
 /// The demo that `player` recorded.
 ///
 /// # Errors
-/// When the session is not one that [`import`](super::import) can have made.
+/// When the session is not one that [`import`](super::import()) can have made.
 pub fn recorded_demo(session: &Session, rules: &Rules, player: PlayerId) -> Result<Demo, ReplayError> {
     let nobody = PlayerRecords::default();
     let records = session.players.get(usize::from(player.0)).unwrap_or(&nobody);
