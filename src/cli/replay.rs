@@ -13,6 +13,7 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
 use super::{Outcome, files};
+use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::replay::{Options, Replayed};
@@ -64,6 +65,7 @@ struct Report<'a> {
     /// By `interpolation.mode`.
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
     shots: &'a Shots,
+    fairness: &'a Fairness,
     exercised: &'a Exercised,
     session_us: i64,
     real_time_factor: f64,
@@ -93,6 +95,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         store::save_log(path, &again, LogOptions::whole())?;
     }
     let summary = Summary::of(&replayed.trace);
+    let fairness = Fairness::of(&replayed.trace);
     let session_us = log.session.duration();
     let report = Report {
         path: &args.log,
@@ -107,6 +110,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         prediction: &summary.prediction,
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
         shots: &summary.shots,
+        fairness: &fairness,
         exercised: &summary.exercised,
         session_us: session_us.0,
         real_time_factor: session_us.as_s_f64() / seconds.max(1e-9),
@@ -153,7 +157,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     }
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
-        print_shots(page, report.shots);
+        print_shots(page, report.shots, &report.fairness.all);
     }
     if let Some(trace) = report.trace {
         page.blank();
@@ -237,7 +241,7 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     page.table(&head, &rows);
 }
 
-fn print_shots(page: &mut Page, shots: &Shots) {
+fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure) {
     page.heading("Shots");
     let hit = format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired));
     page.pair("server", &hit);
@@ -249,4 +253,13 @@ fn print_shots(page: &mut Page, shots: &Shots) {
         format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
     });
     page.pair("view error", &view_error);
+    if exposure.known > 0 {
+        let out_for = exposure.in_cover_ms.map_or(String::new(), |ms| {
+            format!(", for {} ms on their own screens (median; most {})", measure(ms.p50), measure(ms.max))
+        });
+        page.pair(
+            "in cover",
+            &format!("{} of {} hit were out of sight by then{out_for}", exposure.in_cover, exposure.known),
+        );
+    }
 }
