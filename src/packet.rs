@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::game::Effect;
 use crate::history::Frame;
-use crate::units::{CommandSeq, SnapshotSeq};
+use crate::record::PacketRecord;
+use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
 /// From a client: its newest usercmd, and repeats of those before it in case they were lost.
@@ -19,6 +20,18 @@ pub struct ClientPacket {
 }
 
 impl ClientPacket {
+    /// What a log says of the packet when it leaves at `at`; `None` of one without usercmds, which no client sends.
+    pub fn record(&self, at: Micros) -> Option<PacketRecord> {
+        Some(PacketRecord {
+            number: self.number,
+            at,
+            newest: self.commands.last()?.seq,
+            count: self.commands.len() as u8,
+            ack: self.ack,
+            bytes: self.bytes(),
+        })
+    }
+
     /// A nominal size: UDP/IP and netchan headers of 42 bytes and 16 for each usercmd, which is
     /// what Half-Life and QuakeWorld clients send on average.
     pub fn bytes(&self) -> u16 {

@@ -20,7 +20,7 @@ pub use synth::{SynthError, record_synthetic};
 use crate::client::Client;
 use crate::game::{Game, Placed};
 use crate::link::Link;
-use crate::record::{ArrivalRecord, PacketRecord};
+use crate::record::ArrivalRecord;
 use crate::server::{Event, Server};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -151,18 +151,11 @@ impl<G: Game, L: Link> Machine<G, L> {
         let screen = Screen { player, own: client.predicted(), others: client.drawn() };
         let input = hands.input(at, &screen);
         let commanded = client.command(at, &input);
-        let packet = &commanded.packet;
-        let record = PacketRecord {
-            number: packet.number,
-            at,
-            newest: commanded.command.seq,
-            count: packet.commands.len() as u8,
-            ack: packet.ack,
-            bytes: packet.bytes(),
-        };
         observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
-        observer.packet_sent(player, record);
-        let fate = self.links[index].up.send(at, record.bytes);
+        if let Some(record) = commanded.packet.record(at) {
+            observer.packet_sent(player, record);
+        }
+        let fate = self.links[index].up.send(at, commanded.packet.bytes());
         let mut arrivals = fate.arrivals();
         if let Some(second) = fate.second {
             self.queue.push_packet(second, player, commanded.packet.clone());

@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The log's vocabulary. A game's payloads are opaque in it; of `game` it takes the names of fields and effects.
     ("record", &["units", "usercmd", "game"]),
     ("history", &["units", "settings", "game"]),
-    ("packet", &["units", "usercmd", "game", "history"]),
+    ("packet", &["units", "usercmd", "game", "record", "history"]),
     // The live protocol: datagrams in, packets out, no socket.
     ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
     ("link", &["units", "rng", "record"]),

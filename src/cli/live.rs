@@ -179,9 +179,7 @@ impl Keeper for IntoLog {
 impl LiveArgs {
     fn scenario(&self) -> Result<Scenario, Trouble> {
         let mut scenario = self.session.scenario()?;
-        let links = std::mem::take(&mut scenario.links);
-        scenario.links = links.into_iter().map(|link| self.impaired(link)).collect();
-        scenario.link = self.impaired(scenario.link);
+        scenario.change_links(|link| self.impaired(link));
         scenario.check()?;
         Ok(scenario)
     }

@@ -246,9 +246,7 @@ impl SynthArgs {
                 scenario.settings.insert(key.trim().to_owned(), value.trim().to_owned());
             }
         }
-        let links = std::mem::take(&mut scenario.links);
-        scenario.links = links.into_iter().map(|link| self.impaired(link)).collect();
-        scenario.link = self.impaired(scenario.link);
+        scenario.change_links(|link| self.impaired(link));
         scenario.check()?;
         Ok(scenario)
     }

@@ -14,7 +14,6 @@ use super::socket::Datagram;
 use super::{LiveError, envelope};
 use crate::client::Client;
 use crate::game::Bots;
-use crate::record::PacketRecord;
 use crate::rng::Rng;
 use crate::session::{Observer, Recorder, Shown};
 use crate::settings::Settings;
@@ -220,18 +219,11 @@ where
         let input = G::think(&mut self.bot, &self.rules, own, others, at, msec);
         let commanded = self.client.command(at, &input);
         self.newest_command = commanded.command.seq;
-        let packet = &commanded.packet;
-        let record = PacketRecord {
-            number: packet.number,
-            at,
-            newest: commanded.command.seq,
-            count: packet.commands.len() as u8,
-            ack: packet.ack,
-            bytes: packet.bytes(),
-        };
         let shown = Shown { drawn: self.client.drawn(), drawn_at: self.client.drawn_at() };
         Observer::<G>::frame(&mut self.recorder, player, at, &commanded, &shown);
-        Observer::<G>::packet_sent(&mut self.recorder, player, record);
+        if let Some(record) = commanded.packet.record(at) {
+            Observer::<G>::packet_sent(&mut self.recorder, player, record);
+        }
         self.counts.usercmds.add(1);
         self.send(at, commanded.packet);
     }

@@ -96,6 +96,12 @@ impl Scenario {
         Ok(())
     }
 
+    /// Changes every connection alike.
+    pub fn change_links(&mut self, change: impl Fn(LinkModel) -> LinkModel) {
+        self.link = change(std::mem::take(&mut self.link));
+        self.links = std::mem::take(&mut self.links).into_iter().map(change).collect();
+    }
+
     /// The connection of one player.
     pub fn link_of(&self, player: u16) -> &LinkModel {
         self.links.get(usize::from(player)).or(self.links.last()).unwrap_or(&self.link)
