@@ -52,6 +52,20 @@ pub struct Snapshot<B> {
     pub effects: Vec<Effect>,
     /// How many updates were held back before this one because the rate was used up.
     pub choked: u8,
+    /// NeREIDS's calibration helper: how many ms before its tick the client's input arrives, with the jitter taken out.
+    /// `None` while the server cannot tell, and where usercmds run on arrival.
+    pub helper_ms: Option<i16>,
+    /// Usercmds that came at a time when they could not be used, since the last snapshot.
+    pub warnings: Vec<OutOfSequence>,
+}
+
+/// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd whose tick was over, or too far ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSequence {
+    /// The newest usercmd of the packet.
+    pub command: CommandSeq,
+    /// How many ticks it was ahead of the server's next tick: below 0 too late, above 32 too early.
+    pub difference: i16,
 }
 
 impl<B> Snapshot<B> {
