@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::game::Effect;
 use crate::history::Frame;
-use crate::record::PacketRecord;
+use crate::record::{OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -57,15 +57,6 @@ pub struct Snapshot<B> {
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used, since the last snapshot.
     pub warnings: Vec<OutOfSequence>,
-}
-
-/// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd whose tick was over, or too far ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfSequence {
-    /// The newest usercmd of the packet.
-    pub command: CommandSeq,
-    /// How many ticks it was ahead of the server's next tick: below 0 too late, above 32 too early.
-    pub difference: i16,
 }
 
 impl<B> Snapshot<B> {

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::packet::{ClientPacket, OutOfSequence, Snapshot};
+use hitreg::log::{self, read_session, write_session};
+use hitreg::packet::{ClientPacket, Snapshot};
 use hitreg::pipeline::{Commanded, Event, ServerPipeline, Setup};
-use hitreg::record::Execution;
+use hitreg::record::{Execution, OutOfSequence, Session};
+use hitreg::replay::{Mode, Options, replay};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, Shown, record_synthetic};
+use hitreg::session::{Observer, Recorder, Shown, record_synthetic};
 use hitreg::settings::Settings;
+use hitreg::trace::Data;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
@@ -213,4 +216,29 @@ fn an_enemy_cannot_make_the_server_remember_without_bound() {
     assert_eq!(warnings, 0);
     desk.send(&[(6_000, -1), (5_999, 5), (5_998, -3)]);
     desk.tick();
+}
+
+#[test]
+fn a_log_holds_what_a_client_is_told_of_its_timing() {
+    let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
+    let rules = ArenaRules::default();
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
+    let bytes = write_session(Vec::new(), &session, log::Options::whole()).expect("memory");
+    let read = read_session(&bytes[..]).expect("a sound log");
+    assert!(read == session);
+    let snapshots = || read.players.iter().flat_map(|player| &player.snapshots);
+    assert!(snapshots().any(|s| s.helper_ms.is_some()) && snapshots().any(|s| !s.warnings.is_empty()));
+    // So a client alone, on the snapshots of the log, sets its clock as it did.
+    let stamps = |mode| {
+        let options = Options { mode, ..Options::default() };
+        let replayed = replay::<Arena>(&read, &options, &mut |_| {}).expect("a log of this build");
+        let column = replayed.trace.table("frames").and_then(|frames| frames.column("server_time_us"));
+        let Some(Data::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
+        let mut stamps = stamps.clone();
+        // One goes player by player, the other by time.
+        stamps.sort_unstable();
+        stamps
+    };
+    assert_eq!(stamps(Mode::Open), stamps(Mode::Closed));
 }

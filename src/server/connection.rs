@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
-use crate::packet::OutOfSequence;
+use crate::record::OutOfSequence;
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};

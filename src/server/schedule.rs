@@ -4,9 +4,9 @@
 
 use super::Server;
 use crate::game::Game;
-use crate::packet::{ClientPacket, OutOfSequence};
+use crate::packet::ClientPacket;
 use crate::pipeline::Event;
-use crate::record::Execution;
+use crate::record::{Execution, OutOfSequence};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 

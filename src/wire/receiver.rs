@@ -14,7 +14,8 @@ use super::ring::Ring;
 use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
 use crate::game::Effect;
 use crate::history::Frame;
-use crate::packet::{OutOfSequence, Snapshot};
+use crate::packet::Snapshot;
+use crate::record::OutOfSequence;
 use crate::units::{CommandSeq, EntityId, SnapshotSeq};
 
 /// Decodes what the server sends to one client. It holds at most [`ENTITIES_MAX`] entities and, of each, the states
