@@ -4,6 +4,7 @@
 //! A driver hands in snapshots as they arrive and calls, once a client frame, [`Client::look`] and then
 //! [`Client::command`]: what is drawn is what the player sees while the usercmd is made.
 
+mod categories;
 mod cause;
 mod clock;
 mod context;
@@ -23,6 +24,7 @@ use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
+use categories::{Categories, Moment};
 use clock::Clock;
 use context::Context;
 use glam::Vec3;
@@ -41,6 +43,9 @@ pub struct Client<G: Game> {
     newest: SnapshotSeq,
     window: Window<G>,
     smoothing: Smoothing,
+    categories: Categories<G>,
+    /// The newest usercmd that had run by the newest snapshot.
+    acked: CommandSeq,
     /// What was drawn at the last [`Client::look`], in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
@@ -56,6 +61,8 @@ pub struct Commanded<G: Game> {
     pub packet: ClientPacket,
     /// The player's own body as far as it is predicted; `None` before the first snapshot.
     pub predicted: Option<G::Body>,
+    /// The own body as it is drawn, where drawing goes by category.
+    pub own: Option<Placed<G::Body>>,
     /// Where the own body is drawn: the predicted origin, or on the way to it after a correction. In units.
     pub drawn_origin: Option<Vec3>,
     /// How many usercmds were run for this frame: one, unless some had to wait or run again.
@@ -86,6 +93,8 @@ impl<G: Game> Client<G> {
             limits: Limits::of(&settings),
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
+            categories: Categories::new(),
+            acked: CommandSeq(0),
             rules,
             settings,
             seed,
@@ -111,6 +120,7 @@ impl<G: Game> Client<G> {
             return None;
         }
         self.newest = snapshot.seq;
+        self.acked = snapshot.ack;
         self.clock.handle_update(now, snapshot.frame.server_time);
         let body = snapshot.frame.get(self.player.entity())?.clone();
         let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
@@ -138,8 +148,12 @@ impl<G: Game> Client<G> {
         let Some(clock) = self.clock.read(now) else { return &self.drawn };
         self.drawn_at = match self.settings.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::History => clock - self.lerp(),
-            InterpolationMode::Off | InterpolationMode::Extrapolate => clock,
+            InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => clock,
         };
+        if let Some(moment) = self.moment(now) {
+            self.categories.draw(&moment, &mut self.drawn);
+            return &self.drawn;
+        }
         let scene = draw::Others::<G> {
             rules: &self.rules,
             history: &self.history,
@@ -157,7 +171,7 @@ impl<G: Game> Client<G> {
     pub fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
         let lerp = match self.settings.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::History => self.lerp(),
-            InterpolationMode::Off | InterpolationMode::Extrapolate => Micros::ZERO,
+            InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => Micros::ZERO,
         };
         let command = Usercmd {
             seq: self.window.next_seq(),
@@ -178,6 +192,8 @@ impl<G: Game> Client<G> {
         };
         let ran = self.window.advance(&context, &mut given_off);
         let predicted = self.window.latest().cloned();
+        let drawn_origin = self.shown_origin(now);
+        let own = self.show_own(now, drawn_origin, &given_off.fires);
         let shots = self.judge(given_off.fires);
         self.packets += 1;
         let packet = ClientPacket {
@@ -185,8 +201,7 @@ impl<G: Game> Client<G> {
             ack: self.newest,
             commands: self.window.newest(self.settings.client.redundancy as usize),
         };
-        let drawn_origin = self.shown_origin(now);
-        Commanded { command, packet, predicted, drawn_origin, ran, effects: given_off.effects, shots }
+        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: given_off.effects, shots }
     }
 
     /// What was drawn at the last [`Client::look`], in ascending order of entity.
@@ -215,6 +230,43 @@ impl<G: Game> Client<G> {
             (seq, index, fire, verdict)
         };
         fires.into_iter().map(judge).collect()
+    }
+
+    /// What drawing by category needs to know; `None` where it is not by category, and before the first snapshot.
+    fn moment(&self, now: Micros) -> Option<Moment<G>> {
+        if self.settings.interpolation.mode != InterpolationMode::Category {
+            return None;
+        }
+        Some(Moment {
+            rules: Arc::clone(&self.rules),
+            player: self.player,
+            newest: Arc::clone(self.history.newest()?),
+            acked: self.acked,
+            local: now,
+            server: self.clock.read(now)?,
+            own: self.own_time(now)?,
+        })
+    }
+
+    /// The client timeline: the server time at which a usercmd that is made at `now` runs. The clock is behind by the
+    /// way down, and the usercmd takes the way up and waits for its tick.
+    fn own_time(&self, now: Micros) -> Option<Micros> {
+        self.clock.read(now).map(|clock| clock + self.clock.round_trip())
+    }
+
+    /// Draws by category what the newest usercmd made of the own avatar, and what it gave off.
+    fn show_own(
+        &mut self,
+        now: Micros,
+        drawn_origin: Option<Vec3>,
+        fires: &[(CommandSeq, u8, G::Fire)],
+    ) -> Option<Placed<G::Body>> {
+        let moment = self.moment(now)?;
+        for (command, _, fire) in fires {
+            self.categories.react(&moment, *command, fire, &mut self.drawn);
+        }
+        let shown = self.window.latest()?.moved_to(drawn_origin?);
+        self.categories.own(&moment, &shown)
     }
 
     fn lerp(&self) -> Micros {

@@ -130,6 +130,8 @@ choice! {
         TwoPoint = "two-point",
         /// The two of the position history that straddle the time drawn.
         History = "history",
+        /// Each variable by its category, as NeREIDS does.
+        Category = "category",
     }
 }
 choice! {
