@@ -84,9 +84,8 @@ impl<G: Game> Categories<G> {
     pub(super) fn draw(&mut self, moment: &Moment<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
         self.learn(moment);
         // The server has dealt with the usercmd and knows of nothing that came of it, or has long said nothing at all.
-        self.reactions.retain(|reaction| {
-            reaction.command > moment.acked && moment.local - reaction.left <= UNCONFIRMED_MAX
-        });
+        self.reactions
+            .retain(|reaction| reaction.command > moment.acked && moment.local - reaction.left <= UNCONFIRMED_MAX);
         let own = moment.player.entity();
         for ((id, body), known) in moment.newest.entities.iter().zip(&self.known).filter(|((id, _), _)| *id != own) {
             out.push((*id, self.place(moment, known, body, None)));
@@ -95,7 +94,7 @@ impl<G: Game> Categories<G> {
     }
 
     /// Draws the client's own avatar; `predicted` is what it controls of it. `None` before the server's first word on it.
-    pub(super) fn own(&mut self, moment: &Moment<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
+    pub(super) fn own(&self, moment: &Moment<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
         let id = moment.player.entity();
         let known = self.known.iter().find(|known| known.entity == id)?;
         Some(self.place(moment, known, moment.newest.get(id)?, Some(predicted)))

@@ -1,0 +1,37 @@
+//! By which category each variable of the arena's bodies is drawn.
+
+use super::body::{ArenaBody, BodyKind};
+use super::rules::ArenaRules;
+use super::{apple, arrow};
+use crate::game::{Category, Field};
+use crate::units::Micros;
+
+pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+    let variable = field.name.split('.').next().unwrap_or_default();
+    match (body.kind, variable) {
+        (BodyKind::Player | BodyKind::Rocket, _) => Category::by_default(own, field.scope),
+        (BodyKind::Tree, _) => Category::Constant,
+        (BodyKind::Apple, "origin" | "velocity" | "on_ground") => Category::Simulated,
+        (BodyKind::Bell, "sound_us") => Category::SelfContained,
+        (BodyKind::Bell, "kind" | "origin") => Category::Constant,
+        (BodyKind::Walker, "origin" | "velocity" | "viewangles" | "on_ground") => Category::DeterministicAi,
+        (BodyKind::Arrow, "origin" | "velocity") => Category::Inverted,
+        (BodyKind::Apple | BodyKind::Bell | BodyKind::Walker | BodyKind::Arrow, _) => Category::Authoritative,
+    }
+}
+
+pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+    match body.kind {
+        BodyKind::Apple => apple::simulate(rules, body, dt),
+        BodyKind::Arrow => arrow::simulate(body, dt),
+        BodyKind::Player | BodyKind::Rocket => {
+            ArenaBody { origin: body.origin + body.velocity * dt.as_s_f64() as f32, ..*body }
+        }
+        BodyKind::Tree | BodyKind::Bell | BodyKind::Walker => *body,
+    }
+}
+
+pub(crate) fn final_state(body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
+    let left = Micros(i64::from(body.goal_in_us));
+    (body.kind == BodyKind::Arrow).then(|| (arrow::simulate(body, left), left))
+}
