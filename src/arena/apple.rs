@@ -3,9 +3,10 @@
 use glam::Vec3;
 
 use super::body::ArenaBody;
+use super::fall::fall;
 use super::prop::{PropState, Stream};
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid};
+use super::solid::Hull;
 use crate::units::Micros;
 
 /// How long an apple hangs, in µs.
@@ -13,9 +14,6 @@ const HANGS_US: std::ops::Range<u32> = 1_000_000..5_000_000;
 
 /// How long it lies, in µs.
 const LIES_US: u32 = 1_500_000;
-
-/// A fall that is followed further than this ahead has long come to its end.
-const LONGEST: Micros = Micros::from_s(10);
 
 pub(crate) fn hang(twig: Vec3, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
     *body = ArenaBody { origin: twig, velocity: Vec3::ZERO, on_ground: false, ..*body };
@@ -32,7 +30,7 @@ pub(crate) fn step(
     dt: Micros,
 ) {
     if falls(body) {
-        *body = fall(rules, body, dt);
+        *body = fall(rules, Hull::Point, body, dt);
         if body.on_ground {
             state.wait_us = LIES_US;
         }
@@ -41,28 +39,16 @@ pub(crate) fn step(
             body.teleports = body.teleports.wrapping_add(1);
             hang(twig, body, state, stream);
         } else {
-            *body = fall(rules, body, dt);
+            *body = fall(rules, Hull::Point, body, dt);
         }
     }
 }
 
 /// Where physics alone takes it.
 pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    if falls(body) { fall(rules, body, dt) } else { *body }
+    if falls(body) { fall(rules, Hull::Point, body, dt) } else { *body }
 }
 
 fn falls(body: &ArenaBody) -> bool {
     !body.on_ground && body.velocity != Vec3::ZERO
-}
-
-/// The parabola, which is the same in whatever steps it is gone along, until something is in the way.
-fn fall(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    let dt_s = dt.min(LONGEST).as_s_f64() as f32;
-    let gained = Vec3::NEG_Z * rules.movement.gravity * dt_s;
-    let to = body.origin + (body.velocity + gained * 0.5) * dt_s;
-    let way = rules.map.solid().sweep(Hull::Point, body.origin, to);
-    if way.fraction < 1.0 {
-        return ArenaBody { origin: way.end, velocity: Vec3::ZERO, on_ground: true, ..*body };
-    }
-    ArenaBody { origin: to, velocity: body.velocity + gained, ..*body }
 }

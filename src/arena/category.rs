@@ -1,6 +1,7 @@
 //! By which category each variable of the arena's bodies is drawn.
 
 use super::body::{ArenaBody, BodyKind};
+use super::fall::fall;
 use super::rules::ArenaRules;
 use super::{apple, arrow};
 use crate::game::{Category, Field};
@@ -24,6 +25,7 @@ pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> Aren
     match body.kind {
         BodyKind::Apple => apple::simulate(rules, body, dt),
         BodyKind::Arrow => arrow::simulate(body, dt),
+        BodyKind::Player if !body.on_ground => fall(rules, body.hull(), body, dt),
         BodyKind::Player | BodyKind::Rocket => {
             ArenaBody { origin: body.origin + body.velocity * dt.as_s_f64() as f32, ..*body }
         }

@@ -11,6 +11,7 @@ mod bvh;
 mod category;
 mod crowd;
 mod effect;
+mod fall;
 mod fire;
 mod game;
 mod harm;
