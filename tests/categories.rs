@@ -5,7 +5,7 @@
 mod stage;
 
 use glam::Vec3;
-use hitreg::arena::{Arena, ArenaBody, BodyKind};
+use hitreg::arena::{Arena, ArenaBody, BodyKind, Hull, Solid};
 use hitreg::game::{Category, FIRST_LOCAL_ENTITY, Game};
 use hitreg::history::Frame;
 use hitreg::link::{Jitter, LinkModel, Loss};
@@ -325,6 +325,50 @@ fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
             assert!(seen[first..].iter().all(is_there), "and stays there");
             assert!(seen.iter().all(|screen| category(screen, id) == Some(Category::Inverted)));
         }
+    }
+}
+
+#[test]
+fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
+    let link = LinkModel { jitter: Jitter::Exponential(3.0), ..delay(60.0) };
+    let target = EntityId(1);
+    // Two who appear far from each other with nothing in between.
+    let mut stages = (1..50).map(|seed| Stage::new(3, &link, seed, &[]));
+    let faces = |stage: &mut Stage| {
+        let (from, to) = (stage.first_place(0), stage.first_place(1));
+        from.distance(to) > 900.0 && stage.rules.map.solid().sweep(Hull::Ducked, from, to).fraction == 1.0
+    };
+    let mut stage = stages.find_map(|mut stage| faces(&mut stage).then_some(stage)).expect("such a pair");
+    let begun = stage.first_place(1);
+    let way = begun - stage.first_place(0);
+    let yaw_deg = libm::atan2f(way.y, way.x).to_degrees();
+    let shot = Micros::from_s(2);
+    let play = |player: u16, at: Micros| {
+        let flees = player == 1 && at > shot + Micros::from_ms(300);
+        let viewangles = Vec3::new(0.0, yaw_deg + if player == 1 { 60.0 } else { 0.0 }, 0.0);
+        let forwardmove = if flees { 400.0 } else { 0.0 };
+        Input { forwardmove, viewangles, ..archer(player, at, shot, yaw_deg) }
+    };
+    run(&mut stage, 6, play, as_sent);
+    let hurt = stage.truth.iter().find(|frame| frame.get(target).expect("a target").health == 50).expect("a hit");
+    let fled = hurt.get(target).expect("a target").origin.distance(begun);
+    assert!(fled > 60.0, "{fled}");
+    for (player, seat) in stage.seats.iter().enumerate() {
+        let arrow = |screen: &Screen| arrows(screen).first().map(|(id, ..)| *id).filter(|id| *id < FIRST_LOCAL_ENTITY);
+        let lands = |screen: &&Screen| {
+            arrow(screen).is_some_and(|id| {
+                let told = screen.newest.frame.get(id).expect("it");
+                let left = Micros(i64::from(told.goal_in_us));
+                screen.own_time() >= screen.newest.frame.server_time + left
+            })
+        };
+        let screen = seat.screens.iter().find(lands).expect("it lands");
+        let place = screen.of(arrow(screen).expect("it")).expect("it").body.origin;
+        let victim = match player {
+            1 => screen.newest.frame.get(target).expect("the target").origin,
+            _ => screen.of(target).expect("the target").body.origin,
+        };
+        assert_eq!(place, victim, "on player {player}'s screen, after {fled} units");
     }
 }
 

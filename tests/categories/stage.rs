@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind};
 use hitreg::client::Client;
 use hitreg::game::{Game, Placed};
@@ -116,6 +117,12 @@ impl Stage {
                 seat.to_client.push((arrival, snapshot.clone()));
             }
         }
+    }
+
+    /// Where a player has appeared.
+    pub(crate) fn first_place(&mut self, player: u16) -> Vec3 {
+        let body = self.server.world().entity(EntityId(player));
+        body.expect("a player").origin
     }
 
     /// Where a player looks who has just appeared, in degrees: towards the middle of the map.
