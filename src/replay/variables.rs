@@ -16,9 +16,12 @@ pub(super) struct Variables {
     variable: Names,
     category: Names,
     value: Vec<f32>,
-    /// What is on each player's screen: the cells of each entity, and which of them have a category of their own.
-    shown: BTreeMap<(PlayerId, EntityId), Vec<Option<(Category, u32)>>>,
+    /// What is on each player's screen of each entity.
+    shown: BTreeMap<(PlayerId, EntityId), Vec<OfItsOwn>>,
 }
+
+/// A cell with its category, if that is another than the place's.
+type OfItsOwn = Option<(Category, u32)>;
 
 impl Variables {
     pub(super) fn new(fields: &[Field]) -> Variables {
@@ -50,7 +53,7 @@ impl Variables {
             let category = G::category(&placed.body, entity == player.entity(), field);
             (category != by.category).then_some((category, *cell))
         });
-        let now: Vec<Option<(Category, u32)>> = now.collect();
+        let now: Vec<OfItsOwn> = now.collect();
         let before = self.shown.insert((player, entity), now.clone()).unwrap_or_else(|| vec![None; now.len()]);
         for (at, (before, now)) in before.into_iter().zip(now).enumerate() {
             if let Some((category, cell)) = now.filter(|now| before != Some(*now)) {
