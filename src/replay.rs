@@ -21,7 +21,7 @@ pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
-use crate::record::{Header, Origin, Session};
+use crate::record::{Header, Holds, Session};
 use crate::server::RollbackError;
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
@@ -126,6 +126,16 @@ pub enum ReplayError {
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
+    /// There is one client, and the server has its own log.
+    #[error(
+        "this is one client's side of a session, without the server: replay it with --mode open, or merge all sides with `hitreg merge` first"
+    )]
+    ClientSide,
+    /// There is a server, and the clients have their own logs.
+    #[error(
+        "this is the server's side of a session, without what the players did: make one log of all sides with `hitreg merge` first"
+    )]
+    ServerSide,
     /// It begins elsewhere than at the game's spawn.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
@@ -150,16 +160,15 @@ pub fn replay<G: Imported>(
         None => Settings::from_pairs(&session.header.settings)?,
     };
     let settings = Arc::new(settings);
+    let has_server = check_server(session);
+    let closed = match (options.mode, has_server) {
+        (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
+        (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
+        (Mode::Closed | Mode::Auto, Ok(())) => true,
+    };
     if session.players.iter().all(|p| p.frames.is_empty()) {
         return Err(ReplayError::NoInput);
     }
-    let has_server = !matches!(session.header.origin, Origin::Imported { .. });
-    let closed = match options.mode {
-        Mode::Closed if !has_server => return Err(ReplayError::NoServer),
-        Mode::Closed => true,
-        Mode::Open => false,
-        Mode::Auto => has_server,
-    };
     let mut replayed = if closed {
         closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)?
     } else {
@@ -178,9 +187,7 @@ pub fn replay<G: Imported>(
 /// When the log is not one that this build can replay closed loop.
 pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     check_game::<G>(session)?;
-    if matches!(session.header.origin, Origin::Imported { .. }) {
-        return Err(ReplayError::NoServer);
-    }
+    check_server(session)?;
     let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
@@ -194,6 +201,16 @@ pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Resu
     }
     closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again))?;
     Ok(again)
+}
+
+/// Refuses logs that do not hold a server and its clients.
+fn check_server(session: &Session) -> Result<(), ReplayError> {
+    match (session.header.holds(), session.header.side) {
+        (Holds::Whole, _) => Ok(()),
+        (Holds::Server, _) => Err(ReplayError::ServerSide),
+        (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
+        (Holds::Clients, None) => Err(ReplayError::NoServer),
+    }
 }
 
 /// Refuses logs of another game, or of another version of it.

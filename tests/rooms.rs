@@ -40,13 +40,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "live",
         &[
-            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "link", "wire", "server",
-            "client", "session",
+            "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "link", "wire",
+            "server", "client", "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
     ("log", &["units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // One session from the logs of its sides.
+    ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
     ("info", &["units", "usercmd", "stats", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
@@ -87,6 +89,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "wire",
             "session",
             "live",
+            "merge",
             "replay",
             "log",
             "store",

@@ -21,7 +21,7 @@ use crate::server::{Event, Server};
 use crate::session::{Observer, Recorder};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId};
-use crate::wire::{Heard, Leaving, Lobby, LobbyOptions, Networked};
+use crate::wire::{Heard, Leaving, Lobby, LobbyOptions, Networked, Waiting, decode_waiting, encode_waiting};
 use peer::Peer;
 
 /// A client that is not heard for this long has left.
@@ -75,13 +75,17 @@ where
         running: false,
     };
     let is_over = || hosting.stop.load(Ordering::Relaxed);
-    while !is_over() && host.lobby.players().count() < usize::from(seats) {
+    hosting.counts.seats.set(seats.into());
+    while !is_over() && host.present() < seats {
         host.hear(&hosting.inbox, LOOK_UP_EVERY)?;
+        host.lobby.expire(host.clock.now());
     }
     host.running = true;
+    host.lobby.close();
     let begins = host.clock.now();
+    host.counts.began_at.get_or_init(|| begins);
     let mut schedule = Schedule::new(begins, hosting.settings.server.tick_hz);
-    while !is_over() && schedule.due() - begins <= hosting.length {
+    while !is_over() && schedule.due() - begins <= hosting.length && host.present() > 0 {
         let due = schedule.due();
         if host.clock.now() >= due {
             host.tick(due);
@@ -127,10 +131,27 @@ where
             // Whoever lost his place to a silence, or started anew, has lost what the session said so far.
             Heard::Joined { player, .. } if self.running => self.dismiss(player, Leaving::TimedOut),
             Heard::Joined { reply, .. } => self.post.send(from, &reply),
+            Heard::Live { player, datagram } if decode_waiting(datagram).is_ok() => self.answer_waiting(player),
             Heard::Live { player, datagram } if self.running => self.handle_live(player, datagram),
             Heard::Live { .. } | Heard::Left { .. } => {}
             Heard::Ignored(_) => self.counts.refused.add(1),
         }
+    }
+
+    /// Tells a client who waits how many are there. Once the session runs, the frames tell it that.
+    fn answer_waiting(&mut self, player: PlayerId) {
+        let waiting = Waiting { present: self.present(), seats: self.peers.len() as u16 };
+        let answer = if self.running { None } else { self.lobby.address(player, encode_waiting(waiting)) };
+        if let Some((to, answer)) = answer {
+            self.post.send(to, &answer);
+        }
+    }
+
+    /// How many players have a place.
+    fn present(&self) -> u16 {
+        let present = self.lobby.players().count() as u16;
+        self.counts.present.set(present.into());
+        present
     }
 
     fn handle_live(&mut self, player: PlayerId, datagram: &[u8]) {
@@ -165,11 +186,16 @@ where
     }
 
     fn send(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
-        let datagram = self.peers[usize::from(player.0)].close(snapshot);
-        if let Some((to, bytes)) = datagram.and_then(|datagram| self.lobby.address(player, datagram)) {
-            self.counts.down_datagrams.add(1);
-            self.counts.down_bytes.add(bytes.len() as u64);
-            self.post.send_on(player, Direction::Down, at, to, bytes);
+        let Some(closed) = self.peers[usize::from(player.0)].close(snapshot) else { return };
+        self.counts.snapshots.add(1);
+        self.counts.snapshots_whole.add(u64::from(closed.is_whole));
+        self.counts.snapshots_in_fragments.add(u64::from(closed.datagrams.len() > 1));
+        for datagram in closed.datagrams {
+            if let Some((to, bytes)) = self.lobby.address(player, datagram) {
+                self.counts.down_datagrams.add(1);
+                self.counts.down_bytes.add(bytes.len() as u64);
+                self.post.send_on(usize::from(player.0), Direction::Down, at, to, bytes);
+            }
         }
     }
 

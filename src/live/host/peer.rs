@@ -5,12 +5,19 @@ use std::collections::VecDeque;
 use super::super::envelope;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::units::PlayerId;
-use crate::wire::{ClientReference, DATAGRAM_BYTES_MAX, Networked, Sender, decode_commands};
+use crate::wire::{ClientReference, MESSAGE_BYTES_MAX, Networked, Sender, decode_commands, fragments};
 
 /// How many packets back a late one may be.
 const PACKETS_REMEMBERED: u32 = 256;
 /// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
 const ARRIVALS_MAX: u8 = 2;
+
+/// A snapshot, ready to be sealed and sent.
+pub(super) struct Closed {
+    pub(super) datagrams: Vec<Vec<u8>>,
+    /// False when there was no room for all that is new.
+    pub(super) is_whole: bool,
+}
 
 /// One client.
 pub(super) struct Peer<B> {
@@ -43,11 +50,14 @@ impl<B: Networked> Peer<B> {
         Some(packet)
     }
 
-    /// The datagram of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says so.
-    pub(super) fn close(&mut self, snapshot: &Snapshot<B>) -> Option<Vec<u8>> {
-        let encoded = self.sender.encode(snapshot, None, DATAGRAM_BYTES_MAX - envelope::DOWN_BYTES).ok()?;
+    /// The datagrams of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says
+    /// so.
+    pub(super) fn close(&mut self, snapshot: &Snapshot<B>) -> Option<Closed> {
+        let encoded = self.sender.encode(snapshot, None, MESSAGE_BYTES_MAX - envelope::DOWN_BYTES).ok()?;
         self.reference.sent = snapshot.seq;
-        Some(envelope::close_down(encoded.datagram, encoded.deferred.is_empty()))
+        let is_whole = encoded.deferred.is_empty();
+        let datagrams = fragments(snapshot.seq, envelope::close_down(encoded.datagram, is_whole))?;
+        Some(Closed { datagrams, is_whole })
     }
 
     /// Counts an arrival; false when it is one too many, or too old to know.
