@@ -128,9 +128,17 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError
     }
     let of = |(player, log, mut session): (PlayerId, usize, Session)| ClientSide {
         log,
-        records: session.of(player).map(std::mem::take).unwrap_or_default(),
+        records: without_unsent(session.of(player).map(std::mem::take).unwrap_or_default()),
     };
     Ok((server, sides.into_iter().map(of).collect()))
+}
+
+/// A log that was cut off may end between a frame and the packet that carried it. What became of that packet it does not
+/// say, so that the frame cannot be replayed.
+fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
+    let last = records.sent.last().map(|packet| packet.newest);
+    records.frames.retain(|frame| Some(frame.command.seq) <= last);
+    records
 }
 
 /// Checks that a client's log is of the same session, and was recorded under the same rules.

@@ -48,8 +48,8 @@ impl Count {
 pub(super) struct Counts {
     /// When the session began, once it has.
     pub(super) began_at: OnceLock<Micros>,
-    /// How many players are there.
-    pub(super) present: Count,
+    /// How many players are ready.
+    pub(super) ready: Count,
     /// How many the session waits for; 0 while that is not known.
     pub(super) seats: Count,
     pub(super) ticks: Count,

@@ -3,14 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::Scope;
+use std::time::Duration;
 
 use super::LiveError;
 use super::books::{Books, Counts, WAITING_RECORDS};
 use super::clock::Clock;
 use super::keep::Keeping;
-use super::player::{Endpoint, Playing, knock, play};
+use super::player::{Endpoint, Playing, SAY_WAITING_EVERY, knock, play};
 use super::post::{ModelledLinks, Post, Posted, WAITING_POSTS, deliver};
 use super::report::{Keeper, LiveReport};
 use super::socket::open;
@@ -20,7 +21,7 @@ use crate::game::Bots;
 use crate::link::LinkModel;
 use crate::settings::Settings;
 use crate::units::PlayerId;
-use crate::wire::{Networked, Session};
+use crate::wire::{Leaving, Networked, Session, Waiting, encode_disconnect, encode_waiting};
 
 /// How a client came out.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,8 +107,8 @@ where
     G: Bots,
     G::Body: Networked,
 {
-    let welcome = Welcome::decode(&session.welcome)?;
-    let header = welcome.header::<G>(rules, session.player)?;
+    let welcome = Welcome::decode(&session.welcome).and_then(|w| Ok((w.header::<G>(rules, session.player)?, w)));
+    let (header, welcome) = welcome.inspect_err(|_| leave(&endpoint, session))?;
     let settings = Arc::new(Settings::from_pairs(&header.settings).map_err(super::WelcomeError::from)?);
     if let Some((model, posted)) = link {
         // The same fates as in a session in one process: they follow from the seed and the player.
@@ -117,15 +118,44 @@ where
     }
     keeper.expecting(welcome.length());
     if keeper.begin(&header).is_break() {
+        leave(&endpoint, session);
         return Ok(());
     }
     let (records, recorded) = sync_channel(WAITING_RECORDS);
     let playing = Playing { endpoint, settings, seed: header.seed, books: Books(records), keeps_snapshots: true };
     let (session, rules) = (session.clone(), Arc::clone(rules));
     let client = spawn(scope, "client", move || {
-        let bot = G::bot(&rules, playing.seed, session.player);
+        let bot = get_ready::<G>(scope, &playing, &session, &rules)?;
         play::<G>(playing, &session, rules, bot)
     })?;
     keeping.keep(keeper, &recorded);
     wait_for(client)
+}
+
+/// Gives a place back that is not taken after all.
+fn leave(endpoint: &Endpoint<'_>, session: &Session) {
+    endpoint.say(session, encode_disconnect(Leaving::Done));
+}
+
+/// Makes the bot. That may take a while, in which the server is to know that the client is still there.
+fn get_ready<'scope, G: Bots>(
+    scope: &'scope Scope<'scope, '_>,
+    playing: &Playing<'_>,
+    session: &Session,
+    rules: &Arc<G::Rules>,
+) -> Result<G::Bot, LiveError>
+where
+    G::Bot: 'scope,
+{
+    let (rules, seed, player) = (Arc::clone(rules), playing.seed, session.player);
+    let (made, bot) = sync_channel(1);
+    spawn(scope, "bot", move || made.send(G::bot(&rules, seed, player)))?;
+    loop {
+        playing.endpoint.say(session, encode_waiting(Waiting { ready: 0, seats: 1 }));
+        match bot.recv_timeout(Duration::from_micros(SAY_WAITING_EVERY.0.unsigned_abs())) {
+            Ok(bot) => return Ok(bot),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),
+        }
+    }
 }

@@ -30,7 +30,7 @@ const SILENCE_MAX: Micros = Micros::from_s(5);
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// How often a client says that it is still there while it waits for the session to begin.
-const SAY_WAITING_EVERY: Micros = Micros::from_ms(500);
+pub(super) const SAY_WAITING_EVERY: Micros = Micros::from_ms(500);
 
 /// A client's end of its connection.
 pub(super) struct Endpoint<'a> {
@@ -53,6 +53,13 @@ pub(super) struct Playing<'a> {
     pub(super) books: Books,
     /// Whether to write down what is in the snapshots, because no server writes it into the same log.
     pub(super) keeps_snapshots: bool,
+}
+
+impl Endpoint<'_> {
+    /// Sends something that has no time of its own.
+    pub(super) fn say(&self, session: &Session, datagram: Vec<u8>) {
+        self.post.send(self.server, &seal(session.key, datagram));
+    }
 }
 
 /// Asks for a place.
@@ -118,7 +125,7 @@ where
     let cmd_hz = playing.settings.client.cmd_hz;
     loop {
         if endpoint.stop.load(Ordering::Relaxed) {
-            seat.say(encode_disconnect(Leaving::Done));
+            endpoint.say(session, encode_disconnect(Leaving::Done));
             return Ok(());
         }
         let wait = match &mut frames {
@@ -130,7 +137,7 @@ where
             Some(schedule) => clock.until(schedule.due()).min(LOOK_UP_EVERY),
             None if clock.now() >= say_waiting_at => {
                 say_waiting_at = clock.now() + SAY_WAITING_EVERY;
-                seat.say(encode_waiting(Waiting::default()));
+                endpoint.say(session, encode_waiting(Waiting { ready: 1, seats: 1 }));
                 continue;
             }
             None => LOOK_UP_EVERY,
@@ -140,7 +147,7 @@ where
                 Told::Nothing => {}
                 Told::Alive(waiting) => {
                     heard_at = clock.now();
-                    endpoint.counts.present.set(waiting.present.into());
+                    endpoint.counts.ready.set(waiting.ready.into());
                     endpoint.counts.seats.set(waiting.seats.into());
                 }
                 Told::Frame => {
@@ -220,11 +227,6 @@ where
                 Told::Nothing
             }
         }
-    }
-
-    /// Sends something that has no time of its own.
-    fn say(&self, datagram: Vec<u8>) {
-        self.endpoint.post.send(self.endpoint.server, &seal(self.session.key, datagram));
     }
 
     /// Takes a message that came in so many datagrams.

@@ -43,8 +43,8 @@ pub trait Keeper {
 pub struct Rates {
     /// The time since the session began; `None` while players are still waited for.
     pub at: Option<Micros>,
-    /// How many players are there.
-    pub present: u64,
+    /// How many players are ready.
+    pub ready: u64,
     /// How many the session waits for; 0 while that is not known.
     pub seats: u64,
     /// Usercmds of the clients of this process, in each second so far.
@@ -166,7 +166,7 @@ impl Rates {
         let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
         Rates {
             at,
-            present: counts.present.get(),
+            ready: counts.ready.get(),
             seats: counts.seats.get(),
             usercmds_per_s: per_s(&[counts.usercmds.get()]),
             ticks_per_s: per_s(&[counts.ticks.get()]),

@@ -1,21 +1,21 @@
-//! Before a session begins: a client says that it is still there, and the server how many are.
+//! Before a session begins: a client says that it is still there and whether it is ready, and the server how many are.
 
 use super::header::{begin, expect};
 use super::{DecodeError, MessageType};
 
-/// How many players are there, and how many the session waits for. A client, which does not know, says 0 of 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How many players are ready, and how many the session waits for. A client speaks of itself alone: 0 or 1 of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many have a place.
-    pub present: u16,
-    /// How many places there are.
+    /// How many are ready.
+    pub ready: u16,
+    /// How many there are to be.
     pub seats: u16,
 }
 
 /// Encodes it; the datagram is to be sealed.
 pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
     let mut out = begin(MessageType::Waiting);
-    out.put(u64::from(waiting.present), 16);
+    out.put(u64::from(waiting.ready), 16);
     out.put(u64::from(waiting.seats), 16);
     out.into_bytes()
 }
@@ -26,7 +26,7 @@ pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
 /// When it is something else.
 pub fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
-    let waiting = Waiting { present: from.get_u16()?, seats: from.get_u16()? };
+    let waiting = Waiting { ready: from.get_u16()?, seats: from.get_u16()? };
     from.finish()?;
     Ok(waiting)
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_told() {
-        let waiting = Waiting { present: 3, seats: 8 };
+        let waiting = Waiting { ready: 3, seats: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());
     }
