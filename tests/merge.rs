@@ -122,7 +122,12 @@ fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
         match merge(logs) {
             Ok(merged) => {
                 assert_eq!(merged.session.ticks.len(), cut);
-                assert_replays(&merged);
+                // Before anybody's first frame there is nothing to replay.
+                if merged.session.players.iter().any(|player| !player.frames.is_empty()) {
+                    assert_replays(&merged);
+                } else {
+                    assert!(cut < 8);
+                }
             }
             Err(error @ MergeError::Unbounded { .. }) => assert!(cut < 8, "{cut}: {error}"),
             Err(error) => panic!("{cut}: {error}"),
