@@ -105,6 +105,11 @@ fn assert_done(child: Child) {
     assert_eq!(code, Some(0), "{said}");
 }
 
+/// Who plays is decided by who comes first, not by the names of logs.
+fn player_of(client: &Session) -> usize {
+    usize::from(client.header.side.and_then(|side| side.player).expect("a client's log").0)
+}
+
 /// From the first arrival at the server to the last.
 fn heard_up(records: &PlayerRecords) -> Micros {
     records.reached.last().expect("something arrived").at - records.reached[0].at
@@ -196,7 +201,10 @@ fn a_server_that_is_killed_loses_a_second_at_most() {
     place.done("recover server.hitlog.part -o server.hitlog");
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
     assert_eq!(merged["ends_early"], Value::Null);
-    let heard = [0, 1].map(|number| heard_down(&place.log(&format!("client{number}.hitlog")).players[number]));
+    let heard = [0, 1].map(|number| place.log(&format!("client{number}.hitlog"))).map(|client| {
+        let player = player_of(&client);
+        heard_down(&client.players[player])
+    });
     let heard = heard.into_iter().max().expect("two clients");
     assert!(heard > Micros::from_s(2), "{heard:?}");
     assert!(place.verified("session.hitlog") > heard - LOST_MOST);
@@ -218,10 +226,10 @@ fn a_client_that_is_killed_loses_a_second_at_most() {
     place.done("recover client0.hitlog.part -o client0.hitlog");
     place.done("merge server.hitlog client0.hitlog client1.hitlog -o again.hitlog");
     assert_eq!(place.log("session.hitlog"), place.log("again.hitlog"));
-    let player = place.log("client0.hitlog").header.side.and_then(|side| side.player).expect("a client's");
-    assert_eq!(merged["ends_early"]["player"], player.0);
+    let player = player_of(&place.log("client0.hitlog"));
+    assert_eq!(merged["ends_early"]["player"], player);
     assert_eq!(merged["cut_off"], serde_json::json!(["client0.hitlog.part"]));
-    let heard = heard_up(&place.log("server.hitlog").players[usize::from(player.0)]);
+    let heard = heard_up(&place.log("server.hitlog").players[player]);
     assert!(heard > Micros::from_s(1), "{heard:?}");
     assert!(place.verified("session.hitlog") > heard - LOST_MOST);
 }
@@ -279,6 +287,21 @@ fn what_keeps_a_client_out_is_told_in_a_sentence() {
     assert!(said.contains(&format!("nobody answers at {address}")), "{said}");
     assert!(!place.path("none.hitlog").exists() && !place.path("none.hitlog.part").exists());
     assert!(!place.path("second.hitlog.part").exists());
+}
+
+#[test]
+fn a_server_of_another_version_is_told() {
+    let Some(place) = Place::new() else { return };
+    let server = UdpSocket::bind(("127.0.0.1", place.port)).expect("the port was free");
+    let client = place.join(0, "");
+    let mut request = [0; 1_200];
+    let (_, from) = server.recv_from(&mut request).expect("a client asks");
+    // Filter, type 5, the client's salt, reason 0, the server's version.
+    let refused = [b"HRG1\x05".as_slice(), &request[7..15], &[0], &9u16.to_le_bytes()].concat();
+    server.send_to(&refused, from).expect("it is answered");
+    let (code, said) = end(client);
+    assert_eq!(code, Some(128));
+    assert!(said.contains("the server speaks version 9 of the protocol, this client version 2"), "{said}");
 }
 
 #[test]

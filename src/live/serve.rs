@@ -23,7 +23,7 @@ use crate::session::scenario::Scenario;
 use crate::units::Micros;
 use crate::wire::Networked;
 
-/// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join). Its links
+/// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). Its links
 /// are what lies between the machines: those of the scenario count for nothing. When `stop` is set the session ends
 /// early, but whole.
 ///
