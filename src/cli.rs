@@ -9,8 +9,11 @@ mod files;
 mod games;
 mod import;
 mod info;
+mod into_log;
+mod join;
 mod live;
 mod man;
+mod merge;
 mod output;
 mod page;
 mod progress;
@@ -18,6 +21,8 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod serve;
+mod session_args;
 mod settings;
 mod shrink;
 mod sweep;
@@ -120,6 +125,9 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
+    Serve(serve::Args),
+    Join(join::Args),
+    Merge(merge::Args),
     Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
@@ -164,6 +172,9 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
+        Command::Serve(args) => serve::run(games, &args, output),
+        Command::Join(args) => join::run(games, &args, output),
+        Command::Merge(args) => merge::run(&args, output),
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),

@@ -127,6 +127,21 @@ fn a_live_session_replays_bit_for_bit() {
 }
 
 #[test]
+fn snapshots_longer_than_a_datagram_arrive_whole() {
+    if !has_sockets() {
+        return;
+    }
+    // The first snapshots tell every body from nothing, and so take several datagrams each.
+    let (session, report) = record(&scenario(24, 1.5, bad_link()));
+    eprintln!("{report:?}");
+    assert!(report.snapshots.in_fragments >= 24, "{report:?}");
+    assert_eq!((report.snapshots.whole, report.down_partial), (report.snapshots.sent, 0));
+    assert!(report.down.datagrams > report.snapshots.sent + report.snapshots.in_fragments);
+    assert!(report.snapshots.used > 0 && session.players.iter().all(|player| !player.received.is_empty()));
+    assert_replays(&session);
+}
+
+#[test]
 fn a_taken_port_is_said_to_be() {
     if !has_sockets() {
         return;

@@ -42,13 +42,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "live",
         &[
-            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "pipeline", "link", "wire",
-            "session",
+            "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline", "link",
+            "wire", "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
     ("log", &["units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // One session from the logs of its sides.
+    ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
     ("info", &["units", "usercmd", "stats", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
@@ -93,6 +95,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "wire",
             "session",
             "live",
+            "merge",
             "replay",
             "log",
             "store",
