@@ -1,5 +1,6 @@
 //! `hitreg diff`: what changed between two runs.
 
+mod effects;
 pub(super) mod looking;
 pub(super) mod running;
 pub(super) mod sides;
@@ -9,14 +10,15 @@ use std::path::{Path, PathBuf};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::Outcome;
 use super::games::Games;
 use super::output::Output;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
+use super::{Outcome, files};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::report::{diff_junit, diff_line, diff_text};
 use crate::store;
+use effects::look_for_effects;
 use looking::Looking;
 use running::Running;
 use sides::{Missing, Sides, Traces};
@@ -81,7 +83,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
-    let found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    if let Some((path, mode)) = args.sides.replayed_here() {
+        look_for_effects(games, &files::read_log(path)?, mode, [&a, &b], &options, &mut found)?;
+    }
     if let Some(path) = &args.junit {
         write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }

@@ -14,9 +14,9 @@ use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::build::Runner;
+use super::{Outcome, files, interrupt};
 use crate::build::condition::{Answer, Condition};
+use crate::build::{Runner, Stop};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
@@ -92,7 +92,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
             return Err(Trouble::file(&args.log, error));
         }
-        Err(ShrinkError::Property(CannotTell(why))) => return Err(Trouble::Request(why)),
+        Err(ShrinkError::Property(CannotTell(why))) => {
+            // Whatever could not be told after that could not because of it.
+            interrupt::check(property.stop())?;
+            return Err(Trouble::Request(why));
+        }
     };
     store::save_log(&args.output, &shrunk.session, LogOptions::whole())?;
     let report = Report {
@@ -111,19 +115,22 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// What a session must still show.
 enum Property<'a> {
-    Asked(Condition),
+    Asked(Condition, Stop),
     Differs { games: &'a Games, ways: &'a Ways, runner: Runner, options: DiffOptions, sought: String },
 }
 
 impl<'a> Property<'a> {
     fn of(games: &'a Games, args: &'a Args) -> Result<Property<'a>, Trouble> {
         if let Some(command) = &args.condition {
-            return Ok(Property::Asked(Condition::new(command, args.running.time_limit())));
+            let stop = interrupt::stop()?;
+            return Ok(Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop));
         }
         // Every candidate is another log: nothing of it would ever be wanted again.
         let runner = Runner { cache: None, ..args.running.runner()? };
         let options = args.looking.options();
-        let found = compare(games, &args.ways, &runner, &options, &args.log).map_err(Trouble::Request)?;
+        let found = compare(games, &args.ways, &runner, &options, &args.log);
+        interrupt::check(&runner.stop)?;
+        let found = found.map_err(Trouble::Request)?;
         let sought = found.as_ref().and_then(sought_in).ok_or_else(|| {
             Trouble::file(&args.log, "the two sides play it alike, or one cannot play it: there is nothing to keep")
         })?;
@@ -132,17 +139,28 @@ impl<'a> Property<'a> {
 
     fn sought(&self) -> Option<&str> {
         match self {
-            Property::Asked(_) => None,
+            Property::Asked(..) => None,
             Property::Differs { sought, .. } => Some(sought),
         }
     }
 
+    fn stop(&self) -> &Stop {
+        match self {
+            Property::Asked(_, stop) => stop,
+            Property::Differs { runner, .. } => &runner.stop,
+        }
+    }
+
     fn shows(&self, session: &Session) -> Result<bool, CannotTell> {
+        if self.stop().is_stopped() {
+            return Err(CannotTell("interrupted".to_owned()));
+        }
         let folder = tempfile::tempdir().map_err(|error| CannotTell(format!("no temporary folder: {error}")))?;
         let path = folder.path().join("candidate.hitlog");
         store::save_log(&path, session, LogOptions::whole()).map_err(|error| CannotTell(error.to_string()))?;
         match self {
-            Property::Asked(condition) => match condition.ask(&path, None) {
+            Property::Asked(condition, stop) => match condition.ask(&path, None) {
+                _ if stop.is_stopped() => Err(CannotTell("interrupted".to_owned())),
                 Ok(Answer::Shows) => Ok(true),
                 Ok(Answer::Gone | Answer::Unknown(_)) => Ok(false),
                 Err(error) => Err(CannotTell(error.to_string())),

@@ -41,8 +41,11 @@ pub(super) struct Found {
     pub(super) subject: Option<String>,
     /// All that may be the first bad one.
     pub(super) candidates: Vec<String>,
-    /// How many were tried.
+    /// How many were tried, of which the search used the answer.
     pub(super) probes: usize,
+    /// How many were begun beside those and not needed after all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) speculative: Option<usize>,
     /// How many of those an earlier run of this search had tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) resumed: Option<usize>,
@@ -85,6 +88,7 @@ impl Found {
             subject: None,
             candidates: Vec::new(),
             probes: tried.len(),
+            speculative: None,
             resumed: None,
             skipped: tried.iter().filter_map(skipped).collect(),
             tested: tried.iter().map(tested).collect(),

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::judge::Answer;
 use crate::cli::trouble::Trouble;
 use crate::store;
-use crate::trace::{Digest, Trace};
+use crate::trace::Digest;
 
-/// The folder of one search: what was answered, the traces, the worktree.
+/// The folder of one search: what was answered, the traces, the worktrees.
 pub(super) struct State {
     folder: PathBuf,
     file: Remembered,
@@ -68,20 +68,9 @@ impl State {
         Ok(store::save_bytes(&self.folder.join("state.json"), &text)?)
     }
 
-    pub(super) fn worktree(&self) -> PathBuf {
-        self.folder.join("worktree")
-    }
-
-    pub(super) fn trace(&self, commit: &str) -> Option<Trace> {
-        store::read_trace(&self.trace_path(commit)).ok()
-    }
-
-    pub(super) fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), Trouble> {
-        Ok(store::save_trace(&self.trace_path(commit), trace)?)
-    }
-
-    fn trace_path(&self, commit: &str) -> PathBuf {
-        self.folder.join(format!("{commit}.hittrace"))
+    /// Where traces and worktrees are kept beside the answers.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Forgets the search, which has come to its end.

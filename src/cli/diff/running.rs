@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::build::{Build, Cache, Runner, TIME_LIMIT};
+use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 
 /// How builds are run.
@@ -27,7 +28,7 @@ impl Running {
             true => None,
             false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),
         };
-        Ok(Runner { time_limit: self.time_limit(), cache })
+        Ok(Runner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
     }
 
     pub(in crate::cli) fn time_limit(&self) -> Duration {
