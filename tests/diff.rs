@@ -249,7 +249,7 @@ fn angles_are_apart_by_the_shortest_way_round() {
     };
     let found = diff(&errors(-179.0), &errors(179.0), &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(2.0));
-    let turned = diff(&errors(-179.0), &errors(179.0), &tolerant("viewangles=2")).expect("a column");
+    let turned = diff(&errors(-179.0), &errors(179.0), &tolerant("yaw=2")).expect("a column");
     assert_eq!(status(&turned, "errors"), Status::WithinTolerance);
 }
 
@@ -259,9 +259,9 @@ fn settings_without_any_effect_are_named() {
     let changed = |found: &TraceDiff| -> Vec<String> {
         found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
     };
-    let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance=9000"]));
-    assert_eq!((teleport.verdict, changed(&teleport)), (Verdict::Same, vec!["teleport.distance".to_owned()]));
-    assert_eq!(teleport.notes, ["teleport.distance 128 → 9000 changed nothing in this log"]);
+    let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
+    assert_eq!((teleport.verdict, changed(&teleport)), (Verdict::Same, vec!["teleport.distance_units".to_owned()]));
+    assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
     let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     assert_eq!((lerp.verdict, changed(&lerp).len()), (Verdict::Differs, 0));
     assert_eq!(lerp.notes, ["interpolation.lerp_ms is 100 in A, 50 in B"]);

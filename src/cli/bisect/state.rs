@@ -37,6 +37,8 @@ impl State {
                 format!("the search cannot be kept here ({error}); name another folder with --cache"),
             )
         };
+        // Git is asked about worktrees in it from the repository, where a relative path would mean another place.
+        let folder = std::path::absolute(&folder).map_err(trouble)?;
         std::fs::create_dir_all(&folder).map_err(trouble)?;
         let lock = File::create(folder.join("lock")).map_err(trouble)?;
         match lock.try_lock() {
@@ -45,6 +47,9 @@ impl State {
                 return Err(Trouble::file(&folder, "the same search is running already"));
             }
             Err(TryLockError::Error(error)) => return Err(trouble(error)),
+        }
+        if restart {
+            forget_traces(&folder).map_err(trouble)?;
         }
         let fresh = || Remembered { search: search.to_owned(), answers: Vec::new() };
         // What cannot be read any more is no help: the search starts anew.
@@ -77,4 +82,14 @@ impl State {
     pub(super) fn forget(self) -> Result<(), Trouble> {
         std::fs::remove_dir_all(&self.folder).map_err(|error| Trouble::file(&self.folder, error))
     }
+}
+
+fn forget_traces(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "hittrace") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
