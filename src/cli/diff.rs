@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
+use super::Outcome;
 use super::games::Games;
 use super::output::Output;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::report::{diff_junit, diff_line, diff_text};
 use crate::store;
@@ -84,9 +84,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
-    if let Some((path, mode)) = args.sides.replayed_here() {
-        look_for_effects(games, &files::read_log(path)?, mode, [&a, &b], &options, &mut found)?;
-    }
+    look_for_effects(games, &args.sides, &args.running, [&a, &b], &options, &mut found)?;
     if let Some(path) = &args.junit {
         write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
@@ -115,7 +113,7 @@ pub(super) fn outcome(verdict: Verdict) -> Outcome {
 /// A side without a trace, in words.
 pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
     page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.line());
+    page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
 }
 

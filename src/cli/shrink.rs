@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::diff::looking::Looking;
 use super::diff::running::Running;
 use super::diff::sides::Ways;
-use super::figures::{bytes, count, duration};
+use super::figures::{bytes, count, counted, duration};
 use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Page};
@@ -20,6 +20,7 @@ use crate::build::{Runner, Stop};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
+use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
 use crate::store;
 
@@ -64,6 +65,7 @@ struct Report<'a> {
     path: &'a Path,
     from: &'a Path,
     players: usize,
+    ticks: usize,
     duration_us: i64,
     size_bytes: u64,
     probes: u64,
@@ -89,6 +91,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
+        Err(ShrinkError::Replay(ReplayError::NoServer)) => {
+            let what = "an imported recording has no server that could record what is left of it: it cannot be shrunk";
+            return Err(Trouble::file(&args.log, what));
+        }
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
             return Err(Trouble::file(&args.log, error));
         }
@@ -103,6 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         path: &args.output,
         from: &args.log,
         players: shrunk.session.players.len(),
+        ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
         size_bytes: files::size_bytes(&args.output),
         probes: shrunk.probes,
@@ -195,7 +202,8 @@ fn sought_in(found: &TraceDiff) -> Option<String> {
 fn print(page: &mut Page, report: &Report<'_>) {
     page.heading(&report.path.display().to_string());
     let length = duration(crate::units::Micros(report.duration_us));
-    page.pair("holds", &format!("{} players, {length}, {}", report.players, bytes(report.size_bytes)));
+    let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
+    page.pair("holds", &format!("{players}, {ticks} ({length}), {}", bytes(report.size_bytes)));
     if let Some(shows) = report.shows {
         page.pair("shows", &format!("a first difference in {shows}"));
     }

@@ -9,7 +9,7 @@ use super::found::{Found, Verdict};
 use super::judge::{Answer, Judge, Sought};
 use super::search::Line;
 use crate::build::{Build, Request, Stop, Untestable};
-use crate::cli::diff::running::{Running, build_at};
+use crate::cli::diff::running::{Running, build_at, parse_jobs};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
@@ -40,7 +40,7 @@ pub(super) struct Args {
     #[arg(long)]
     verify_ends: bool,
     /// How many builds run at the same time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]
     sought: Sought,
@@ -105,8 +105,8 @@ impl Bisection<'_, '_, '_> {
         if self.judge.compares() {
             self.probe(0)?;
             if let Some(Err(untestable)) = self.traces.get(&0) {
-                let reason = format!("{}, with which all others are compared: {untestable}", self.name(0));
-                return Ok(self.cannot_say(&reason));
+                let found = self.so_far(Verdict::Untestable);
+                return Ok(found.rests_on(&self.name(0), "with which all others are compared", untestable));
             }
         }
         if self.args.verify_ends {
@@ -193,13 +193,9 @@ impl Bisection<'_, '_, '_> {
             Answer::Good => Found { last_good: Some(self.name(end)), ..self.so_far(Verdict::NoneIsBad) },
             Answer::Bad => Found { first_bad: Some(self.name(end)), ..self.so_far(Verdict::AllAreBad) },
             Answer::Untestable(why) => {
-                self.cannot_say(&format!("{}, on which the answer rests: {why}", self.name(end)))
+                self.so_far(Verdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
             }
         }
-    }
-
-    fn cannot_say(&self, reason: &str) -> Found {
-        Found { untestable: Some(reason.to_owned()), ..self.so_far(Verdict::Untestable) }
     }
 
     fn so_far(&self, verdict: Verdict) -> Found {

@@ -54,6 +54,9 @@ pub(super) struct Found {
     /// Why nothing can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) untestable: Option<String>,
+    /// What the build said last on which everything rests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) last_words: Vec<String>,
     /// What differs between the last good and the first bad one.
     pub(super) diff: Option<TraceDiff>,
 }
@@ -93,8 +96,15 @@ impl Found {
             skipped: tried.iter().filter_map(skipped).collect(),
             tested: tried.iter().map(tested).collect(),
             untestable: None,
+            last_words: Vec::new(),
             diff: None,
         }
+    }
+
+    /// The same when what everything rests on cannot be judged.
+    pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> Found {
+        let Untestable { reason, last_words } = why.clone();
+        Found { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 
     /// Adds the difference between two outcomes.
@@ -130,6 +140,7 @@ impl Found {
         }
         if let Some(reason) = &self.untestable {
             page.paragraph(2, reason);
+            print_last_words(page, &self.last_words);
         }
         if let Some(subject) = &self.subject {
             page.pair("subject", subject);
@@ -139,9 +150,11 @@ impl Found {
         }
         let resumed = self.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
         let skipped = self.skipped.len() as u64;
-        page.pair("tried", &format!("{}{resumed}; {} untestable", counted(self.probes as u64, what), skipped));
+        if self.probes > 0 {
+            page.pair("tried", &format!("{}{resumed}; {} untestable", counted(self.probes as u64, what), skipped));
+        }
         for Skipped { name, why } in &self.skipped {
-            page.paragraph(4, &format!("{name}: {}", why.reason));
+            page.paragraph(2, &format!("{name}: {}", why.reason));
             print_last_words(page, &why.last_words);
         }
         if let Some(diff) = &self.diff {

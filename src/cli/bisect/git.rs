@@ -14,7 +14,7 @@ use super::state::State;
 use super::workshop::{Probed, Workshop};
 use crate::build::git::{GitError, Repository};
 use crate::build::{Request, Stop, Untestable};
-use crate::cli::diff::running::{Running, parse_seconds};
+use crate::cli::diff::running::{Running, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
@@ -61,7 +61,7 @@ pub(super) struct Args {
     build_time_limit: Option<Duration>,
     /// Build so many commits at the same time, in a worktree each: the one that the search waits for, and those that
     /// it may need next. Most build commands keep all cores busy by themselves
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = parse_jobs, default_value = "1")]
     jobs: NonZero<usize>,
     /// Forget what an earlier run of this search had found
     #[arg(long)]
@@ -148,8 +148,8 @@ impl Bisection<'_, '_, '_> {
             match self.probe(&self.good.clone(), &next)? {
                 Probed::Trace(Ok(trace)) => self.reference = Some(trace),
                 Probed::Trace(Err(untestable)) | Probed::Answer(Answer::Untestable(untestable)) => {
-                    let what = format!("{}, with which all others are compared: {untestable}", self.good);
-                    return Ok(self.cannot_say(&what));
+                    let found = self.so_far(Verdict::Untestable);
+                    return Ok(found.rests_on(&self.good, "with which all others are compared", &untestable));
                 }
                 Probed::Answer(Answer::Good | Answer::Bad) => {}
             }
@@ -169,7 +169,7 @@ impl Bisection<'_, '_, '_> {
                 Answer::Bad => {}
                 Answer::Good => return Ok(Found { last_good: Some(bad), ..self.so_far(Verdict::NoneIsBad) }),
                 Answer::Untestable(why) => {
-                    return Ok(self.cannot_say(&format!("{bad}, on which the answer rests: {why}")));
+                    return Ok(self.so_far(Verdict::Untestable).rests_on(&bad, "on which the answer rests", &why));
                 }
             }
         }
@@ -257,9 +257,5 @@ impl Bisection<'_, '_, '_> {
     fn so_far(&self, verdict: Verdict) -> Found {
         let in_vain = self.ahead.begun().saturating_sub(self.asked);
         Found { speculative: Some(in_vain), ..Found::of(verdict, self.state.answers()) }
-    }
-
-    fn cannot_say(&self, reason: &str) -> Found {
-        Found { untestable: Some(reason.to_owned()), ..self.so_far(Verdict::Untestable) }
     }
 }

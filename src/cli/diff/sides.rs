@@ -11,6 +11,7 @@ use crate::cli::files::{self, Log};
 use crate::cli::games::Games;
 use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
+use crate::diff::Side;
 use crate::log::{FileKind, Options as LogOptions};
 use crate::replay::{Mode, Options, Replayed};
 use crate::settings::Settings;
@@ -156,11 +157,21 @@ impl Sides {
         both([name(&a), name(&b)], made_a?, made_b?)
     }
 
-    /// The log that both sides replay with this build, and how; `None` when other builds or files have a part in it.
-    pub(in crate::cli) fn replayed_here(&self) -> Option<(&Path, Mode)> {
-        let (path, builds) = self.one_log()?;
-        let mode = if self.ways.open { Mode::Open } else { Mode::Auto };
-        (builds == [None, None]).then_some((path, mode))
+    /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
+    pub(in crate::cli) fn with_setting(
+        &self,
+        games: &Games,
+        runner: &Runner,
+        side: Side,
+        pair: String,
+    ) -> Result<Option<Trace>, Trouble> {
+        let source = Source::read(&self.first)?;
+        let (way, name) = match side {
+            Side::A => (self.ways.a(), "a"),
+            Side::B => (self.ways.b(), "b"),
+        };
+        let set = [way.set, &[pair]].concat();
+        Ok(Way { set: &set, ..way }.trace(games, runner, &source, name)?.ok())
     }
 
     /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
@@ -354,7 +365,12 @@ impl Missing {
 
     /// Why, in one line.
     pub(in crate::cli) fn line(&self) -> String {
-        format!("untestable: {}: {}", self.build, self.reason)
+        format!("untestable: {}", self.who_and_why())
+    }
+
+    /// Which build, and why.
+    pub(in crate::cli) fn who_and_why(&self) -> String {
+        format!("{}: {}", self.build, self.reason)
     }
 
     pub(in crate::cli) fn last_words(&self) -> &[String] {
