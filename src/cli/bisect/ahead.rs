@@ -20,7 +20,8 @@ pub(super) struct Ahead<'scope, 'env, K, T> {
     running: BTreeMap<K, Running>,
     done: BTreeMap<K, T>,
     begun: usize,
-    ends: (Sender<Ended<K, T>>, Receiver<Ended<K, T>>),
+    told: Sender<Ended<K, T>>,
+    heard: Receiver<Ended<K, T>>,
 }
 
 struct Running {
@@ -38,6 +39,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         stop: &Stop,
         jobs: usize,
     ) -> Ahead<'scope, 'env, K, T> {
+        let (told, heard) = channel();
         Ahead {
             scope,
             probe,
@@ -46,7 +48,8 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
             running: BTreeMap::new(),
             done: BTreeMap::new(),
             begun: 0,
-            ends: channel(),
+            told,
+            heard,
         }
     }
 
@@ -67,7 +70,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
                 }
             }
             // Something runs: the first one, or what stands in its way and has been told to end.
-            let Ok((key, ended)) = self.ends.1.recv() else { unreachable!("a sender is kept for as long as this is") };
+            let Ok((key, ended)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
             let stopped = self.running.remove(&key).is_none_or(|running| running.stop.is_stopped());
             match ended {
                 Ok(found) if !stopped || self.stop.is_stopped() => drop(self.done.insert(key, found)),
@@ -81,7 +84,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
     pub(super) fn end(&mut self) {
         self.stop_all();
         while !self.running.is_empty() {
-            let Ok((key, _)) = self.ends.1.recv() else { unreachable!("a sender is kept for as long as this is") };
+            let Ok((key, _)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
             self.running.remove(&key);
         }
     }
@@ -102,7 +105,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         let stop = self.stop.part();
         self.running.insert(key.clone(), Running { stop: stop.clone(), place });
         self.begun += 1;
-        let (probe, key, sender) = (self.probe, key.clone(), self.ends.0.clone());
+        let (probe, key, sender) = (self.probe, key.clone(), self.told.clone());
         self.scope.spawn(move || {
             let ended = catch_unwind(AssertUnwindSafe(|| probe(&key, &stop, place)));
             // Nobody listens when the search has come to its end.

@@ -37,6 +37,7 @@ pub(in crate::cli) fn look_for_effects(
         Ok(true)
     };
     let changed_nothing: Vec<bool> = changed.par_iter().map(tried).collect::<Result<_, _>>()?;
+    interrupt::check(&runner.stop)?;
     for (setting, _) in changed.into_iter().zip(changed_nothing).filter(|(_, nothing)| *nothing) {
         found.changed_nothing(setting, options);
     }
