@@ -9,6 +9,7 @@ mod files;
 mod games;
 mod import;
 mod info;
+mod interrupt;
 mod into_log;
 mod join;
 mod live;
@@ -54,6 +55,8 @@ enum Outcome {
     Untestable = 125,
     /// Bad usage, or input that cannot be read.
     Trouble = 128,
+    /// Ctrl-C, as shells have it: 128 and the signal's number.
+    Interrupted = 130,
 }
 
 /// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`.
@@ -80,7 +83,7 @@ pub fn run(games: &Games) -> ExitCode {
 }
 
 /// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
-/// judged, 128 trouble.
+/// judged, 128 trouble, 130 interrupted.
 pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
     outcome_of(games, args.into_iter().collect()) as u8
 }
@@ -163,7 +166,7 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
         Ok(outcome) => outcome,
         Err(trouble) => {
             trouble.print();
-            Outcome::Trouble
+            trouble.outcome()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The games that a build plays, behind one face: a log says which one it is of.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
-use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::wire::Networked;
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -164,6 +165,9 @@ pub(super) enum ScoreError {
     State(#[from] BadCells),
 }
 
+/// The bodies of entities, in cells.
+pub(super) type Cells = BTreeMap<EntityId, Vec<u32>>;
+
 /// What the command line does with a game, whichever it is.
 pub(super) trait Playable: Send + Sync {
     fn name(&self) -> &'static str;
@@ -179,8 +183,8 @@ pub(super) trait Playable: Send + Sync {
     /// Runs a log's input and links again, and records what comes of it as a new session.
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
 
-    /// Runs one recorded usercmd on a body, which nothing else is around, and gives the body after it.
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String>;
+    /// Runs one recorded usercmd on its player's body among `entities`, that body among them, and gives the body after it.
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String>;
 
     /// The smallest session that `still` says shows it.
     fn shrink(
@@ -320,14 +324,18 @@ impl<G: Imported> Playable for Of<G> {
         replay::rerecord::<G>(session, settings)
     }
 
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String> {
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String> {
         let rules: G::Rules = rmp_serde::from_slice(&session.header.rules).map_err(|error| error.to_string())?;
-        let body = G::Body::read(body).map_err(|error| error.to_string())?;
+        let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
+        let entities: Vec<_> =
+            entities.iter().map(read).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let own = entities.iter().find(|(entity, _)| *entity == who.entity());
+        let (_, body) = own.ok_or_else(|| format!("there is no body of player {who}"))?;
         let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
         let frame = frames.iter().find(|frame| frame.command.seq == which);
         let frame = frame.ok_or_else(|| format!("the log has no usercmd {which} of player {who}"))?;
-        let scene = Scene { seed: session.header.seed, player: who, entities: &[], weapons: true };
-        let after = G::step_body(&rules, &scene, &body, &frame.command, &mut Unheard);
+        let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
+        let after = G::step_body(&rules, &scene, body, &frame.command, &mut Unheard);
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
