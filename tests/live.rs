@@ -131,13 +131,15 @@ fn snapshots_longer_than_a_datagram_arrive_whole() {
     if !has_sockets() {
         return;
     }
-    // The first snapshots tell every body from nothing, and so take several datagrams each.
-    let (session, report) = record(&scenario(24, 1.5, bad_link()));
+    // So many bodies take more than a datagram, the more so when acks are late.
+    let (session, report) = record(&scenario(48, 1.5, bad_link()));
     eprintln!("{report:?}");
-    assert!(report.snapshots.in_fragments >= 24, "{report:?}");
+    assert!(report.snapshots.in_fragments > 100, "{report:?}");
     assert_eq!((report.snapshots.whole, report.down_partial), (report.snapshots.sent, 0));
-    assert!(report.down.datagrams > report.snapshots.sent + report.snapshots.in_fragments);
-    assert!(report.snapshots.used > 0 && session.players.iter().all(|player| !player.received.is_empty()));
+    assert!(report.down.datagrams >= report.snapshots.sent + report.snapshots.in_fragments);
+    // More came than went in one datagram each: fragments were put together.
+    assert!(report.snapshots.used > report.snapshots.sent - report.snapshots.in_fragments, "{report:?}");
+    assert!(session.players.iter().all(|player| !player.received.is_empty()));
     assert_replays(&session);
 }
 

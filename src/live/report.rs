@@ -53,7 +53,7 @@ pub struct Rates {
     pub ticks_per_s: f64,
     /// Datagrams of all clients, both ways, in each second so far.
     pub datagrams_per_s: f64,
-    /// Bytes of all clients, both ways, in each second so far.
+    /// Bytes that were sent by this process, in each second so far.
     pub bytes_per_s: f64,
 }
 
@@ -170,7 +170,11 @@ impl Rates {
             seats: counts.seats.get(),
             usercmds_per_s: per_s(&[counts.usercmds.get()]),
             ticks_per_s: per_s(&[counts.ticks.get()]),
-            datagrams_per_s: per_s(&[counts.up_datagrams.get(), counts.down_datagrams.get()]),
+            // A side alone knows of the other side's datagrams only those that arrived.
+            datagrams_per_s: per_s(&[
+                counts.up_datagrams.get().max(counts.up_arrived.get()),
+                counts.down_datagrams.get().max(counts.down_arrived.get()),
+            ]),
             bytes_per_s: per_s(&[counts.up_bytes.get(), counts.down_bytes.get()]),
         }
     }
