@@ -64,6 +64,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
     ("arena", &["units", "usercmd", "rng", "game", "wire", "replay"]),
     ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
+    // What the founding documents state, measured on the pipelines with the built-in game.
+    (
+        "claims",
+        &[
+            "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record", "history",
+            "packet", "wire", "link", "server", "client", "session", "replay", "summary", "fairness", "arena",
+        ],
+    ),
     // Child processes: builds, and git.
     ("build", &["trace", "log", "store"]),
     // Puts everything together. It leaves driving server and client to `session` and `replay`.
@@ -72,6 +80,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "diff",
             "bisect",
+            "claims",
             "shrink",
             "sweep",
             "report",
