@@ -78,6 +78,18 @@ pub struct Reconciled {
     pub round_trip: Option<Micros>,
 }
 
+/// Something that a client can be made to leave out, to show what it is for. No setting: a session that lacks one of
+/// these is not played, only measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The mark on commands that have run: without it their effects play at every run.
+    FirstRunMark,
+    /// Copying what only the client knows to the acked state.
+    ClientOnlyState,
+    /// Heeding the mark of a teleport; a too large distance still is one.
+    TeleportFlag,
+}
+
 impl<G: Game> Client<G> {
     /// The client of `player`, connected, before its first snapshot.
     pub fn new(rules: Arc<G::Rules>, settings: Arc<Settings>, seed: Seed, player: PlayerId) -> Client<G> {
@@ -101,6 +113,15 @@ impl<G: Game> Client<G> {
     /// Numbers the usercmds from `first` on, as an imported recording does.
     pub fn number_from(&mut self, first: CommandSeq) {
         self.window.number_from(first);
+    }
+
+    /// Makes it leave out a part of what it does.
+    pub fn leave_out(&mut self, part: Part) {
+        match part {
+            Part::FirstRunMark => self.window.play_every_run(),
+            Part::ClientOnlyState => self.window.forget_client_only(),
+            Part::TeleportFlag => self.limits.heeds_teleport_flag = false,
+        }
     }
 
     /// Takes a snapshot that arrived at `now`. One that is older than the newest only fills the position history.
