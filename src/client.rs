@@ -1,8 +1,8 @@
 //! The client pipeline: makes usercmds, predicts its own body with them, reconciles when acks arrive, and draws the
 //! others. A state machine without I/O or clock, like the server.
 //!
-//! A driver hands in snapshots as they arrive and calls, once a client frame, [`Client::look`] and then
-//! [`Client::command`]: what is drawn is what the player sees while the usercmd is made.
+//! Snapshots are handed in as they arrive; once a client frame others are drawn, and then a usercmd is made: what is drawn is
+//! what the player sees meanwhile.
 
 mod cause;
 mod clock;
@@ -14,12 +14,10 @@ mod smooth;
 
 use std::sync::Arc;
 
-pub use fields::FieldError;
-pub use predict::{Comparison, Correction};
-
 use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
 use crate::history::{History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
+use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
@@ -41,41 +39,10 @@ pub struct Client<G: Game> {
     newest: SnapshotSeq,
     window: Window<G>,
     smoothing: Smoothing,
-    /// What was drawn at the last [`Client::look`], in ascending order of entity.
+    /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
     packets: u32,
-}
-
-/// What one client frame put out.
-#[derive(Debug)]
-pub struct Commanded<G: Game> {
-    /// The usercmd that was made.
-    pub command: Usercmd,
-    /// The packet that carries it, with repeats of those before.
-    pub packet: ClientPacket,
-    /// The player's own body as far as it is predicted; `None` before the first snapshot.
-    pub predicted: Option<G::Body>,
-    /// Where the own body is drawn: the predicted origin, or on the way to it after a correction. In units.
-    pub drawn_origin: Option<Vec3>,
-    /// How many usercmds were run for this frame: one, unless some had to wait or run again.
-    pub ran: u32,
-    /// Sounds and sights of commands that ran for the first time.
-    pub effects: Vec<Effect>,
-    /// Shots of commands that ran for the first time, and what they seem to hit.
-    pub shots: Vec<(CommandSeq, u8, G::Fire, Verdict)>,
-}
-
-/// What one snapshot led to.
-#[derive(Debug)]
-pub struct Reconciled {
-    /// What was predicted for the acked usercmd, held against the server's word. `None` when nothing was predicted or
-    /// nothing new was acked.
-    pub comparison: Option<Comparison>,
-    /// Set when a predicted field had to be corrected.
-    pub correction: Option<Correction>,
-    /// How long the acked usercmd took to be acked.
-    pub round_trip: Option<Micros>,
 }
 
 /// Something that a client can be made to leave out, to show what it is for. No setting: a session that lacks one of
@@ -90,9 +57,9 @@ pub enum Part {
     TeleportFlag,
 }
 
-impl<G: Game> Client<G> {
-    /// The client of `player`, connected, before its first snapshot.
-    pub fn new(rules: Arc<G::Rules>, settings: Arc<Settings>, seed: Seed, player: PlayerId) -> Client<G> {
+impl<G: Game> ClientPipeline<G> for Client<G> {
+    fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
+        let Setup { rules, settings, seed } = setup;
         Client {
             clock: Clock::new(settings.client.clock),
             limits: Limits::of(&settings),
@@ -110,23 +77,12 @@ impl<G: Game> Client<G> {
         }
     }
 
-    /// Numbers the usercmds from `first` on, as an imported recording does.
-    pub fn number_from(&mut self, first: CommandSeq) {
+    fn number_from(&mut self, first: CommandSeq) {
         self.window.number_from(first);
     }
 
-    /// Makes it leave out a part of what it does.
-    pub fn leave_out(&mut self, part: Part) {
-        match part {
-            Part::FirstRunMark => self.window.play_every_run(),
-            Part::ClientOnlyState => self.window.forget_client_only(),
-            Part::TeleportFlag => self.limits.heeds_teleport_flag = false,
-        }
-    }
-
-    /// Takes a snapshot that arrived at `now`. One that is older than the newest only fills the position history.
-    /// Returns `None` for those, and for one that does not hold the player's own body.
-    pub fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
+    /// A snapshot that is older than the newest only fills the position history.
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
         self.history.push(Arc::clone(&snapshot.frame));
         if snapshot.seq <= self.newest {
             return None;
@@ -153,10 +109,9 @@ impl<G: Game> Client<G> {
         Some(Reconciled { round_trip, ..reconciled })
     }
 
-    /// Draws the others at `now`, in ascending order of entity.
-    pub fn look(&mut self, now: Micros) -> &[(EntityId, Placed<G::Body>)] {
+    fn look(&mut self, now: Micros) {
         self.drawn.clear();
-        let Some(clock) = self.clock.read(now) else { return &self.drawn };
+        let Some(clock) = self.clock.read(now) else { return };
         self.drawn_at = match self.settings.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::History => clock - self.lerp(),
             InterpolationMode::Off | InterpolationMode::Extrapolate => clock,
@@ -171,11 +126,9 @@ impl<G: Game> Client<G> {
             but: self.player.entity(),
         };
         draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn);
-        &self.drawn
     }
 
-    /// Makes a usercmd of `input` at `now`, predicts it, and packs it.
-    pub fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
+    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
         let lerp = match self.settings.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::History => self.lerp(),
             InterpolationMode::Off | InterpolationMode::Extrapolate => Micros::ZERO,
@@ -210,19 +163,27 @@ impl<G: Game> Client<G> {
         Commanded { command, packet, predicted, drawn_origin, ran, effects: given_off.effects, shots }
     }
 
-    /// What was drawn at the last [`Client::look`], in ascending order of entity.
-    pub fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
         &self.drawn
     }
 
-    /// The server time of what was drawn at the last [`Client::look`].
-    pub fn drawn_at(&self) -> Micros {
+    fn drawn_at(&self) -> Micros {
         self.drawn_at
     }
 
-    /// The player's own body as far as it is predicted.
-    pub fn predicted(&self) -> Option<&G::Body> {
+    fn predicted(&self) -> Option<&G::Body> {
         self.window.latest()
+    }
+}
+
+impl<G: Game> Client<G> {
+    /// Makes it leave out a part of what it does.
+    pub fn leave_out(&mut self, part: Part) {
+        match part {
+            Part::FirstRunMark => self.window.play_every_run(),
+            Part::ClientOnlyState => self.window.forget_client_only(),
+            Part::TeleportFlag => self.limits.heeds_teleport_flag = false,
+        }
     }
 
     /// What a shot seems to hit: judged against what is on the screen.

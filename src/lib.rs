@@ -19,6 +19,7 @@ pub mod link;
 pub mod live;
 pub mod log;
 pub mod packet;
+pub mod pipeline;
 pub mod quakeworld;
 pub mod record;
 pub mod replay;

@@ -21,8 +21,8 @@ pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
+use crate::pipeline::{Netcode, RollbackError, Setup};
 use crate::record::{Header, Origin, Session};
-use crate::server::RollbackError;
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
@@ -126,6 +126,9 @@ pub enum ReplayError {
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
+    /// The game's own server cannot check that.
+    #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
+    NoRollback(&'static str),
     /// It begins elsewhere than at the game's spawn.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
@@ -149,7 +152,7 @@ pub fn replay<G: Imported>(
         Some(settings) => settings.clone(),
         None => Settings::from_pairs(&session.header.settings)?,
     };
-    let settings = Arc::new(settings);
+    let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
     if session.players.iter().all(|p| p.frames.is_empty()) {
         return Err(ReplayError::NoInput);
     }
@@ -161,13 +164,13 @@ pub fn replay<G: Imported>(
         Mode::Auto => has_server,
     };
     let mut replayed = if closed {
-        closed::replay::<G>(session, &rules, &settings, options.rollback_every, progress)?
+        closed::replay::<G>(session, &setup, options.rollback_every, progress)?
     } else {
-        open::replay::<G>(session, &rules, &settings, progress)?
+        open::replay::<G>(session, &setup, progress)?
     };
     replayed.trace.header.game = G::NAME.to_owned();
     replayed.trace.header.mode = if closed { "closed" } else { "open" }.to_owned();
-    replayed.trace.header.settings = settings.to_pairs();
+    replayed.trace.header.settings = setup.settings.to_pairs();
     Ok(replayed)
 }
 
@@ -176,7 +179,7 @@ pub fn replay<G: Imported>(
 ///
 /// # Errors
 /// When the log is not one that this build can replay closed loop.
-pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
+pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     check_game::<G>(session)?;
     if matches!(session.header.origin, Origin::Imported { .. }) {
         return Err(ReplayError::NoServer);
@@ -192,7 +195,8 @@ pub fn rerecord<G: Game>(session: &Session, settings: Option<&Settings>) -> Resu
         again.states.keys.push((Tick(0), entity));
         again.states.cells.extend_from_slice(cells);
     }
-    closed::run::<G>(session, &rules, &Arc::new(settings), None, &mut Recorder::new(&mut again))?;
+    let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
+    closed::run::<G>(session, &setup, None, &mut Recorder::new(&mut again))?;
     Ok(again)
 }
 

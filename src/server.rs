@@ -14,17 +14,15 @@ mod update;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use lag_compensation::{Limit, Rewind};
-pub use rollback::{Rollback, RollbackError};
-
-use crate::game::{Effect, Game, Verdict};
+use crate::game::{Effect, Game};
 use crate::hash;
 use crate::history::{Frame, Limits};
 use crate::packet::{ClientPacket, Snapshot};
-use crate::record::Execution;
+use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
 use crate::settings::Settings;
-use crate::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
+use crate::units::{Micros, PlayerId, Seed, Tick};
 use connection::Connection;
+use rollback::Rollback;
 
 /// The server of one session.
 pub struct Server<G: Game> {
@@ -45,62 +43,9 @@ pub struct Server<G: Game> {
     rollback: Option<Rollback<G>>,
 }
 
-/// What happened during a tick, in the order in which it happened.
-#[derive(Debug)]
-pub enum Event<G: Game> {
-    /// A usercmd was dealt with.
-    Executed {
-        /// Whose.
-        player: PlayerId,
-        /// Which.
-        command: CommandSeq,
-        /// How.
-        how: Execution,
-    },
-    /// A shot was judged.
-    Judged(Judged<G>),
-    /// A projectile reached something.
-    Impact {
-        /// Who launched it.
-        shooter: PlayerId,
-        /// With which usercmd.
-        command: CommandSeq,
-        /// From which weapon.
-        weapon: &'static str,
-        /// What became of it.
-        verdict: Verdict,
-    },
-}
-
-/// One shot and what the server made of it.
-#[derive(Debug)]
-pub struct Judged<G: Game> {
-    /// Who fired.
-    pub shooter: PlayerId,
-    /// With which usercmd.
-    pub command: CommandSeq,
-    /// Which of the shots of that usercmd, from 0.
-    pub index: u8,
-    /// The shot.
-    pub fire: G::Fire,
-    /// What the server decided.
-    pub verdict: Verdict,
-    /// Against what.
-    pub rewind: Rewind<G::Body>,
-}
-
-/// The outcome of a tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticked {
-    /// Which tick it was.
-    pub tick: Tick,
-    /// The hash of the world after it.
-    pub hash: u64,
-}
-
-impl<G: Game> Server<G> {
-    /// A server whose `players` clients are connected, before its first tick.
-    pub fn new(rules: Arc<G::Rules>, settings: Arc<Settings>, seed: Seed, players: u16) -> Server<G> {
+impl<G: Game> ServerPipeline<G> for Server<G> {
+    fn new(setup: Setup<G>, players: u16) -> Server<G> {
+        let Setup { rules, settings, seed } = setup;
         let world = G::spawn(&rules, seed, players);
         let limits = Limits { extrapolate_max: None, ..Limits::of(&settings) };
         Server {
@@ -120,31 +65,28 @@ impl<G: Game> Server<G> {
         }
     }
 
-    /// Checks at every `every`-th tick that the world, restored from its saved words and run again, comes out the same.
-    pub fn check_rollback(&mut self, every: u32) {
+    fn check_rollback(&mut self, every: u32) -> bool {
         self.rollback = Some(Rollback::new(every));
+        true
     }
 
-    /// Puts another world in the place of the one that the game spawned, before the first tick.
-    pub fn begin_from(&mut self, world: G::World) {
+    fn rollbacks(&self) -> Option<Rollbacks> {
+        self.rollback.as_ref().map(Rollback::so_far)
+    }
+
+    fn begin_from(&mut self, world: G::World) {
         self.world = world;
     }
 
-    /// What the rollback check has done so far; `None` when it was not asked for.
-    pub fn rollback(&self) -> Option<&Rollback<G>> {
-        self.rollback.as_ref()
-    }
-
-    /// Takes a packet that arrived at `now`; it runs at the next tick. Packets of players who are not connected are dropped.
-    pub fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
+    /// It runs at the next tick.
+    fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
         connection.measure_latency(now, packet.ack);
         self.inbox.push((player, now, packet));
     }
 
-    /// Runs one tick at `now`. The time since the tick before it is what the world moves on by.
-    pub fn tick(&mut self, now: Micros) -> Ticked {
-        let dt = if self.tick == Tick(0) { Micros(1_000_000 / self.settings.server.tick_hz) } else { now - self.now };
+    fn tick(&mut self, now: Micros) -> Ticked {
+        let dt = if self.tick == Tick(0) { self.settings.server.tick_hz.interval() } else { now - self.now };
         self.tick = self.tick.next();
         self.now = now;
         if let Some(rollback) = &mut self.rollback {
@@ -166,21 +108,20 @@ impl<G: Game> Server<G> {
         Ticked { tick: self.tick, hash }
     }
 
-    /// The next snapshot to send.
-    pub fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {
+    fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {
         self.snapshots.pop_front()
     }
 
-    /// The next thing that happened.
-    pub fn poll_event(&mut self) -> Option<Event<G>> {
+    fn poll_event(&mut self) -> Option<Event<G>> {
         self.events.pop_front()
     }
 
-    /// The world after the last tick.
-    pub fn world(&self) -> &G::World {
+    fn world(&self) -> &G::World {
         &self.world
     }
+}
 
+impl<G: Game> Server<G> {
     /// The world after the last tick as a frame: what a snapshot of it says.
     fn frame(&self) -> Arc<Frame<G::Body>> {
         update::frame_of::<G>(&self.world, self.tick, self.now)

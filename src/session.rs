@@ -11,19 +11,15 @@ mod recorder;
 pub mod scenario;
 mod synth;
 
-use std::sync::Arc;
-
 pub use observe::{Observer, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use synth::{SynthError, record_synthetic};
 
-use crate::client::Client;
 use crate::game::{Game, Placed};
 use crate::link::Link;
+use crate::pipeline::{ClientPipeline, Event, Netcode, ServerPipeline, Setup};
 use crate::record::ArrivalRecord;
-use crate::server::{Event, Server};
-use crate::settings::Settings;
-use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
 use queue::{Queue, What};
 
@@ -57,33 +53,32 @@ pub struct Links<L> {
 }
 
 /// Server, clients and links.
-pub struct Machine<G: Game, L> {
-    server: Server<G>,
-    clients: Vec<Client<G>>,
+pub struct Machine<G: Netcode, L> {
+    server: G::Server,
+    clients: Vec<G::Client>,
     links: Vec<Links<L>>,
     queue: Queue<G>,
 }
 
-impl<G: Game, L: Link> Machine<G, L> {
+impl<G: Netcode, L: Link> Machine<G, L> {
     /// A machine before its first tick, with a player for each pair of links.
-    pub fn new(rules: &Arc<G::Rules>, settings: &Arc<Settings>, seed: Seed, links: Vec<Links<L>>) -> Machine<G, L> {
+    pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
         let players = links.len() as u16;
-        let client = |p| Client::new(Arc::clone(rules), Arc::clone(settings), seed, PlayerId(p));
         Machine {
-            server: Server::new(Arc::clone(rules), Arc::clone(settings), seed, players),
-            clients: (0..players).map(client).collect(),
+            server: G::Server::new(setup.clone(), players),
+            clients: (0..players).map(|p| G::Client::new(setup.clone(), PlayerId(p))).collect(),
             links,
             queue: Queue::default(),
         }
     }
 
     /// The server.
-    pub fn server(&mut self) -> &mut Server<G> {
+    pub fn server(&mut self) -> &mut G::Server {
         &mut self.server
     }
 
     /// One player's client; `None` when nobody has that number.
-    pub fn client(&mut self, player: PlayerId) -> Option<&mut Client<G>> {
+    pub fn client(&mut self, player: PlayerId) -> Option<&mut G::Client> {
         self.clients.get_mut(usize::from(player.0))
     }
 

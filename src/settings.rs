@@ -7,6 +7,8 @@ mod preset;
 pub use keys::{KEYS, Key, Kind};
 pub use preset::{PRESETS, Preset};
 
+use crate::units::Hz;
+
 /// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -65,9 +67,9 @@ pub struct LagCompensation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Ticks per second.
-    pub tick_hz: i64,
+    pub tick_hz: Hz,
     /// Snapshots per second to each client.
-    pub update_hz: i64,
+    pub update_hz: Hz,
     /// Bytes per second to each client.
     pub rate_bytes_per_s: i64,
     /// How much simulated time a client may be ahead of the server's clock, in ms.
@@ -80,7 +82,7 @@ pub struct Server {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Usercmds per second.
-    pub cmd_hz: i64,
+    pub cmd_hz: Hz,
     /// Usercmds in each packet: the newest and repeats of those before it.
     pub redundancy: i64,
     /// How the client follows the server's clock.
@@ -306,7 +308,10 @@ mod tests {
         let unknown = settings.set("interpolation.lerp", "100").unwrap_err().to_string();
         assert!(unknown.contains("did you mean `interpolation.lerp_ms`?"), "{unknown}");
         let range = settings.set_pair("server.tick_hz=0").unwrap_err().to_string();
-        assert_eq!(range, "`server.tick_hz` cannot be `0`: it takes a whole number of Hz from 1 to 1000");
+        assert_eq!(
+            range,
+            "`server.tick_hz` cannot be `0`: it takes a number of Hz from 1 to 1000, with at most three decimals"
+        );
         let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
         assert!(word.contains("off, extrapolate, two-point, history"), "{word}");
         assert_eq!(settings, Settings::default());

@@ -16,7 +16,7 @@ pub use edit::{Direction, Key, Thing, things, without};
 
 use crate::record::Session;
 use crate::replay::ReplayError;
-use crate::{game::Game, replay};
+use crate::{pipeline::Netcode, replay};
 use search::Search;
 
 /// What a session can be made smaller by, in the order in which being smaller counts: a session with fewer players is the
@@ -138,7 +138,7 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 ///
 /// # Errors
 /// When the session does not show it to begin with, cannot be replayed closed loop by `G`, or `still` fails.
-pub fn shrink<G: Game, E: std::error::Error + Send + 'static>(
+pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
     still: &(dyn Fn(&Session) -> Result<bool, E> + Sync),
     progress: &mut dyn FnMut(&Step),

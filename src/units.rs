@@ -66,6 +66,61 @@ impl fmt::Display for Micros {
     }
 }
 
+/// How often something happens, in thousandths of a Hz: 32 ms are exactly 31.25 Hz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Hz {
+    /// Thousandths of a Hz; above 0.
+    milli: i64,
+}
+
+impl Hz {
+    /// So many times a second; `None` for a number that is not above 0.
+    pub const fn from_milli(milli: i64) -> Option<Hz> {
+        if milli > 0 { Some(Hz { milli }) } else { None }
+    }
+
+    /// Reads `64` or `31.25`: at most three decimals, above 0.
+    pub fn parse(text: &str) -> Option<Hz> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > 3 {
+            return None;
+        }
+        let thousandths: i64 = format!("{decimals:0<3}").parse().ok()?;
+        Hz::from_milli(whole.parse::<i64>().ok()? * 1000 + thousandths)
+    }
+
+    /// In thousandths of a Hz.
+    pub const fn milli(self) -> i64 {
+        self.milli
+    }
+
+    /// The time of the `n`-th turn, when turn 0 is at zero.
+    pub const fn turn(self, n: i64) -> Micros {
+        Micros((n as i128 * 1_000_000_000 / self.milli as i128) as i64)
+    }
+
+    /// From one turn to the next.
+    pub const fn interval(self) -> Micros {
+        self.turn(1)
+    }
+
+    /// How many whole turns there are in a span.
+    pub const fn turns_in(self, span: Micros) -> i64 {
+        (span.0 as i128 * self.milli as i128).div_euclid(1_000_000_000) as i64
+    }
+}
+
+impl fmt::Display for Hz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.milli % 1000 {
+            0 => write!(f, "{}", self.milli / 1000),
+            rest => f.write_str(format!("{}.{rest:03}", self.milli / 1000).trim_end_matches('0')),
+        }
+    }
+}
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
@@ -131,5 +186,28 @@ impl SnapshotSeq {
     /// The snapshot after this one.
     pub const fn next(self) -> SnapshotSeq {
         SnapshotSeq(self.0 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_and_written() {
+        for text in ["64", "31.25", "0.001", "1000", "20.5"] {
+            assert_eq!(Hz::parse(text).map(|hz| hz.to_string()).as_deref(), Some(text));
+        }
+        for text in ["", "0", "0.0", "-1", "+1", "1e3", "31.2501", "31.", ".5", "1 ", "9999999999999"] {
+            assert_eq!(Hz::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn turns_are_exact() {
+        let tick = Hz::parse("31.25").expect("a rate");
+        assert_eq!((tick.interval(), tick.turn(1000)), (Micros::from_ms(32), Micros::from_s(32)));
+        assert_eq!((tick.turns_in(Micros(31_999)), tick.turns_in(Micros(32_000))), (0, 1));
+        assert_eq!(Hz::parse("64").map(|hz| hz.turn(3)), Some(Micros(46_875)));
     }
 }

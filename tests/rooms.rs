@@ -11,7 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("geometry", &[]),
     ("hash", &[]),
-    ("settings", &[]),
+    ("settings", &["units"]),
     ("usercmd", &["units"]),
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
@@ -22,26 +22,28 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("record", &["units", "usercmd", "game"]),
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
+    // What a driver knows of a server and a client, so that a game may bring its own.
+    ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
     // The live protocol: datagrams in, packets out, no socket.
     ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
-    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet"]),
-    ("client", &["units", "usercmd", "settings", "game", "history", "packet"]),
-    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "link", "server", "client"]),
+    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline"]),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline"]),
+    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link"]),
     (
         "replay",
         &[
-            "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet", "link",
-            "server", "client", "session",
+            "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet", "pipeline",
+            "link", "session",
         ],
     ),
     // Sockets and clocks around the pipelines.
     (
         "live",
         &[
-            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "link", "wire", "server",
-            "client", "session",
+            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "pipeline", "link", "wire",
+            "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
@@ -57,19 +59,23 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["trace", "game", "record", "diff"]),
-    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "link", "replay"]),
+    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.
     ("report", &["stats", "diff", "bisect"]),
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
-    ("arena", &["units", "usercmd", "rng", "game", "wire", "replay"]),
-    ("quakeworld", &["units", "usercmd", "settings", "game", "record", "client", "session", "replay"]),
+    ("arena", &["units", "usercmd", "rng", "game", "wire", "pipeline", "server", "client", "replay"]),
+    (
+        "quakeworld",
+        &["units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session", "replay"],
+    ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
         &[
             "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record", "history",
-            "packet", "wire", "link", "server", "client", "session", "replay", "summary", "fairness", "arena",
+            "packet", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary", "fairness",
+            "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -92,6 +98,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "trace",
             "game",
             "record",
+            "pipeline",
             "link",
             "wire",
             "session",

@@ -8,8 +8,9 @@ use disc::{Disc, Discs, Rules, TELEPORT};
 use glam::Vec3;
 use hitreg::game::{Game, Reason};
 use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::pipeline::{Event, Judged, Limit, ServerPipeline, Setup};
 use hitreg::record::Execution;
-use hitreg::server::{Event, Judged, Limit, Server};
+use hitreg::server::Server;
 use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg::usercmd::{Input, Usercmd, buttons};
@@ -37,7 +38,7 @@ impl Rig {
         }
         let rules = Arc::new(Rules { ghosts: true, ..Rules::default() });
         Rig {
-            server: Server::new(rules, Arc::new(all), Seed(1), 2),
+            server: Server::new(Setup { rules, settings: Arc::new(all), seed: Seed(1) }, 2),
             now: Micros::ZERO,
             seqs: [0; 2],
             packets: 0,

@@ -21,7 +21,7 @@ use hitreg::units::{Micros, Tick};
 use patched::Patched;
 use proptest::prelude::*;
 
-fn record<G: Bots>(scenario: Scenario, rules: G::Rules) -> Session {
+fn record<G: Bots + hitreg::pipeline::Netcode>(scenario: Scenario, rules: G::Rules) -> Session {
     let mut scenario = scenario;
     scenario.settings.insert("client.redundancy".to_owned(), "1".to_owned());
     let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
@@ -46,7 +46,7 @@ fn diverges(session: &Session) -> Result<bool, ReplayError> {
 }
 
 /// Every single thing that can be taken out of a session which shows it nevertheless.
-fn spare<G: Bots>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Thing> {
+fn spare<G: Bots + hitreg::pipeline::Netcode>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Thing> {
     let all = Kind::ALL.into_iter().flat_map(|kind| things(session, kind));
     all.filter(|thing| {
         let less = without(session, &[*thing]);
@@ -57,7 +57,7 @@ fn spare<G: Bots>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Th
 }
 
 /// A session of some input; from the spawn on if the game cannot begin elsewhere.
-fn played_again<G: Bots>(mut input: Session) -> Session {
+fn played_again<G: Bots + hitreg::pipeline::Netcode>(mut input: Session) -> Session {
     match rerecord::<G>(&input, None) {
         Err(ReplayError::NoBeginning) => {
             input.states.keys.clear();

@@ -10,6 +10,7 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::fairness::Fairness;
 use hitreg::game::Bots;
 use hitreg::link::{Jitter, LinkModel};
+use hitreg::pipeline::Netcode;
 use hitreg::record::Session;
 use hitreg::replay::{Options, Replayed, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -19,7 +20,7 @@ use hitreg::summary::Summary;
 use hitreg::sweep::{Axis, Cell, Plan, PlanError, Sweep, sweep};
 use hitreg::trace::{Data, Trace};
 
-fn record<G: Bots>(scenario: &Scenario, rules: G::Rules) -> Session {
+fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
     let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
     record_synthetic::<G>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
     session

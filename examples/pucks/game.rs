@@ -211,6 +211,11 @@ impl<V: Version> Game for Pucks<V> {
     }
 }
 
+impl<V: Version> hitreg::pipeline::Netcode for Pucks<V> {
+    type Server = hitreg::server::Server<Pucks<V>>;
+    type Client = hitreg::client::Client<Pucks<V>>;
+}
+
 impl<V: Version> hitreg::replay::Imported for Pucks<V> {}
 
 fn start_of(number: u16) -> Vec3 {

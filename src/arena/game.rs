@@ -145,4 +145,9 @@ fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
     from + turn * fraction
 }
 
+impl crate::pipeline::Netcode for Arena {
+    type Server = crate::server::Server<Arena>;
+    type Client = crate::client::Client<Arena>;
+}
+
 impl crate::replay::Imported for Arena {}

@@ -5,13 +5,13 @@ use glam::Vec3;
 use super::script::{Button, Step};
 use crate::arena::{Arena, ArenaBody};
 use crate::session::{Hands, Screen};
-use crate::units::{Micros, PlayerId};
+use crate::units::{Hz, Micros, PlayerId};
 use crate::usercmd::{Input, buttons};
 
 /// The hands of all players of a scene.
 pub(super) struct Scripted {
     players: Vec<Puppet>,
-    cmd_hz: i64,
+    cmd_hz: Hz,
     /// What each frame's player saw of its own body, and by how much it led, in the order of frames.
     pub(super) meant: Vec<Meant>,
 }
@@ -39,12 +39,12 @@ struct Puppet {
 
 impl Scripted {
     /// Hands for these steps and first frames, one each player.
-    pub(super) fn new(players: Vec<(Vec<Step>, Micros)>, cmd_hz: i64) -> Scripted {
+    pub(super) fn new(players: Vec<(Vec<Step>, Micros)>, cmd_hz: Hz) -> Scripted {
         let puppet = |(steps, phase): (Vec<Step>, Micros)| Puppet {
             steps,
             phase,
             frames: 0,
-            last_ms: phase.0 / 1000 - 1000 / cmd_hz.max(1),
+            last_ms: (phase - cmd_hz.interval()).0 / 1000,
             begun: None,
             pulsed: None,
         };
@@ -55,7 +55,7 @@ impl Scripted {
 impl Hands<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let puppet = self.players.get_mut(usize::from(player.0))?;
-        let at = puppet.phase + Micros(puppet.frames * 1_000_000 / self.cmd_hz);
+        let at = puppet.phase + self.cmd_hz.turn(puppet.frames);
         puppet.frames += 1;
         Some(at)
     }

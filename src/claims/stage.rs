@@ -13,6 +13,7 @@ use super::watch::Seen;
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
 use crate::game::Game;
 use crate::link::{LinkModel, ModelledLink};
+use crate::pipeline::{ServerPipeline, Setup};
 use crate::session::{Links, Machine, Observer};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, Seed};
@@ -110,7 +111,8 @@ impl Prepared {
         let Prepared { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
-        let mut machine = Machine::<Arena, Holed>::new(rules, settings, seed, links);
+        let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
+        let mut machine = Machine::<Arena, Holed>::new(&setup, links);
         let players = placed(rules, scene);
         let world = Arena::begin(rules, seed, &players).ok_or(ClaimError::NoScene)?;
         machine.server().begin_from(world);
@@ -118,7 +120,7 @@ impl Prepared {
         let players = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
         let mut hands = Scripted::new(players.collect(), settings.client.cmd_hz);
         let end = Micros((scene.seconds * 1e6) as i64);
-        let ticks = (1..).map(|n| Micros(n * 1_000_000 / settings.server.tick_hz)).take_while(|at| *at <= end);
+        let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut hands, observer);
         Ok(hands)
     }

@@ -5,11 +5,10 @@ use glam::Vec3;
 
 use super::hands::Meant;
 use crate::arena::{Arena, ArenaBody, ArenaWorld};
-use crate::client::{Commanded, Comparison, Correction, Reconciled};
 use crate::game::{Effect, Game, Placed, Verdict};
 use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Comparison, Correction, Judged, Limit, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution};
-use crate::server::{Judged, Limit, Ticked};
 use crate::session::{Observer, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;

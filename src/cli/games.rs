@@ -9,6 +9,7 @@ use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
 use crate::live::{self, Keeper, LiveError, LiveReport};
+use crate::pipeline::Netcode;
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
@@ -264,7 +265,7 @@ impl<G: Imported> Playable for Of<G> {
     }
 }
 
-fn stage<G: Bots>(
+fn stage<G: Bots + Netcode>(
     make_rules: MakeRules<G>,
     scenario: &Scenario,
     map: Option<&MapFile<'_>>,
@@ -284,7 +285,7 @@ struct Ready<G: Game> {
     header: Header,
 }
 
-impl<G: Bots> Staged for Ready<G>
+impl<G: Bots + Netcode> Staged for Ready<G>
 where
     G::Body: Networked,
 {

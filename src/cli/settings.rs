@@ -45,6 +45,7 @@ struct Listed {
 enum Takes {
     Flag,
     Number { min: i64, max: i64, unit: &'static str },
+    Rate { min: i64, max: i64, unit: &'static str },
     Choice { choices: &'static [&'static str] },
 }
 
@@ -76,6 +77,7 @@ impl Listed {
             takes: match key.kind {
                 Kind::Flag => Takes::Flag,
                 Kind::Number { min, max, unit } => Takes::Number { min, max, unit },
+                Kind::Rate { min, max } => Takes::Rate { min, max, unit: "Hz" },
                 Kind::Choice(choices) => Takes::Choice { choices },
             },
             default: key.default,
@@ -87,7 +89,7 @@ impl Listed {
     fn bounds(&self) -> String {
         match &self.takes {
             Takes::Flag => "true, false".to_owned(),
-            Takes::Number { min, max, unit } => format!("{min} to {max} {unit}"),
+            Takes::Number { min, max, unit } | Takes::Rate { min, max, unit } => format!("{min} to {max} {unit}"),
             Takes::Choice { choices } => choices.join(", "),
         }
     }

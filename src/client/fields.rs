@@ -1,18 +1,8 @@
 //! Which fields of a body a client predicts, and which of them came out differently.
 
 use crate::game::{Body, Scope};
+use crate::pipeline::FieldError;
 use crate::settings::PredictionMode;
-
-/// One cell that was predicted wrongly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// The cell's place in [`Body::fields`].
-    pub field: usize,
-    /// The predicted cell.
-    pub predicted: u32,
-    /// The server's.
-    pub authoritative: u32,
-}
 
 /// Which cells of a body a client predicts.
 pub(super) struct Predicted {

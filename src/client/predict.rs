@@ -7,44 +7,13 @@
 use std::collections::VecDeque;
 
 use super::context::Context;
-use super::fields::{FieldError, Predicted};
-use super::{GivenOff, Reconciled, cause};
-use crate::game::{Body, Cause, Effect, Evidence, Game, Grade, Miss, Sink, Touch};
+use super::fields::Predicted;
+use super::{GivenOff, cause};
+use crate::game::{Body, Effect, Game, Grade, Miss, Sink, Touch};
+use crate::pipeline::{Comparison, Correction, Reconciled};
 use crate::settings::{PredictionMode, Settings};
 use crate::units::{CommandSeq, Micros};
 use crate::usercmd::Usercmd;
-
-/// A prediction that turned out wrong.
-#[derive(Clone, Debug)]
-pub struct Correction {
-    /// The acked usercmd.
-    pub command: CommandSeq,
-    /// Every predicted field that differs.
-    pub errors: Vec<FieldError>,
-    /// How many usercmds are run again because of it.
-    pub reran: u32,
-    /// Why.
-    pub cause: Cause,
-    /// What shows that it is so.
-    pub evidence: Evidence,
-}
-
-/// What was predicted for an acked usercmd, held against what the server made of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
-    /// The acked usercmd.
-    pub command: CommandSeq,
-    /// How many usercmds were acked at once.
-    pub commands: u32,
-    /// How well it agrees.
-    pub grade: Grade,
-    /// Distance between the origins, in units.
-    pub error_units: f32,
-    /// Length of the difference of the velocities, in units/s.
-    pub velocity_error: f32,
-    /// Whether the player stood on something before.
-    pub on_ground: bool,
-}
 
 /// The unacknowledged usercmds, and the acked state that they start from.
 pub(super) struct Window<G: Game> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::units::Micros;
+use crate::units::{Hz, Micros};
 
 /// A monotonic clock. Copies of it show the same time on every thread.
 #[derive(Clone, Copy, Debug)]
@@ -41,25 +41,25 @@ impl Clock {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     first: Micros,
-    hz: i64,
+    hz: Hz,
     turn: i64,
 }
 
 impl Schedule {
     /// From `first` on, `hz` times a second.
-    pub(super) fn new(first: Micros, hz: i64) -> Schedule {
+    pub(super) fn new(first: Micros, hz: Hz) -> Schedule {
         Schedule { first, hz, turn: 0 }
     }
 
     /// When the next turn is due.
     pub(super) fn due(&self) -> Micros {
-        self.first + Micros(self.turn * 1_000_000 / self.hz)
+        self.first + self.hz.turn(self.turn)
     }
 
     /// Goes on to the first turn after `now`, and returns how many were left out.
     pub(super) fn advance(&mut self, now: Micros) -> u64 {
         self.turn += 1;
-        let next = ((now - self.first).0 * self.hz).div_euclid(1_000_000) + 1;
+        let next = self.hz.turns_in(now - self.first) + 1;
         let missed = (next - self.turn).max(0);
         self.turn += missed;
         missed.unsigned_abs()
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn turns_that_were_slept_through_are_left_out() {
-        let mut schedule = Schedule::new(Micros(500), 64);
+        let mut schedule = Schedule::new(Micros(500), Hz::parse("64").expect("a rate"));
         assert_eq!(schedule.due(), Micros(500));
         assert_eq!(schedule.advance(Micros(600)), 0);
         assert_eq!(schedule.due(), Micros(500 + 15_625));

@@ -14,10 +14,9 @@ use super::books::{Books, Counts};
 use super::clock::{Clock, Schedule};
 use super::post::{Direction, Post};
 use super::socket::Datagram;
-use crate::game::Game;
 use crate::packet::Snapshot;
+use crate::pipeline::{Event, Netcode, ServerPipeline, Setup};
 use crate::record::{ArrivalRecord, Header};
-use crate::server::{Event, Server};
 use crate::session::{Observer, Recorder};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId};
@@ -51,7 +50,7 @@ pub(super) type Lateness = Vec<u32>;
 /// Waits for all players, runs the session to its end, and says farewell.
 pub(super) fn host<G>(hosting: Hosting<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError>
 where
-    G: Game,
+    G: Netcode,
     G::Body: Networked,
 {
     let seats = hosting.header.players.len() as u16;
@@ -63,10 +62,11 @@ where
         secret: super::secret(),
     };
     let mut books = hosting.books;
+    let setup = Setup { rules, settings: Arc::clone(&hosting.settings), seed: hosting.header.seed };
     let mut host = Host::<G> {
         clock: hosting.clock,
         lobby: Lobby::new(options),
-        server: Server::new(rules, Arc::clone(&hosting.settings), hosting.header.seed, seats),
+        server: G::Server::new(setup, seats),
         peers: (0..seats).map(|p| Peer::new(PlayerId(p), seats)).collect(),
         recorder: Recorder::new(&mut books),
         post: hosting.post,
@@ -94,10 +94,10 @@ where
     Ok(host.lateness)
 }
 
-struct Host<'a, G: Game> {
+struct Host<'a, G: Netcode> {
     clock: Clock,
     lobby: Lobby,
-    server: Server<G>,
+    server: G::Server,
     peers: Vec<Peer<G::Body>>,
     recorder: Recorder<'a, Books>,
     post: Post,
@@ -107,7 +107,7 @@ struct Host<'a, G: Game> {
     running: bool,
 }
 
-impl<G: Game> Host<'_, G>
+impl<G: Netcode> Host<'_, G>
 where
     G::Body: Networked,
 {

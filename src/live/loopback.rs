@@ -19,6 +19,7 @@ use super::report::{Keeper, LiveReport, Rates};
 use super::socket::{Datagram, WAITING_DATAGRAMS, open, read};
 use crate::game::Bots;
 use crate::link::ModelledLink;
+use crate::pipeline::Netcode;
 use crate::record::{Header, Origin, Record};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
@@ -58,7 +59,7 @@ pub fn record_live<G>(
     keeper: &mut dyn Keeper,
 ) -> Result<LiveReport, LiveError>
 where
-    G: Bots,
+    G: Bots + Netcode,
     G::Body: Networked,
 {
     let session = Loopback {
@@ -117,7 +118,7 @@ impl Loopback {
         records: SyncSender<Record>,
     ) -> Result<Running<'scope>, LiveError>
     where
-        G: Bots,
+        G: Bots + Netcode,
         G::Body: Networked,
     {
         let (posts, posted) = sync_channel(WAITING_POSTS);
@@ -215,7 +216,7 @@ fn join<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) -> Result<T, Live
 
 fn join_and_play<G>(playing: Playing<'_>, rules: Arc<G::Rules>) -> Result<(), LiveError>
 where
-    G: Bots,
+    G: Bots + Netcode,
     G::Body: Networked,
 {
     match knock(&playing, G::NAME)? {

@@ -12,12 +12,12 @@ use super::clock::{Clock, Schedule};
 use super::post::{Direction, Post};
 use super::socket::Datagram;
 use super::{LiveError, envelope};
-use crate::client::Client;
 use crate::game::Bots;
+use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::rng::Rng;
 use crate::session::{Observer, Recorder, Shown};
 use crate::settings::Settings;
-use crate::units::{CommandSeq, Micros, PlayerId, Seed};
+use crate::units::{CommandSeq, Hz, Micros, PlayerId, Seed};
 use crate::wire::{
     ClientMessage, Decoded, Knock, KnockOptions, Leaving, MessageType, Networked, Outcome, Receiver as WireReceiver,
     Session, decode_disconnect, encode_commands, encode_disconnect, message_type, seal, unseal,
@@ -76,18 +76,19 @@ pub(super) fn knock(playing: &Playing<'_>, game: &str) -> Result<Option<Session>
 /// When the server falls silent.
 pub(super) fn play<G>(playing: Playing<'_>, session: &Session, rules: Arc<G::Rules>) -> Result<(), LiveError>
 where
-    G: Bots,
+    G: Bots + Netcode,
     G::Body: Networked,
 {
     let player = session.player;
     let mut books = playing.books;
+    let setup = Setup { rules: Arc::clone(&rules), settings: Arc::clone(&playing.settings), seed: playing.seed };
     let mut seat = Seat::<G> {
         clock: playing.clock,
         session,
         server: playing.server,
         post: playing.post,
         counts: playing.counts,
-        client: Client::new(Arc::clone(&rules), Arc::clone(&playing.settings), playing.seed, player),
+        client: G::Client::new(setup, player),
         receiver: WireReceiver::new(),
         newest_command: CommandSeq(0),
         bot: G::bot(&rules, playing.seed, player),
@@ -134,18 +135,18 @@ where
 }
 
 /// Each client has its own, so that no two run in step.
-fn phase(seed: Seed, player: PlayerId, cmd_hz: i64) -> Micros {
-    let interval = (1_000_000 / cmd_hz).unsigned_abs();
+fn phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
+    let interval = cmd_hz.interval().0.unsigned_abs();
     Micros(Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(player.0)).below(interval) as i64)
 }
 
-struct Seat<'a, G: Bots> {
+struct Seat<'a, G: Bots + Netcode> {
     clock: Clock,
     session: &'a Session,
     server: SocketAddr,
     post: Post,
     counts: &'a Counts,
-    client: Client<G>,
+    client: G::Client,
     receiver: WireReceiver<G::Body>,
     newest_command: CommandSeq,
     rules: Arc<G::Rules>,
@@ -165,7 +166,7 @@ enum Told {
     Farewell,
 }
 
-impl<G: Bots> Seat<'_, G>
+impl<G: Bots + Netcode> Seat<'_, G>
 where
     G::Body: Networked,
 {

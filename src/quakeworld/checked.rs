@@ -12,11 +12,16 @@ use super::recorded::recorded_demo;
 use super::rules::Rules;
 use super::surroundings::Bodies;
 use super::verdict::{Difference, ORIGIN_STEP, Verdict, difference};
-use crate::client::{Comparison, Correction, FieldError};
 use crate::game::{self, Body, Cause};
+use crate::pipeline::{Comparison, Correction, FieldError};
 use crate::record::Session;
 use crate::replay::{Checked, Imported, ReplayError};
 use crate::units::{CommandSeq, PlayerId};
+
+impl crate::pipeline::Netcode for QuakeWorld {
+    type Server = crate::server::Server<QuakeWorld>;
+    type Client = crate::client::Client<QuakeWorld>;
+}
 
 impl Imported for QuakeWorld {
     fn check_predictions(

@@ -1,23 +1,19 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
-use std::sync::Arc;
-
 use super::{HashDifference, ReplayError, Replayed, Tables, Traffic};
-use crate::client::{Commanded, Reconciled};
 use crate::game::{Body, Game, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
 use crate::record::{Execution, PacketRecord, Session};
-use crate::server::{Judged, Ticked};
 use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
 
-pub(super) fn replay<G: Game>(
+pub(super) fn replay<G: Netcode>(
     session: &Session,
-    rules: &Arc<G::Rules>,
-    settings: &Arc<Settings>,
+    setup: &Setup<G>,
     rollback_every: Option<u32>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
@@ -29,23 +25,27 @@ pub(super) fn replay<G: Game>(
         traffic: Traffic::default(),
         progress,
     };
-    let mut machine = run::<G>(session, rules, settings, rollback_every, &mut watch)?;
-    let rollback = machine.server().rollback();
-    let rollbacks = rollback.map_or(0, |r| r.checked());
-    let rollback_error = rollback.and_then(|r| r.failed().cloned());
+    let mut machine = run::<G>(session, setup, rollback_every, &mut watch)?;
+    let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let first_difference = watch.first_difference;
     let hashes_compared = watch.compared;
     let traffic = Some(watch.traffic);
-    watch.tables.judge_covers::<G>(rules);
+    watch.tables.judge_covers::<G>(&setup.rules);
     let trace = watch.tables.finish::<G>();
-    Ok(Replayed { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error })
+    Ok(Replayed {
+        trace,
+        first_difference,
+        hashes_compared,
+        traffic,
+        rollbacks: rollbacks.checked,
+        rollback_error: rollbacks.failed,
+    })
 }
 
 /// The recorded input and links through a new server and new clients, watched by `observer`.
-pub(super) fn run<G: Game>(
+pub(super) fn run<G: Netcode>(
     session: &Session,
-    rules: &Arc<G::Rules>,
-    settings: &Arc<Settings>,
+    setup: &Setup<G>,
     rollback_every: Option<u32>,
     observer: &mut impl Observer<G>,
 ) -> Result<Machine<G, RecordedLink>, ReplayError> {
@@ -53,15 +53,17 @@ pub(super) fn run<G: Game>(
         up: RecordedLink::up(&player.sent, &player.reached),
         down: RecordedLink::down(&player.snapshots, &player.received),
     });
-    let mut machine = Machine::<G, RecordedLink>::new(rules, settings, session.header.seed, links.collect());
-    if let Some(every) = rollback_every {
-        machine.server().check_rollback(every);
+    let mut machine = Machine::<G, RecordedLink>::new(setup, links.collect());
+    if let Some(every) = rollback_every
+        && !machine.server().check_rollback(every)
+    {
+        return Err(ReplayError::NoRollback(G::NAME));
     }
-    if let Some(world) = beginning::<G>(session, rules)? {
+    if let Some(world) = beginning::<G>(session, &setup.rules)? {
         machine.server().begin_from(world);
     }
     let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
-    machine.run(tick_times(session, settings), &mut hands, observer);
+    machine.run(tick_times(session, &setup.settings), &mut hands, observer);
     Ok(machine)
 }
 
@@ -86,8 +88,7 @@ fn tick_times(session: &Session, settings: &Settings) -> Vec<Micros> {
     let times = session.ticks.iter().map(|t| t.at);
     match (recorded, times.clone().next(), times.clone().next_back()) {
         (Ok(hz), Some(first), Some(last)) if hz != settings.server.tick_hz => {
-            let interval = |n: i64| Micros(n * 1_000_000 / settings.server.tick_hz);
-            (0..).map(|n| first + interval(n)).take_while(|at| *at <= last).collect()
+            (0..).map(|n| first + settings.server.tick_hz.turn(n)).take_while(|at| *at <= last).collect()
         }
         _ => times.collect(),
     }

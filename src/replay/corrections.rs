@@ -2,8 +2,8 @@
 //! field that had to be corrected.
 
 use super::columns::{Names, push_all, table};
-use crate::client::{Comparison, Correction};
 use crate::game::{Cause, CellKind, Field, Grade};
+use crate::pipeline::{Comparison, Correction};
 use crate::trace::{Data, Table};
 use crate::units::{Micros, PlayerId};
 

@@ -3,8 +3,8 @@
 use glam::Vec3;
 
 use super::columns::{CellRows, push_all, table};
-use crate::client::Commanded;
 use crate::game::{Body, Field, Game};
+use crate::pipeline::Commanded;
 use crate::trace::{Data, Table};
 use crate::units::{Micros, PlayerId};
 

@@ -4,19 +4,17 @@
 use std::sync::Arc;
 
 use super::{Imported, ReplayError, Replayed, Tables};
-use crate::client::Client;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
+use crate::pipeline::{ClientPipeline, Setup};
 use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
-use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId};
 
 pub(super) fn replay<G: Imported>(
     session: &Session,
-    rules: &Arc<G::Rules>,
-    settings: &Arc<Settings>,
+    setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let mut tables = Tables::new::<G>(session.players.len());
@@ -25,13 +23,13 @@ pub(super) fn replay<G: Imported>(
             continue;
         }
         let player = PlayerId(index as u16);
-        let mut client = Client::<G>::new(Arc::clone(rules), Arc::clone(settings), session.header.seed, player);
+        let mut client = G::Client::new(setup.clone(), player);
         if let Some(first) = records.frames.first() {
             client.number_from(first.command.seq);
         }
         let checked = match session.header.origin {
             Origin::Imported { .. } => {
-                G::check_predictions(session, rules, player, &mut |checked| tables.checked(player, &checked))
+                G::check_predictions(session, &setup.rules, player, &mut |checked| tables.checked(player, &checked))
             }
             Origin::Synthetic | Origin::Live => None,
         };
@@ -39,7 +37,7 @@ pub(super) fn replay<G: Imported>(
         if let Some(result) = checked {
             result?;
         }
-        replay_player(session, records, player, client, pipeline_checks, &mut tables, progress)?;
+        replay_player::<G>(session, records, player, client, pipeline_checks, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -56,13 +54,13 @@ fn replay_player<G: Imported>(
     session: &Session,
     records: &PlayerRecords,
     player: PlayerId,
-    mut client: Client<G>,
+    mut client: G::Client,
     pipeline_checks: bool,
     tables: &mut Tables,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    let mut receive = |client: &mut Client<G>, tables: &mut Tables, until: Micros| -> Result<(), ReplayError> {
+    let mut receive = |client: &mut G::Client, tables: &mut Tables, until: Micros| -> Result<(), ReplayError> {
         while let Some(arrival) = arrivals.next_if(|a| a.at <= until) {
             let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
             if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {

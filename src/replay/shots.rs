@@ -6,7 +6,7 @@ use super::columns::{Names, table};
 use super::cover::Covers;
 use crate::game::{Body, Game, Reason, Verdict};
 use crate::geometry::angle_off;
-use crate::server::{Judged, Limit};
+use crate::pipeline::{Judged, Limit};
 use crate::trace::{Data, Table};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use glam::Vec3;

@@ -1,8 +1,9 @@
 //! Running usercmds: which ones, in what order, and what happens to those that are missing, late or too many.
 
-use super::{Event, Judged, Server};
+use super::Server;
 use crate::game::{Body, Effect, Game, Reason, Scene, Sink, Touch, Verdict, WorldSink};
 use crate::packet::ClientPacket;
+use crate::pipeline::{Event, Judged};
 use crate::record::Execution;
 use crate::settings::OnLost;
 use crate::units::{CommandSeq, Micros, PlayerId};

@@ -7,42 +7,10 @@
 use super::Server;
 use super::connection::Connection;
 use crate::game::{Body, Game, Placed};
+use crate::pipeline::{Limit, Rewind};
 use crate::settings::Settings;
-use crate::units::{EntityId, Micros, PlayerId};
+use crate::units::{Micros, PlayerId};
 use crate::usercmd::Usercmd;
-
-/// The targets that a shot was judged against.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rewind<B> {
-    /// How far back they were; zero when they stood in the present.
-    pub by: Micros,
-    /// What kept the rewind from reaching what the shooter saw.
-    pub limit: Limit,
-    /// The others as the shot was judged against them, in ascending order of id.
-    pub targets: Vec<(EntityId, B)>,
-    /// Those among them who stood in the present because they were teleported or died and came back since.
-    pub left_in_present: Vec<EntityId>,
-}
-
-/// What kept a rewind from reaching what the shooter saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limit {
-    /// Nothing.
-    None,
-    /// Lag compensation is off, or the shot is a projectile.
-    Off,
-    /// `lag_compensation.max_unlag_ms`.
-    MaxUnlag,
-    /// The usercmd's time disagreed with the measured latency, which counted instead.
-    Claim,
-    /// Nothing so old is remembered; the oldest known frame counted.
-    Oldest,
-}
-
-impl Limit {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["none", "off", "max_unlag", "claim", "oldest"];
-}
 
 impl<G: Game> Server<G> {
     pub(super) fn rewind(

@@ -3,19 +3,19 @@
 
 use crate::game::{Effect, Game, Scene, Sink, Touch, Verdict, WorldSink};
 use crate::hash;
+use crate::pipeline::{RollbackError, Rollbacks};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
 use crate::usercmd::Usercmd;
 
 /// A check that runs along with the server.
-pub struct Rollback<G: Game> {
+pub(super) struct Rollback<G: Game> {
     every: u32,
     ticks: u32,
     /// The world's words before the ticks that are being remembered.
     saved: Option<Vec<u32>>,
     /// What those ticks did.
     steps: Vec<Step<G>>,
-    checked: u32,
-    failed: Option<RollbackError>,
+    so_far: Rollbacks,
 }
 
 enum Step<G: Game> {
@@ -24,46 +24,13 @@ enum Step<G: Game> {
     World(Micros),
 }
 
-/// A rollback that came out differently.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RollbackError {
-    /// The saved words are no world.
-    #[error("the world saved before tick {tick} cannot be loaded: {why}")]
-    Load {
-        /// The tick.
-        tick: Tick,
-        /// What does not fit.
-        why: String,
-    },
-    /// Another world came out.
-    #[error(
-        "tick {tick}, restored and run again from {from} ticks before, hashes to {again:016x} instead of {first:016x}"
-    )]
-    Differs {
-        /// The tick.
-        tick: Tick,
-        /// How many ticks were run again.
-        from: u32,
-        /// Its hash in the session.
-        first: u64,
-        /// Its hash after the rollback.
-        again: u64,
-    },
-}
-
 impl<G: Game> Rollback<G> {
     pub(super) fn new(every: u32) -> Rollback<G> {
-        Rollback { every: every.max(1), ticks: 0, saved: None, steps: Vec::new(), checked: 0, failed: None }
+        Rollback { every: every.max(1), ticks: 0, saved: None, steps: Vec::new(), so_far: Rollbacks::default() }
     }
 
-    /// How many times the world was restored and run again.
-    pub fn checked(&self) -> u32 {
-        self.checked
-    }
-
-    /// The first check that failed.
-    pub fn failed(&self) -> Option<&RollbackError> {
-        self.failed.as_ref()
+    pub(super) fn so_far(&self) -> Rollbacks {
+        self.so_far.clone()
     }
 
     pub(super) fn tick_begins<H: Game<World = G::World>>(&mut self, world: &G::World) {
@@ -91,17 +58,17 @@ impl<G: Game> Rollback<G> {
         let Some(saved) = self.saved.take() else { return };
         let steps = std::mem::take(&mut self.steps);
         let tick = Tick(self.ticks);
-        self.checked += 1;
+        self.so_far.checked += 1;
         let result = match G::load(rules, &saved) {
             Ok(world) => run_again::<G>(rules, seed, world, &steps),
             Err(why) => {
-                self.failed.get_or_insert(RollbackError::Load { tick, why: why.to_string() });
+                self.so_far.failed.get_or_insert(RollbackError::Load { tick, why: why.to_string() });
                 return;
             }
         };
         if result != hash {
             let error = RollbackError::Differs { tick, from: self.every, first: hash, again: result };
-            self.failed.get_or_insert(error);
+            self.so_far.failed.get_or_insert(error);
         }
     }
 }

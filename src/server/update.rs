@@ -12,7 +12,7 @@ use crate::units::{Micros, PlayerId, Tick};
 
 impl<G: Game> Server<G> {
     pub(super) fn send_updates(&mut self) {
-        let interval = Micros(1_000_000 / self.settings.server.update_hz);
+        let interval = self.settings.server.update_hz.interval();
         let mut frame: Option<Arc<Frame<G::Body>>> = None;
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
@@ -52,7 +52,7 @@ impl<G: Game> Connection<G> {
         self.remember_sent(snapshot.seq, now);
         self.rate_free_at = now + Micros(i64::from(snapshot.bytes()) * 1_000_000 / settings.server.rate_bytes_per_s);
         // On the average the client gets as many updates as it asked for; a missed turn is not made up for.
-        self.due_at = (self.due_at + interval).max(now + interval - Micros(1_000_000 / settings.server.tick_hz));
+        self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot
     }
 }

@@ -1,10 +1,9 @@
 //! Whoever watches a session run: recorders, tables, progress.
 
-use crate::client::{Commanded, Reconciled};
 use crate::game::{Game, Placed, Verdict};
 use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord};
-use crate::server::{Judged, Ticked};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// The others on a client's screen.

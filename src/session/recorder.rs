@@ -1,14 +1,13 @@
 //! Turns what happens in a session into log records.
 
 use super::{Observer, Shown};
-use crate::client::{Commanded, Reconciled};
 use crate::game::{Body, Game};
 use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Reconciled, Ticked};
 use crate::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Record, SnapshotRecord, StateRecord,
     TickRecord,
 };
-use crate::server::Ticked;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// Takes records as they come.

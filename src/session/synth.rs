@@ -6,10 +6,11 @@ use super::scenario::{Scenario, ScenarioError};
 use super::{Hands, Links, Machine, Observer, Screen};
 use crate::game::{Body, Bots, Game};
 use crate::link::ModelledLink;
+use crate::pipeline::{Netcode, Setup};
 use crate::record::{Header, Origin, PlayerInfo};
 use crate::rng::Rng;
 use crate::settings::{SettingError, Settings};
-use crate::units::{Micros, PlayerId, Seed};
+use crate::units::{Hz, Micros, PlayerId, Seed};
 use crate::usercmd::Input;
 
 /// A synthetic session that cannot be recorded.
@@ -64,7 +65,7 @@ impl Scenario {
 ///
 /// # Errors
 /// As [`Scenario::header`].
-pub fn record_synthetic<G: Bots>(
+pub fn record_synthetic<G: Bots + Netcode>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     observer: &mut impl Observer<G>,
@@ -77,9 +78,10 @@ pub fn record_synthetic<G: Bots>(
         ModelledLink::new(scenario.link_of(player).clone(), seed, stream)
     };
     let links = (0..scenario.players).map(|p| Links { up: link(p, 0), down: link(p, 1) }).collect();
-    let mut machine = Machine::<G, ModelledLink>::new(rules, &settings, seed, links);
+    let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
+    let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = Micros((scenario.seconds * 1e6) as i64);
-    let ticks = (1..).map(|n| Micros(n * 1_000_000 / settings.server.tick_hz)).take_while(|at| *at <= end);
+    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
     let mut hands = BotHands::<G>::new(scenario, Arc::clone(rules), &settings);
     machine.run(ticks, &mut hands, observer);
     Ok(())
@@ -89,7 +91,7 @@ pub fn record_synthetic<G: Bots>(
 struct BotHands<G: Bots> {
     rules: Arc<G::Rules>,
     bots: Vec<BotPlayer<G>>,
-    cmd_hz: i64,
+    cmd_hz: Hz,
 }
 
 struct BotPlayer<G: Bots> {
@@ -106,7 +108,7 @@ impl<G: Bots> BotHands<G> {
         let cmd_hz = settings.client.cmd_hz;
         let bots = (0..scenario.players)
             .map(|p| {
-                let phase = Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(p)).below((1_000_000 / cmd_hz) as u64);
+                let phase = Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(p)).below(cmd_hz.interval().0 as u64);
                 let phase = Micros(phase as i64);
                 BotPlayer { bot: G::bot(&rules, seed, PlayerId(p)), phase, frames: 0, last_ms: phase.0 / 1000 }
             })
@@ -119,7 +121,7 @@ impl<G: Bots> Hands<G> for BotHands<G> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let bot = &mut self.bots[usize::from(player.0)];
         bot.frames += 1;
-        Some(bot.phase + Micros(bot.frames * 1_000_000 / self.cmd_hz))
+        Some(bot.phase + self.cmd_hz.turn(bot.frames))
     }
 
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {

@@ -4,6 +4,7 @@ use super::{
     Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
     PredictionMode, Server, SettingError, Settings,
 };
+use crate::units::Hz;
 
 /// One setting.
 #[derive(Debug)]
@@ -36,6 +37,13 @@ pub enum Kind {
         /// Its unit.
         unit: &'static str,
     },
+    /// A number of Hz within bounds, with at most three decimals.
+    Rate {
+        /// The least, in whole Hz.
+        min: i64,
+        /// The greatest, in whole Hz.
+        max: i64,
+    },
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -44,6 +52,7 @@ pub enum Kind {
 enum Value {
     Flag(bool),
     Number(i64),
+    Rate(Hz),
     Word(&'static str),
 }
 
@@ -53,6 +62,7 @@ impl Kind {
         match self {
             Kind::Flag => "true or false".to_owned(),
             Kind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            Kind::Rate { min, max } => format!("a number of Hz from {min} to {max}, with at most three decimals"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -61,6 +71,9 @@ impl Kind {
         match self {
             Kind::Flag => text.parse().ok().map(Value::Flag),
             Kind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number),
+            Kind::Rate { min, max } => {
+                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(Value::Rate)
+            }
             Kind::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
         }
     }
@@ -72,6 +85,7 @@ impl Key {
         match (self.read)(settings) {
             Value::Flag(flag) => flag.to_string(),
             Value::Number(number) => number.to_string(),
+            Value::Rate(hz) => hz.to_string(),
             Value::Word(word) => word.to_owned(),
         }
     }
@@ -100,7 +114,27 @@ macro_rules! number {
                     s.$($field).+ = number;
                     true
                 }
-                Value::Flag(_) | Value::Word(_) => false,
+                Value::Flag(_) | Value::Rate(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
+macro_rules! rate {
+    ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Rate { min: 1, max: 1000 },
+            default: $default,
+            source: $source,
+            read: |s| Value::Rate(s.$($field).+),
+            write: |s, value| match value {
+                Value::Rate(hz) => {
+                    s.$($field).+ = hz;
+                    true
+                }
+                Value::Flag(_) | Value::Number(_) | Value::Word(_) => false,
             },
         }
     };
@@ -123,7 +157,7 @@ macro_rules! word {
                     }
                     None => false,
                 },
-                Value::Flag(_) | Value::Number(_) => false,
+                Value::Flag(_) | Value::Number(_) | Value::Rate(_) => false,
             },
         }
     };
@@ -179,7 +213,7 @@ pub static KEYS: &[Key] = &[
                 s.lag_compensation.enabled = flag;
                 true
             }
-            Value::Number(_) | Value::Word(_) => false,
+            Value::Number(_) | Value::Rate(_) | Value::Word(_) => false,
         },
     },
     number!("lag_compensation.max_unlag_ms", lag_compensation.max_unlag_ms, 0..=1500 "ms", "500",
@@ -187,10 +221,14 @@ pub static KEYS: &[Key] = &[
     number!("lag_compensation.max_claim_error_ms", lag_compensation.max_claim_error_ms, 0..=1500 "ms", "200",
         "how far a usercmd's own time may be from what the measured latency implies before the latter counts",
         "source-sdk-2013: 0.2 s"),
-    number!("server.tick_hz", server.tick_hz, 1..=1000 "Hz", "64",
-        "simulation steps per second", "64 ticks, common in Source games"),
-    number!("server.update_hz", server.update_hz, 1..=1000 "Hz", "20",
-        "snapshots per second to each client", "Bernier 2001: 20 updates per second"),
+    rate!("server.tick_hz", server.tick_hz, "64", "simulation steps per second", "64 ticks, common in Source games"),
+    rate!(
+        "server.update_hz",
+        server.update_hz,
+        "20",
+        "snapshots per second to each client",
+        "Bernier 2001: 20 updates per second"
+    ),
     number!("server.rate_bytes_per_s", server.rate_bytes_per_s, 500..=10000000 "bytes/s", "100000",
         "the most that is sent to one client", "above what 32 players need; 2500 is Half-Life's modem setting"),
     number!("server.command_credit_ms", server.command_credit_ms, 0..=5000 "ms", "500",
@@ -204,8 +242,7 @@ pub static KEYS: &[Key] = &[
         "what runs in place of usercmds that never came",
         "Half-Life and QuakeWorld repeat the last one"
     ),
-    number!("client.cmd_hz", client.cmd_hz, 1..=1000 "Hz", "64",
-        "usercmds per second", "as the tick rate"),
+    rate!("client.cmd_hz", client.cmd_hz, "64", "usercmds per second", "as the tick rate"),
     number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
         "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
     word!(
@@ -217,6 +254,18 @@ pub static KEYS: &[Key] = &[
         "Bernier 2001, footnote 6"
     ),
 ];
+
+/// 64 Hz.
+const COMMON_TICK: Hz = hz(64_000);
+/// 20 Hz.
+const BERNIERS_UPDATES: Hz = hz(20_000);
+
+const fn hz(milli: i64) -> Hz {
+    match Hz::from_milli(milli) {
+        Some(hz) => hz,
+        None => panic!("a rate is above 0"),
+    }
+}
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -236,13 +285,13 @@ impl Default for Settings {
             teleport_distance_units: 128,
             lag_compensation: LagCompensation { enabled: true, max_unlag_ms: 500, max_claim_error_ms: 200 },
             server: Server {
-                tick_hz: 64,
-                update_hz: 20,
+                tick_hz: COMMON_TICK,
+                update_hz: BERNIERS_UPDATES,
                 rate_bytes_per_s: 100_000,
                 command_credit_ms: 500,
                 on_lost_command: OnLost::Repeat,
             },
-            client: Client { cmd_hz: 64, redundancy: 3, clock: ClockMode::Adopt },
+            client: Client { cmd_hz: COMMON_TICK, redundancy: 3, clock: ClockMode::Adopt },
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use super::{Counts, Kind, ShrinkError, Step, Thing, things, without};
-use crate::game::Game;
+use crate::pipeline::Netcode;
 use crate::record::Session;
 use crate::replay::rerecord;
 use crate::trace::Digest;
@@ -31,7 +31,7 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is looked at by itself, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-pub(super) struct Search<'a, G: Game, E> {
+pub(super) struct Search<'a, G: Netcode, E> {
     still: &'a (dyn Fn(&Session) -> Result<bool, E> + Sync),
     progress: &'a mut dyn FnMut(&Step),
     /// The smallest session so far that shows it.
@@ -45,7 +45,7 @@ pub(super) struct Search<'a, G: Game, E> {
     game: PhantomData<fn() -> G>,
 }
 
-impl<'a, G: Game, E: std::error::Error + Send + 'static> Search<'a, G, E> {
+impl<'a, G: Netcode, E: std::error::Error + Send + 'static> Search<'a, G, E> {
     pub(super) fn new(
         session: Session,
         still: &'a (dyn Fn(&Session) -> Result<bool, E> + Sync),
@@ -176,7 +176,7 @@ impl<'a, G: Game, E: std::error::Error + Send + 'static> Search<'a, G, E> {
 }
 
 /// Whether a session can be cut to begin with its second tick.
-fn can_begin<G: Game>(session: &Session) -> bool {
+fn can_begin<G: Netcode>(session: &Session) -> bool {
     let mut cut = keep_ticks(session, 1, session.ticks.len());
     cut.ticks.truncate(1);
     !cut.states.keys.is_empty() && rerecord::<G>(&cut, None).is_ok()

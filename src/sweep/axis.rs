@@ -119,7 +119,7 @@ fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, A
         Some(kind @ (Kind::Flag | Kind::Choice(_))) => {
             return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
         }
-        Some(Kind::Number { .. }) => {}
+        Some(Kind::Number { .. } | Kind::Rate { .. }) => {}
         // An unknown key is told with the nearest one.
         None => return Ok(vec![low.to_owned()]),
     }

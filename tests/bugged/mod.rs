@@ -140,6 +140,11 @@ impl Game for Bugged {
     }
 }
 
+impl hitreg::pipeline::Netcode for Bugged {
+    type Server = hitreg::server::Server<Bugged>;
+    type Client = hitreg::client::Client<Bugged>;
+}
+
 impl hitreg::replay::Imported for Bugged {}
 
 impl Bots for Bugged {

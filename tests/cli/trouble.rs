@@ -19,7 +19,7 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
     fs::write(folder.path("flipped.hitlog"), &log).unwrap();
     let cases = [
         ("replay a.hitlog --set interpolation.lerp=5", "did you mean `interpolation.lerp_ms`?"),
-        ("replay a.hitlog --set server.tick_hz=0", "a whole number of Hz from 1 to 1000"),
+        ("replay a.hitlog --set server.tick_hz=0", "a number of Hz from 1 to 1000, with at most three decimals"),
         ("replay a.hitlog --set lerp", "is not of the form key=value"),
         ("replay a.hitlog --preset quak3", "did you mean `quake3`?"),
         ("replay a.hittrace", "a.hittrace: this is a trace, and a log is wanted here"),

@@ -219,6 +219,11 @@ impl Game for Discs {
     }
 }
 
+impl hitreg::pipeline::Netcode for Discs {
+    type Server = hitreg::server::Server<Discs>;
+    type Client = hitreg::client::Client<Discs>;
+}
+
 impl hitreg::replay::Imported for Discs {}
 
 /// Walks in a seeded zigzag and shoots at where it sees the nearest other.

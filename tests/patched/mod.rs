@@ -117,4 +117,9 @@ impl Game for Patched {
     }
 }
 
+impl hitreg::pipeline::Netcode for Patched {
+    type Server = hitreg::server::Server<Patched>;
+    type Client = hitreg::client::Client<Patched>;
+}
+
 impl hitreg::replay::Imported for Patched {}

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use crate::game::Game;
+use crate::pipeline::Netcode;
 use crate::record::{ArrivalRecord, Session, States};
 use crate::replay::rerecord;
 use crate::shrink::{Counts, Kind, ShrinkError, Step};
@@ -23,7 +23,7 @@ enum Probe {
     Shows(Box<Session>, Counts),
 }
 
-impl<G: Game, E: std::error::Error + Send + 'static> Search<'_, G, E> {
+impl<G: Netcode, E: std::error::Error + Send + 'static> Search<'_, G, E> {
     /// Takes the first of `count` candidates that is smaller and still shows it, and says which it was. `make` gives the
     /// input of each from the current session.
     ///
@@ -74,7 +74,7 @@ impl<G: Game, E: std::error::Error + Send + 'static> Search<'_, G, E> {
 }
 
 /// Tries one candidate's input against a session of `counts`.
-fn probe<G: Game, E: std::error::Error + 'static>(
+fn probe<G: Netcode, E: std::error::Error + 'static>(
     still: &(dyn Fn(&Session) -> Result<bool, E> + Sync),
     failed: &BTreeSet<Digest>,
     smaller_than: Counts,
