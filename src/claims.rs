@@ -5,6 +5,7 @@
 //! how the claimed mechanism is switched off) and a measure, which reads what the pipelines put out and nothing else.
 //! A claim that holds with its mechanism switched off would show nothing; a test sees to it that none does.
 
+mod display;
 mod hands;
 mod link;
 mod prediction;
@@ -127,9 +128,19 @@ pub enum ClaimError {
 /// Figures by name, as a measure puts them out.
 type Figures = Vec<(&'static str, Option<f64>)>;
 
+fn count(number: usize) -> Option<f64> {
+    Some(number as f64)
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    crate::stats::percentile(&sorted, 50.0)
+}
+
 /// All claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
-    [prediction::CLAIMS].into_iter().flatten()
+    [prediction::CLAIMS, display::CLAIMS].into_iter().flatten()
 }
 
 impl Claim {

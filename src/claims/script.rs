@@ -52,6 +52,8 @@ pub(super) struct Scene {
     pub(super) preset: String,
     /// How long, in seconds.
     pub(super) seconds: f64,
+    /// The frames that are inspected, from and to; all, if it does not say.
+    pub(super) inspect_ms: Option<[f64; 2]>,
     /// Where all chances start from.
     #[serde(default)]
     pub(super) seed: u64,

@@ -47,7 +47,15 @@ impl Stage {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play(&self) -> Result<Seen, ClaimError> {
-        self.play_prepared(&self.prepare(&Variant::default())?)
+        self.play_changed(|_| ())
+    }
+
+    /// Plays the scene with a machine that is changed before the first tick.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_changed(&self, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
+        play_prepared(&self.prepare(&Variant::default())?, change)
     }
 
     /// Plays a variant of the scene.
@@ -55,7 +63,7 @@ impl Stage {
     /// # Errors
     /// When there is none of that name, or it cannot be played.
     pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
-        self.play_prepared(&self.variant(name)?)
+        play_prepared(&self.variant(name)?, |_| ())
     }
 
     /// A variant of the scene, ready to be played.
@@ -89,13 +97,15 @@ impl Stage {
         }
         Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
     }
+}
 
-    fn play_prepared(&self, prepared: &Prepared) -> Result<Seen, ClaimError> {
-        let mut seen = Seen::default();
-        let hands = prepared.play(&mut seen, |_| ())?;
-        seen.meant = hands.meant;
-        Ok(seen)
-    }
+fn play_prepared(prepared: &Prepared, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
+    let mut seen = Seen::default();
+    let hands = prepared.play(&mut seen, change)?;
+    seen.meant = hands.meant;
+    let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
+    seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
+    Ok(seen)
 }
 
 impl Prepared {

@@ -26,6 +26,8 @@ pub(super) struct Seen {
     pub(super) impacts: Vec<(Micros, Verdict)>,
     /// For each frame what its player meant; filled in when the session is over.
     pub(super) meant: Vec<Meant>,
+    /// From when to when frames are inspected; filled in likewise.
+    pub(super) inspect: (Micros, Micros),
 }
 
 /// One client frame.
@@ -92,6 +94,12 @@ impl Seen {
     /// The frames of one player.
     pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
+    }
+
+    /// Those of them that are inspected.
+    pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
+        let (from, to) = self.inspect;
+        self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
     }
 
     /// The snapshots that one player received.

@@ -133,6 +133,8 @@ impl<G: Game> Window<G> {
     fn run_window(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
+        // The server tells all effects to those who do not predict weapons.
+        let hears = context.settings.predicts_weapons();
         let mut ran = 0;
         while self.valid < self.entries.len() {
             spent += self.entries[self.valid].time();
@@ -146,7 +148,7 @@ impl<G: Game> Window<G> {
             let entry = &self.entries[self.valid];
             let first = self.plays_every_run || entry.command.seq > self.first_runs;
             out.touches.clear();
-            let mut sink = Running { first, seq: entry.command.seq, fires: 0, out };
+            let mut sink = Running { first, hears, seq: entry.command.seq, fires: 0, out };
             let after = context.run(before, &entry.command, &mut sink);
             self.first_runs = self.first_runs.max(entry.command.seq);
             let entry = &mut self.entries[self.valid];
@@ -250,6 +252,7 @@ impl<B> Entry<B> {
 /// Lets effects and shots through only while a command runs for the first time.
 struct Running<'a, F> {
     first: bool,
+    hears: bool,
     seq: CommandSeq,
     fires: u8,
     out: &'a mut GivenOff<F>,
@@ -257,7 +260,7 @@ struct Running<'a, F> {
 
 impl<F> Sink<F> for Running<'_, F> {
     fn effect(&mut self, effect: Effect) {
-        if self.first {
+        if self.first && self.hears {
             self.out.effects.push(effect);
         }
     }
