@@ -5,7 +5,9 @@
 //! how the claimed mechanism is switched off) and a measure, which reads what the pipelines put out and nothing else.
 //! A claim that holds with its mechanism switched off would show nothing; a test sees to it that none does.
 
+mod compensation;
 mod display;
+mod forged;
 mod hands;
 mod link;
 mod prediction;
@@ -132,6 +134,10 @@ fn count(number: usize) -> Option<f64> {
     Some(number as f64)
 }
 
+fn greatest(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(f64::max)
+}
+
 fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -140,7 +146,7 @@ fn median(values: &[f64]) -> Option<f64> {
 
 /// All claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
-    [prediction::CLAIMS, display::CLAIMS].into_iter().flatten()
+    [prediction::CLAIMS, display::CLAIMS, compensation::CLAIMS].into_iter().flatten()
 }
 
 impl Claim {

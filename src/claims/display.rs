@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, SeenSnapshot, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, median};
+use super::{Claim, ClaimError, Figures, Theme, count, greatest, median};
 use crate::client::Part;
 use crate::game::How;
 use crate::units::{Micros, PlayerId};
@@ -269,10 +269,6 @@ fn lowest_drawn(seen: &Seen) -> Vec<f64> {
         }
     }
     lows
-}
-
-fn greatest(values: &[f64]) -> Option<f64> {
-    values.iter().copied().reduce(f64::max)
 }
 
 fn least(values: &[f64]) -> Option<f64> {

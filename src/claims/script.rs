@@ -123,6 +123,8 @@ pub(super) struct RulesChange {
     pub(super) pistol_damage: Option<i32>,
     /// Rounds in the launcher.
     pub(super) launcher_clip: Option<u16>,
+    /// From one launch to the next.
+    pub(super) launcher_interval_ms: Option<u16>,
     /// How fast rockets fly, in units/s.
     pub(super) rocket_speed_units_s: Option<f32>,
     /// How far their bursts reach, in units.

@@ -146,7 +146,7 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
 }
 
 /// The players as they appear, at the places where the scene wants them.
-fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
+pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
     let place = |((id, body), player): (&(EntityId, ArenaBody), &super::script::Player)| {
         (*id, ArenaBody { origin: Vec3::from_array(player.start), ..*body })
@@ -195,6 +195,7 @@ fn change_rules(rules: &mut ArenaRules, change: &RulesChange) {
     }
     let launcher = &mut rules.weapons[WeaponId::Launcher as usize];
     set(&mut launcher.clip, change.launcher_clip);
+    set(&mut launcher.interval_ms, change.launcher_interval_ms);
     if let Shot::Rocket { speed_units_s, radius_units, .. } = &mut launcher.shot {
         set(speed_units_s, change.rocket_speed_units_s);
         set(radius_units, change.rocket_radius_units);
