@@ -9,7 +9,9 @@ mod clock;
 mod context;
 mod draw;
 mod fields;
+mod input_time;
 mod predict;
+mod repeats;
 mod smooth;
 
 use std::sync::Arc;
@@ -18,13 +20,15 @@ use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
 use crate::history::{History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
-use crate::settings::{InterpolationMode, Settings};
+use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 use clock::Clock;
 use context::Context;
 use glam::Vec3;
+use input_time::InputTime;
 use predict::Window;
+use repeats::Repeats;
 use smooth::Smoothing;
 
 /// The client of one player.
@@ -35,6 +39,7 @@ pub struct Client<G: Game> {
     player: PlayerId,
     limits: Limits,
     clock: Clock,
+    input_time: InputTime,
     history: History<G::Body>,
     newest: SnapshotSeq,
     window: Window<G>,
@@ -42,6 +47,7 @@ pub struct Client<G: Game> {
     /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
+    redundancy: Repeats,
     packets: u32,
 }
 
@@ -60,8 +66,10 @@ pub enum Part {
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
         let Setup { rules, settings, seed } = setup;
+        let redundancy = Repeats::new(&settings);
         Client {
             clock: Clock::new(settings.client.clock),
+            input_time: InputTime::new(&settings),
             limits: Limits::of(&settings),
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
@@ -73,6 +81,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             newest: SnapshotSeq(0),
             drawn: Vec::new(),
             drawn_at: Micros::ZERO,
+            redundancy,
             packets: 0,
         }
     }
@@ -87,12 +96,16 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         if snapshot.seq <= self.newest {
             return None;
         }
+        self.redundancy.handle_arrival(snapshot.seq.0 - self.newest.0 - 1);
         self.newest = snapshot.seq;
         self.clock.handle_update(now, snapshot.frame.server_time);
+        self.input_time.handle_update(now, snapshot);
         let body = snapshot.frame.get(self.player.entity())?.clone();
         let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
+            self.input_time.handle_round_trip(round_trip);
+            self.redundancy.handle_round_trip(now, round_trip);
         }
         let shown = self.shown_origin(now);
         let context = Context::<G> {
@@ -112,10 +125,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     fn look(&mut self, now: Micros) {
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
-        self.drawn_at = match self.settings.interpolation.mode {
-            InterpolationMode::TwoPoint | InterpolationMode::History => clock - self.lerp(),
-            InterpolationMode::Off | InterpolationMode::Extrapolate => clock,
-        };
+        self.drawn_at = clock - self.drawn_behind();
         let scene = draw::Others::<G> {
             rules: &self.rules,
             history: &self.history,
@@ -129,16 +139,11 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
-        let lerp = match self.settings.interpolation.mode {
-            InterpolationMode::TwoPoint | InterpolationMode::History => self.lerp(),
-            InterpolationMode::Off | InterpolationMode::Extrapolate => Micros::ZERO,
-        };
-        let command = Usercmd {
-            seq: self.window.next_seq(),
-            lerp_msec: (lerp.0 / 1000) as u16,
-            server_time: self.clock.read(now).unwrap_or(Micros::ZERO),
-            input: *input,
-        };
+        let clock = self.clock.read(now).unwrap_or(Micros::ZERO);
+        let server_time = self.input_time.of_command(now, clock);
+        let behind = server_time - clock + self.drawn_behind();
+        let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
+        let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input: *input };
         self.window.push(now, command);
         let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
@@ -157,8 +162,9 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let packet = ClientPacket {
             number: self.packets,
             ack: self.newest,
-            commands: self.window.newest(self.settings.client.redundancy as usize),
+            commands: self.window.newest(self.redundancy.level(now)),
         };
+        self.redundancy.handle_sent(&packet);
         let drawn_origin = self.shown_origin(now);
         Commanded { command, packet, predicted, drawn_origin, ran, effects: given_off.effects, shots }
     }
@@ -199,8 +205,8 @@ impl<G: Game> Client<G> {
         fires.into_iter().map(judge).collect()
     }
 
-    fn lerp(&self) -> Micros {
-        Micros::from_ms(self.settings.interpolation.lerp_ms)
+    fn drawn_behind(&self) -> Micros {
+        Micros::from_ms(self.settings.drawn_behind_ms())
     }
 
     fn shown_origin(&self, now: Micros) -> Option<Vec3> {

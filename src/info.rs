@@ -214,6 +214,8 @@ mod tests {
                 entities: Vec::new(),
                 effects: Vec::new(),
                 extra: Vec::new(),
+                helper_ms: None,
+                warnings: Vec::new(),
             };
             add(Record::Snapshot(me, snapshot));
             let arrivals = match n {

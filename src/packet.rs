@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::game::Effect;
 use crate::history::Frame;
-use crate::record::PacketRecord;
+use crate::record::{OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -52,6 +52,11 @@ pub struct Snapshot<B> {
     pub effects: Vec<Effect>,
     /// How many updates were held back before this one because the rate was used up.
     pub choked: u8,
+    /// NeREIDS's calibration helper: how many ms before its tick the client's input arrives, with the jitter taken out.
+    /// `None` while the server cannot tell, and where usercmds run on arrival.
+    pub helper_ms: Option<i16>,
+    /// Usercmds that came at a time when they could not be used, since the last snapshot.
+    pub warnings: Vec<OutOfSequence>,
 }
 
 impl<B> Snapshot<B> {

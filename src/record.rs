@@ -176,6 +176,19 @@ pub struct SnapshotRecord {
     pub effects: Vec<Effect>,
     /// What else the game put into it (messages, changed movement constants), opaque.
     pub extra: Vec<u8>,
+    /// How many ms before its tick the client's input arrives, where usercmds run on their tick.
+    pub helper_ms: Option<i16>,
+    /// Usercmds that came at a time when they could not be used.
+    pub warnings: Vec<OutOfSequence>,
+}
+
+/// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd whose tick was over, or too far ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSequence {
+    /// The newest usercmd of the packet.
+    pub command: CommandSeq,
+    /// How many ticks it was ahead of the server's next tick: below 0 too late, above 32 too early.
+    pub difference: i16,
 }
 
 /// The end of a server tick.

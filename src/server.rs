@@ -9,6 +9,7 @@ mod command_queue;
 mod connection;
 mod lag_compensation;
 mod rollback;
+mod schedule;
 mod update;
 
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ use crate::hash;
 use crate::history::{Frame, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
-use crate::settings::Settings;
+use crate::settings::{Schedule, Settings};
 use crate::units::{Micros, PlayerId, Seed, Tick};
 use connection::Connection;
 use rollback::Rollback;
@@ -88,7 +89,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     fn tick(&mut self, now: Micros) -> Ticked {
         let dt = if self.tick == Tick(0) { self.settings.server.tick_hz.interval() } else { now - self.now };
         self.tick = self.tick.next();
-        self.now = now;
+        let before = std::mem::replace(&mut self.now, now);
         if let Some(rollback) = &mut self.rollback {
             rollback.tick_begins::<G>(&self.world);
         }
@@ -96,7 +97,10 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         for connection in &mut self.connections {
             connection.grant_time(dt, credit);
         }
-        self.run_inbox();
+        match self.settings.server.schedule {
+            Schedule::Arrival => self.run_inbox(),
+            Schedule::Tick => self.run_scheduled(before),
+        }
         self.run_world(dt);
         self.words.clear();
         G::save(&self.world, &mut self.words);

@@ -76,6 +76,8 @@ pub struct Server {
     pub command_credit_ms: i64,
     /// What runs in place of usercmds that never came.
     pub on_lost_command: OnLost,
+    /// When usercmds run.
+    pub schedule: Schedule,
 }
 
 /// How clients run.
@@ -87,6 +89,10 @@ pub struct Client {
     pub redundancy: i64,
     /// How the client follows the server's clock.
     pub clock: ClockMode,
+    /// How long before its tick a calibrated client's input is to arrive, in ms.
+    pub lead_ms: i64,
+    /// Whether the redundancy follows bandwidth, loss and jitter; [`Client::redundancy`] is then the most.
+    pub adaptive_redundancy: bool,
 }
 
 macro_rules! choice {
@@ -153,12 +159,24 @@ choice! {
     }
 }
 choice! {
+    /// When usercmds run.
+    Schedule {
+        /// In the tick after they arrive, in the order of arrival (Bernier's server loop).
+        Arrival = "arrival",
+        /// In the tick whose time is on them. Those that come when it is over are dropped, and nothing runs twice.
+        Tick = "tick",
+    }
+}
+choice! {
     /// How a client follows the server's clock.
     ClockMode {
         /// Takes each update's time as it comes (Bernier's footnote 6).
         Adopt = "adopt",
         /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
         Drift = "drift",
+        /// As adopt, and usercmds carry the time of the tick that they are for, by a clock that the server's calibration
+        /// helper steers.
+        Calibrated = "calibrated",
     }
 }
 
@@ -210,6 +228,14 @@ impl Settings {
         let mut settings = Settings::default();
         settings.apply_preset(name)?;
         Ok(settings)
+    }
+
+    /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
+    pub fn drawn_behind_ms(&self) -> i64 {
+        match self.interpolation.mode {
+            InterpolationMode::TwoPoint | InterpolationMode::History => self.interpolation.lerp_ms,
+            InterpolationMode::Off | InterpolationMode::Extrapolate => 0,
+        }
     }
 
     /// Whether clients run weapons in their prediction.

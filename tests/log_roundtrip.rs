@@ -11,8 +11,8 @@ use hitreg::log::{
     read_session, read_trace, write_session, write_trace,
 };
 use hitreg::record::{
-    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
-    SnapshotRecord, StateRecord, TickRecord,
+    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, OutOfSequence, PacketRecord, PlayerInfo,
+    Record, Session, SnapshotRecord, StateRecord, TickRecord,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -80,19 +80,28 @@ fn snapshot() -> impl Strategy<Value = SnapshotRecord> {
         proptest::collection::vec((0u16..5).prop_map(EntityId), 0..4),
         proptest::collection::vec(effect, 0..3),
         proptest::collection::vec(any::<u8>(), 0..9),
+        proptest::option::of(any::<i16>()),
+        proptest::collection::vec((any::<u32>(), any::<i16>()), 0..3),
     );
     (number(), number(), micros(), micros(), number(), any::<u16>(), any::<u8>(), lists).prop_map(
-        |(seq, tick, at, server_time, ack, bytes, choked, (entities, effects, extra))| SnapshotRecord {
-            seq: SnapshotSeq(seq),
-            tick: Tick(tick),
-            at,
-            server_time,
-            ack: CommandSeq(ack),
-            bytes,
-            choked,
-            entities,
-            effects,
-            extra,
+        |(seq, tick, at, server_time, ack, bytes, choked, (entities, effects, extra, helper_ms, warnings))| {
+            SnapshotRecord {
+                seq: SnapshotSeq(seq),
+                tick: Tick(tick),
+                at,
+                server_time,
+                ack: CommandSeq(ack),
+                bytes,
+                choked,
+                entities,
+                effects,
+                extra,
+                helper_ms,
+                warnings: warnings
+                    .into_iter()
+                    .map(|(command, difference)| OutOfSequence { command: CommandSeq(command), difference })
+                    .collect(),
+            }
         },
     )
 }

@@ -28,8 +28,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
-    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline"]),
-    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline"]),
+    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline", "wire"]),
     ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link"]),
     (
         "replay",

@@ -18,6 +18,11 @@ impl game::Version for Sound {
     }
 }
 
+impl hitreg::pipeline::Netcode for game::Pucks<Sound> {
+    type Server = hitreg::server::Server<Self>;
+    type Client = hitreg::client::Client<Self>;
+}
+
 fn main() -> ExitCode {
     hitreg::cli::main::<game::Pucks<Sound>>()
 }

@@ -31,6 +31,11 @@ impl game::Version for Numbered {
     }
 }
 
+impl hitreg::pipeline::Netcode for game::Pucks<Numbered> {
+    type Server = hitreg::server::Server<Self>;
+    type Client = hitreg::client::Client<Self>;
+}
+
 fn main() -> ExitCode {
     hitreg::cli::main::<game::Pucks<Numbered>>()
 }

@@ -25,7 +25,7 @@ impl Clock {
     pub(super) fn handle_update(&mut self, now: Micros, server_time: Micros) {
         let told = server_time - now;
         self.offset = Some(match (self.mode, self.offset) {
-            (ClockMode::Adopt, _) | (ClockMode::Drift, None) => told,
+            (ClockMode::Adopt | ClockMode::Calibrated, _) | (ClockMode::Drift, None) => told,
             (ClockMode::Drift, Some(offset)) => drift(offset, told),
         });
     }

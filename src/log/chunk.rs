@@ -93,7 +93,11 @@ impl Chunk {
 
 /// What a snapshot takes in memory, in bytes.
 pub(crate) fn snapshot_bytes(r: &SnapshotRecord) -> usize {
-    size_of::<SnapshotRecord>() + size_of_val(&r.entities[..]) + size_of_val(&r.effects[..]) + r.extra.len()
+    size_of::<SnapshotRecord>()
+        + size_of_val(&r.entities[..])
+        + size_of_val(&r.effects[..])
+        + size_of_val(&r.warnings[..])
+        + r.extra.len()
 }
 
 /// A stretch of a session that lies elsewhere: in a [`Chunk`], or in a whole [`Session`].

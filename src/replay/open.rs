@@ -99,5 +99,7 @@ pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> R
         frame: Arc::new(frame),
         effects: record.effects.clone(),
         choked: record.choked,
+        helper_ms: record.helper_ms,
+        warnings: record.warnings.clone(),
     })
 }

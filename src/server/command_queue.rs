@@ -37,7 +37,7 @@ impl<G: Game> Server<G> {
     }
 
     /// A command that is older than the last one ran before, in an earlier packet, or it was given up and comes late.
-    fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
+    pub(super) fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
         let missing = &mut self.connections[usize::from(player.0)].missing;
         if let Some(index) = missing.iter().position(|m| *m == seq) {
             missing.remove(index);
@@ -46,7 +46,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Deals with the commands between `last` and `next`, none of which will come any more.
-    fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
+    pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
         let lost = next.0 - last.0 - 1;
         let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
         for seq in last.0 + 1..next.0 {
@@ -66,7 +66,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+    pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let connection = &mut self.connections[usize::from(player.0)];
         connection.last_command = command.seq;
         let cost = Micros::from_ms(i64::from(command.input.msec));

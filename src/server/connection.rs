@@ -1,12 +1,17 @@
 //! What the server knows of one client.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
+use crate::record::OutOfSequence;
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
-use crate::usercmd::Input;
+use crate::usercmd::{Input, Usercmd};
+use crate::wire::Calibration;
+
+/// More warnings do not go with one snapshot; the newest count.
+const WARNINGS_MAX: usize = 8;
 
 pub(super) struct Connection<G: Game> {
     /// The newest usercmd that was dealt with.
@@ -29,6 +34,12 @@ pub(super) struct Connection<G: Game> {
     pub(super) due_at: Micros,
     /// When the rate allows the next packet.
     pub(super) rate_free_at: Micros,
+    /// Usercmds whose tick has not come yet, with their arrival.
+    pub(super) waiting: BTreeMap<CommandSeq, (Micros, Usercmd)>,
+    /// How early input arrives.
+    pub(super) calibration: Calibration,
+    /// What the next snapshot warns of.
+    pub(super) warnings: Vec<OutOfSequence>,
     /// Sounds and sights for the next snapshot.
     pub(super) effects: Vec<Effect>,
 }
@@ -46,6 +57,9 @@ impl<G: Game> Connection<G> {
             snapshot: SnapshotSeq(0),
             due_at: Micros::ZERO,
             rate_free_at: Micros::ZERO,
+            waiting: BTreeMap::new(),
+            calibration: Calibration::default(),
+            warnings: Vec::new(),
             effects: Vec::new(),
         }
     }
@@ -55,6 +69,14 @@ impl<G: Game> Connection<G> {
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.round_trip = Some(now - *sent);
         }
+    }
+
+    /// Keeps a warning for the next snapshot.
+    pub(super) fn warn(&mut self, warning: OutOfSequence) {
+        if self.warnings.len() == WARNINGS_MAX {
+            self.warnings.remove(0);
+        }
+        self.warnings.push(warning);
     }
 
     pub(super) fn remember_missing(&mut self, seq: CommandSeq) {

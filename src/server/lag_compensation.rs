@@ -8,7 +8,7 @@ use super::Server;
 use super::connection::Connection;
 use crate::game::{Body, Game, Placed};
 use crate::pipeline::{Limit, Rewind};
-use crate::settings::Settings;
+use crate::settings::{Schedule, Settings};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
@@ -60,11 +60,16 @@ fn drawn_time<G: Game>(
         return (command.drawn_at(), Limit::None);
     };
     let implied = arrived - round_trip;
-    let off = Micros((command.server_time - implied).0.abs());
+    let clock = match settings.server.schedule {
+        Schedule::Arrival => command.server_time,
+        // The usercmd carries the time of its tick; what the client's clock showed follows from what it drew.
+        Schedule::Tick => command.drawn_at() + Micros::from_ms(settings.drawn_behind_ms()),
+    };
+    let off = Micros((clock - implied).0.abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
         (command.drawn_at(), Limit::None)
     } else {
-        (implied - Micros::from_ms(i64::from(command.lerp_msec)), Limit::Claim)
+        (implied - (clock - command.drawn_at()), Limit::Claim)
     }
 }
 

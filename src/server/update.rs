@@ -47,6 +47,8 @@ impl<G: Game> Connection<G> {
             frame: Arc::clone(&frame),
             effects: std::mem::take(&mut self.effects),
             choked: held_back.clamp(0, 255) as u8,
+            helper_ms: self.calibration.helper_ms(),
+            warnings: std::mem::take(&mut self.warnings),
         };
         self.history.push(frame);
         self.remember_sent(snapshot.seq, now);

@@ -79,6 +79,8 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
             entities: frame.entities.iter().map(|(id, _)| *id).collect(),
             effects: snapshot.effects.clone(),
             extra: Vec::new(),
+            helper_ms: snapshot.helper_ms,
+            warnings: snapshot.warnings.clone(),
         };
         self.sink.record(Record::Snapshot(player, record));
     }

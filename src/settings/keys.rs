@@ -2,7 +2,7 @@
 
 use super::{
     Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
-    PredictionMode, Server, SettingError, Settings,
+    PredictionMode, Schedule, Server, SettingError, Settings,
 };
 use crate::units::Hz;
 
@@ -140,6 +140,26 @@ macro_rules! rate {
     };
 }
 
+macro_rules! flag {
+    ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Flag,
+            default: $default,
+            source: $source,
+            read: |s| Value::Flag(s.$($field).+),
+            write: |s, value| match value {
+                Value::Flag(flag) => {
+                    s.$($field).+ = flag;
+                    true
+                }
+                Value::Number(_) | Value::Rate(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
 macro_rules! word {
     ($name:literal, $($field:ident).+, $choice:ident, $default:literal, $about:literal, $source:literal) => {
         Key {
@@ -201,21 +221,13 @@ pub static KEYS: &[Key] = &[
         "how far drawing may run ahead of what is known", "Bernier 2001: QuakeWorld's 100 ms"),
     number!("teleport.distance_units", teleport_distance_units, 1..=65536 "units", "128",
         "a body that moves farther between two snapshots was teleported", "ReHLDS: 128 units; 64 in Source"),
-    Key {
-        name: "lag_compensation.enabled",
-        about: "whether shots are judged against what the shooter saw",
-        kind: Kind::Flag,
-        default: "true",
-        source: "Half-Life: sv_unlag 1",
-        read: |s| Value::Flag(s.lag_compensation.enabled),
-        write: |s, value| match value {
-            Value::Flag(flag) => {
-                s.lag_compensation.enabled = flag;
-                true
-            }
-            Value::Number(_) | Value::Rate(_) | Value::Word(_) => false,
-        },
-    },
+    flag!(
+        "lag_compensation.enabled",
+        lag_compensation.enabled,
+        "true",
+        "whether shots are judged against what the shooter saw",
+        "Half-Life: sv_unlag 1"
+    ),
     number!("lag_compensation.max_unlag_ms", lag_compensation.max_unlag_ms, 0..=1500 "ms", "500",
         "how far back a shot may be judged", "ReHLDS: sv_maxunlag 0.5"),
     number!("lag_compensation.max_claim_error_ms", lag_compensation.max_claim_error_ms, 0..=1500 "ms", "200",
@@ -242,6 +254,14 @@ pub static KEYS: &[Key] = &[
         "what runs in place of usercmds that never came",
         "Half-Life and QuakeWorld repeat the last one"
     ),
+    word!(
+        "server.schedule",
+        server.schedule,
+        Schedule,
+        "arrival",
+        "when usercmds run: as they arrive, or on the tick that they are for",
+        "Bernier 2001: on arrival; NeREIDS: on their tick"
+    ),
     rate!("client.cmd_hz", client.cmd_hz, "64", "usercmds per second", "as the tick rate"),
     number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
         "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
@@ -252,6 +272,16 @@ pub static KEYS: &[Key] = &[
         "adopt",
         "how the client follows the server's clock",
         "Bernier 2001, footnote 6"
+    ),
+    number!("client.lead_ms", client.lead_ms, 0..=1000 "ms", "146",
+        "how long before its tick a calibrated client's input is to arrive",
+        "NeREIDS: three ticks of 32 ms for redundancy; and 50 ms for jitter"),
+    flag!(
+        "client.adaptive_redundancy",
+        client.adaptive_redundancy,
+        "false",
+        "whether redundancy follows bandwidth, loss and jitter, up to client.redundancy",
+        "NeREIDS plans it, and sends 4:1 until then"
     ),
 ];
 
@@ -290,8 +320,15 @@ impl Default for Settings {
                 rate_bytes_per_s: 100_000,
                 command_credit_ms: 500,
                 on_lost_command: OnLost::Repeat,
+                schedule: Schedule::Arrival,
             },
-            client: Client { cmd_hz: COMMON_TICK, redundancy: 3, clock: ClockMode::Adopt },
+            client: Client {
+                cmd_hz: COMMON_TICK,
+                redundancy: 3,
+                clock: ClockMode::Adopt,
+                lead_ms: 146,
+                adaptive_redundancy: false,
+            },
         }
     }
 }

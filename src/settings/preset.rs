@@ -42,6 +42,24 @@ pub static PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "nereids",
+        about: "movement predicted, everybody's input run on its tick and never after, shots judged in that tick",
+        values: &[
+            ("prediction.mode", "movement", "NeREIDS: client-side prediction of the avatar's moves"),
+            ("interpolation.mode", "off", "NeREIDS: Authoritative, the last update as it is"),
+            ("interpolation.lerp_ms", "0", "NeREIDS: the last known state is drawn"),
+            ("interpolation.on_missing", "hold", "NeREIDS: the last known state is drawn"),
+            ("lag_compensation.enabled", "false", "NeREIDS: no event is applied back in time"),
+            ("server.tick_hz", "31.25", "NeREIDS: a tick of 32 ms"),
+            ("server.update_hz", "31.25", "NeREIDS: each tick, to each client"),
+            ("server.on_lost_command", "skip", "NeREIDS: a frame once computed is never rolled back"),
+            ("server.schedule", "tick", "NeREIDS: input waits for its frame"),
+            ("client.cmd_hz", "31.25", "NeREIDS: input on each tick"),
+            ("client.redundancy", "4", "NeREIDS: 4:1, the input of the three ticks before with each"),
+            ("client.clock", "calibrated", "NeREIDS: the calibration helper"),
+        ],
+    },
+    Preset {
         name: "dumb-client",
         about: "nothing predicted, the last snapshot drawn as it is, shots judged in the server's present",
         values: &[

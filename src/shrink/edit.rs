@@ -90,8 +90,14 @@ pub fn without(session: &Session, things: &[Thing]) -> Session {
 
 /// What a session's replay depends on, and nothing else.
 fn inputs_of(session: &Session) -> Session {
-    let snapshot =
-        |s: &SnapshotRecord| SnapshotRecord { entities: Vec::new(), effects: Vec::new(), extra: Vec::new(), ..*s };
+    let snapshot = |s: &SnapshotRecord| SnapshotRecord {
+        entities: Vec::new(),
+        effects: Vec::new(),
+        extra: Vec::new(),
+        helper_ms: None,
+        warnings: Vec::new(),
+        ..*s
+    };
     let player = |p: &PlayerRecords| PlayerRecords {
         frames: p.frames.clone(),
         sent: p.sent.clone(),

@@ -15,6 +15,7 @@ use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::Bi
 use crate::game::Effect;
 use crate::history::Frame;
 use crate::packet::Snapshot;
+use crate::record::OutOfSequence;
 use crate::units::{CommandSeq, EntityId, SnapshotSeq};
 
 /// Decodes what the server sends to one client. It holds at most [`ENTITIES_MAX`] entities and, of each, the states
@@ -214,12 +215,19 @@ impl<B: Networked> Receiver<B> {
             }
         }
         let frame = Frame { tick: info.tick, server_time: info.server_time, entities };
+        let out_of_sequence = |warning: &OutOfSeqWarning| {
+            let command = CommandSeq(warning.index.unwrap_near(info.ack.0)?);
+            Some(OutOfSequence { command, difference: warning.difference })
+        };
+        let warnings = draft.warnings.iter().filter_map(out_of_sequence).collect();
         let snapshot = Snapshot {
             seq: info.seq,
             ack: info.ack,
             frame: Arc::new(frame),
             effects: draft.effects,
             choked: info.choked,
+            helper_ms: header.calibration_ms,
+            warnings,
         };
         Received {
             snapshot,

@@ -60,6 +60,8 @@ pub struct Encoded {
     pub deferred: Vec<EntityId>,
     /// How many effects wait for a later datagram.
     pub effects_waiting: usize,
+    /// How many warnings there was no room for; they are not told later.
+    pub warnings_dropped: usize,
 }
 
 /// A snapshot that cannot be sent.
@@ -168,6 +170,7 @@ impl<B: Networked> Sender<B> {
         let excess = self.effects.len().saturating_sub(EFFECTS_WAITING_MAX);
         self.effects.drain(..excess);
         let next_notice = self.put_notices(&mut page, snapshot.seq);
+        let warnings_dropped = std::mem::take(&mut self.warnings).len();
         // Effects come last, so that they can be told from entities' places; a part of what is left is kept for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
@@ -184,6 +187,7 @@ impl<B: Networked> Sender<B> {
             carried: carried.iter().map(|change| change.id).collect(),
             deferred,
             effects_waiting: self.effects.len(),
+            warnings_dropped,
         })
     }
 
@@ -215,10 +219,8 @@ impl<B: Networked> Sender<B> {
 
     /// Writes warnings and notices; returns the number of the first notice that is not in.
     fn put_notices(&mut self, page: &mut Page, seq: SnapshotSeq) -> Wrapping16 {
-        while let Some(warning) = self.warnings.front().copied() {
-            if !page.put(1, 0, |out| warning.put(out)) {
-                break;
-            }
+        // A warning is about the last frame: later it would be stale.
+        while self.warnings.front().copied().is_some_and(|warning| page.put(1, 0, |out| warning.put(out))) {
             self.warnings.pop_front();
         }
         // Chat leaves half of the room to the entities, but a long line must not wait for ever.

@@ -15,7 +15,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let profile = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--example", "pucks", "--example", "pucks_bug"]);
+        cargo.args(["build", "--quiet", "--example", "pucks", "--example", "pucks_bug", "--example", "pucks_delay"]);
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir").arg(profile.parent().expect("a folder"));
         if profile.ends_with("release") {
             cargo.arg("--release");

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::super::envelope;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::units::PlayerId;
-use crate::wire::{ClientReference, DATAGRAM_BYTES_MAX, Networked, Sender, decode_commands};
+use crate::wire::{
+    ClientReference, DATAGRAM_BYTES_MAX, Networked, OutOfSeqWarning, Sender, Wrapping16, decode_commands,
+};
 
 /// How many packets back a late one may be.
 const PACKETS_REMEMBERED: u32 = 256;
@@ -45,9 +47,14 @@ impl<B: Networked> Peer<B> {
 
     /// The datagram of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says so.
     pub(super) fn close(&mut self, snapshot: &Snapshot<B>) -> Option<Vec<u8>> {
-        let encoded = self.sender.encode(snapshot, None, DATAGRAM_BYTES_MAX - envelope::DOWN_BYTES).ok()?;
+        for warning in &snapshot.warnings {
+            let index = Wrapping16::of(warning.command.0);
+            self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
+        }
+        let budget = DATAGRAM_BYTES_MAX - envelope::DOWN_BYTES;
+        let encoded = self.sender.encode(snapshot, snapshot.helper_ms, budget).ok()?;
         self.reference.sent = snapshot.seq;
-        Some(envelope::close_down(encoded.datagram, encoded.deferred.is_empty()))
+        Some(envelope::close_down(encoded.datagram, encoded.deferred.is_empty() && encoded.warnings_dropped == 0))
     }
 
     /// Counts an arrival; false when it is one too many, or too old to know.

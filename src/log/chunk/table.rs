@@ -105,6 +105,11 @@ impl<'a> Columns<'a> {
         self.columns.next().map(|b| -> &[u8] { b }).ok_or_else(|| format!("table {} has no column {name}", self.name))
     }
 
+    /// Whether there are columns that were not read yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.columns.len() > 0
+    }
+
     pub(super) fn whole(&mut self, name: &str) -> Result<Vec<i64>, String> {
         self.column(name, |packed, series| column::decode(packed, series, None))
     }

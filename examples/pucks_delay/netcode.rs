@@ -1,0 +1,266 @@
+//! Netcode of another kind: delay. Every usercmd takes effect a fixed time after it was made, for everybody alike, so nothing has to be
+//! predicted and nobody's shots have to be moved back in time. What a player feels is the delay.
+//!
+//! It knows no more of a game than [`Game`] says, so it would do for any.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use hitreg::game::{Effect, Game, How, Placed, Scene, Sink, Touch, Verdict, WorldSink};
+use hitreg::hash::hash_words;
+use hitreg::history::Frame;
+use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::pipeline::{
+    ClientPipeline, Commanded, Event, Judged, Limit, Reconciled, Rewind, Rollbacks, ServerPipeline, Setup, Ticked,
+};
+use hitreg::record::Execution;
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::usercmd::{Input, Usercmd};
+
+/// From a usercmd to its effect, by the server's clock as the client shows it.
+const DELAY: Micros = Micros::from_ms(150);
+
+/// Runs every usercmd when its delay is over, and tells everybody everything at each tick.
+pub(crate) struct DelayServer<G: Game> {
+    setup: Setup<G>,
+    world: G::World,
+    tick: Tick,
+    now: Micros,
+    seats: Vec<Seat>,
+    snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
+    events: VecDeque<Event<G>>,
+    given_off: GivenOff<G::Fire>,
+}
+
+#[derive(Default)]
+struct Seat {
+    last: CommandSeq,
+    waiting: BTreeMap<CommandSeq, Usercmd>,
+}
+
+struct GivenOff<F> {
+    effects: Vec<Effect>,
+    fires: Vec<F>,
+    impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,
+}
+
+impl<G: Game> ServerPipeline<G> for DelayServer<G> {
+    fn new(setup: Setup<G>, players: u16) -> DelayServer<G> {
+        DelayServer {
+            world: G::spawn(&setup.rules, setup.seed, players),
+            setup,
+            tick: Tick(0),
+            now: Micros::ZERO,
+            seats: (0..players).map(|_| Seat::default()).collect(),
+            snapshots: VecDeque::new(),
+            events: VecDeque::new(),
+            given_off: GivenOff { effects: Vec::new(), fires: Vec::new(), impacts: Vec::new() },
+        }
+    }
+
+    fn begin_from(&mut self, world: G::World) {
+        self.world = world;
+    }
+
+    fn handle_packet(&mut self, _: Micros, player: PlayerId, packet: ClientPacket) {
+        let Some(seat) = self.seats.get_mut(usize::from(player.0)) else { return };
+        let news = packet.commands.into_iter().filter(|command| command.seq > seat.last);
+        seat.waiting.extend(news.map(|command| (command.seq, command)));
+    }
+
+    fn tick(&mut self, now: Micros) -> Ticked {
+        let usual = self.setup.settings.server.tick_hz.interval();
+        let dt = if self.tick == Tick(0) { usual } else { now - self.now };
+        (self.tick, self.now) = (self.tick.next(), now);
+        for player in 0..self.seats.len() as u16 {
+            self.run_due(PlayerId(player));
+        }
+        G::step_world(&self.setup.rules, &mut self.world, dt, &mut self.given_off);
+        for (shooter, command, weapon, verdict) in self.given_off.impacts.drain(..) {
+            self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+        }
+        self.tell_everybody();
+        let mut words = Vec::new();
+        G::save(&self.world, &mut words);
+        Ticked { tick: self.tick, hash: hash_words(&words) }
+    }
+
+    fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {
+        self.snapshots.pop_front()
+    }
+
+    fn poll_event(&mut self) -> Option<Event<G>> {
+        self.events.pop_front()
+    }
+
+    fn world(&self) -> &G::World {
+        &self.world
+    }
+
+    fn check_rollback(&mut self, _: u32) -> bool {
+        false
+    }
+
+    fn rollbacks(&self) -> Option<Rollbacks> {
+        None
+    }
+}
+
+impl<G: Game> DelayServer<G> {
+    fn run_due(&mut self, player: PlayerId) {
+        loop {
+            let seat = &mut self.seats[usize::from(player.0)];
+            let Some(entry) = seat.waiting.first_entry().filter(|e| e.get().server_time + DELAY <= self.now) else {
+                return;
+            };
+            let command = entry.remove();
+            for lost in seat.last.0 + 1..command.seq.0 {
+                let how = Execution::Missing;
+                self.events.push_back(Event::Executed { player, command: CommandSeq(lost), how });
+            }
+            seat.last = command.seq;
+            self.events.push_back(Event::Executed { player, command: command.seq, how: Execution::Run });
+            self.run(player, &command);
+        }
+    }
+
+    fn run(&mut self, player: PlayerId, command: &Usercmd) {
+        let rules = &self.setup.rules;
+        let entities = G::entities(&self.world);
+        let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
+        let scene = Scene { seed: self.setup.seed, player, entities, weapons: true };
+        let next = G::step_body(rules, &scene, body, command, &mut self.given_off);
+        G::place_body(rules, &mut self.world, player, next);
+        for (index, fire) in std::mem::take(&mut self.given_off.fires).into_iter().enumerate() {
+            let others = G::entities(&self.world).iter().filter(|(id, _)| *id != player.entity());
+            let targets: Vec<(EntityId, G::Body)> = others.cloned().collect();
+            let verdict = G::judge(rules, &fire, &targets);
+            G::apply(rules, &mut self.world, player, command, &fire, &verdict, &mut self.given_off);
+            let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
+            let (shooter, command, index) = (player, command.seq, index as u8);
+            self.events.push_back(Event::Judged(Judged { shooter, command, index, fire, verdict, rewind }));
+        }
+    }
+
+    fn tell_everybody(&mut self) {
+        let effects = std::mem::take(&mut self.given_off.effects);
+        let entities = G::entities(&self.world).to_vec();
+        let frame = Arc::new(Frame { tick: self.tick, server_time: self.now, entities });
+        for (player, seat) in self.seats.iter().enumerate() {
+            let snapshot = Snapshot {
+                seq: SnapshotSeq(self.tick.0),
+                ack: seat.last,
+                frame: Arc::clone(&frame),
+                effects: effects.clone(),
+                choked: 0,
+                helper_ms: None,
+                warnings: Vec::new(),
+            };
+            self.snapshots.push_back((PlayerId(player as u16), snapshot));
+        }
+    }
+}
+
+impl<F> Sink<F> for GivenOff<F> {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn fire(&mut self, fire: F) {
+        self.fires.push(fire);
+    }
+    fn touch(&mut self, _: Touch) {}
+}
+
+impl<F> WorldSink for GivenOff<F> {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict) {
+        self.impacts.push((shooter, command, weapon, verdict));
+    }
+}
+
+/// Shows the newest snapshot as it is, the own body too.
+pub(crate) struct DelayClient<G: Game> {
+    setup: Setup<G>,
+    player: PlayerId,
+    newest: Option<(SnapshotSeq, Arc<Frame<G::Body>>)>,
+    /// Server time minus local time.
+    offset: Micros,
+    last: CommandSeq,
+    recent: VecDeque<(Micros, Usercmd)>,
+    packets: u32,
+    drawn: Vec<(EntityId, Placed<G::Body>)>,
+}
+
+/// As long as an ack can take.
+const REMEMBERED: usize = 512;
+
+impl<G: Game> ClientPipeline<G> for DelayClient<G> {
+    fn new(setup: Setup<G>, player: PlayerId) -> DelayClient<G> {
+        DelayClient {
+            setup,
+            player,
+            newest: None,
+            offset: Micros::ZERO,
+            last: CommandSeq(0),
+            recent: VecDeque::new(),
+            packets: 0,
+            drawn: Vec::new(),
+        }
+    }
+
+    fn number_from(&mut self, first: CommandSeq) {
+        self.last = CommandSeq(first.0.saturating_sub(1));
+    }
+
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
+        if self.newest.as_ref().is_some_and(|(seq, _)| snapshot.seq <= *seq) {
+            return None;
+        }
+        self.newest = Some((snapshot.seq, Arc::clone(&snapshot.frame)));
+        self.offset = snapshot.frame.server_time - now;
+        let acked = self.recent.iter().find(|(_, command)| command.seq == snapshot.ack);
+        Some(Reconciled { comparison: None, correction: None, round_trip: acked.map(|(sent, _)| now - *sent) })
+    }
+
+    fn look(&mut self, _: Micros) {
+        self.drawn.clear();
+        let Some((_, frame)) = &self.newest else { return };
+        let others = frame.entities.iter().filter(|(id, _)| *id != self.player.entity());
+        self.drawn.extend(others.map(|(id, body)| (*id, Placed { body: body.clone(), how: How::Held })));
+    }
+
+    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
+        self.last = self.last.next();
+        let server_time = if self.newest.is_some() { now + self.offset } else { Micros::ZERO };
+        let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: *input };
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((now, command));
+        self.packets += 1;
+        let repeats = self.setup.settings.client.redundancy as usize;
+        let skip = self.recent.len().saturating_sub(repeats);
+        let packet = ClientPacket {
+            number: self.packets,
+            ack: self.newest.as_ref().map_or(SnapshotSeq(0), |(seq, _)| *seq),
+            commands: self.recent.iter().skip(skip).map(|(_, command)| *command).collect(),
+        };
+        let predicted = self.predicted().cloned();
+        let drawn_origin = predicted.as_ref().map(hitreg::game::Body::origin);
+        Commanded { command, packet, predicted, drawn_origin, ran: 0, effects: Vec::new(), shots: Vec::new() }
+    }
+
+    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+        &self.drawn
+    }
+
+    fn drawn_at(&self) -> Micros {
+        self.newest.as_ref().map_or(Micros::ZERO, |(_, frame)| frame.server_time)
+    }
+
+    fn predicted(&self) -> Option<&G::Body> {
+        self.newest.as_ref()?.1.get(self.player.entity())
+    }
+}

@@ -1,0 +1,61 @@
+//! The time that usercmds are for. Where they run on arrival it is what the client's clock shows, as in Quake III's usercmd.
+//! Where they wait for their tick it is that tick's time, by a clock ahead of the server's that the server's calibration helper
+//! steers (NeREIDS).
+
+use crate::packet::Snapshot;
+use crate::settings::{ClockMode, Settings};
+use crate::units::Micros;
+use crate::wire::{Steering, SteeringOptions};
+
+pub(super) struct InputTime {
+    options: Option<SteeringOptions>,
+    /// From the first update on.
+    steering: Option<Steering>,
+    /// The longest of the last round trips.
+    round_trip: Micros,
+    last: Micros,
+}
+
+impl InputTime {
+    pub(super) fn new(settings: &Settings) -> InputTime {
+        let options = SteeringOptions {
+            tick: settings.server.tick_hz.interval(),
+            lead: Micros::from_ms(settings.client.lead_ms),
+            ..SteeringOptions::nereids()
+        };
+        InputTime {
+            options: (settings.client.clock == ClockMode::Calibrated).then_some(options),
+            steering: None,
+            round_trip: Micros::ZERO,
+            last: Micros::ZERO,
+        }
+    }
+
+    /// Takes what a new snapshot says of the usercmds' timing.
+    pub(super) fn handle_update<B>(&mut self, now: Micros, snapshot: &Snapshot<B>) {
+        let Some(options) = self.options else { return };
+        let told = snapshot.frame.server_time - now;
+        let steering = self.steering.get_or_insert_with(|| Steering::new(options, told + options.lead, now));
+        if let Some(helper_ms) = snapshot.helper_ms {
+            steering.handle_helper(now, helper_ms, self.round_trip);
+        }
+        for warning in &snapshot.warnings {
+            steering.handle_warning(now, warning.difference, self.round_trip);
+        }
+    }
+
+    /// Takes how long a usercmd took to be acked. What it waited for its tick counts too: then the clock waits longer than
+    /// it has to before it believes that a correction has taken effect, and never too short.
+    pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
+        // An eighth a round trip towards a shorter one; a longer one at once.
+        let shorter = Micros((self.round_trip.0 * 7 + round_trip.0) / 8);
+        self.round_trip = round_trip.max(shorter);
+    }
+
+    /// What a usercmd that is made at `now` is for, when the client's clock shows `clock`. Never earlier than the one before.
+    pub(super) fn of_command(&mut self, now: Micros, clock: Micros) -> Micros {
+        let Some(steering) = &self.steering else { return clock };
+        self.last = self.last.max(steering.read(now));
+        self.last
+    }
+}

@@ -1,0 +1,244 @@
+//! Scheduling on the tick, through the whole pipelines in virtual time: usercmds wait for their tick, those that come too late
+//! never run, and the clients' clocks are steered so that hardly any does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::game::Game;
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::{self, read_session, write_session};
+use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::pipeline::{Commanded, Event, ServerPipeline, Setup};
+use hitreg::record::{Execution, OutOfSequence, Session};
+use hitreg::replay::{Mode, Options, replay};
+use hitreg::server::Server;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Observer, Recorder, Shown, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::trace::Data;
+use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
+use hitreg::usercmd::{Input, Usercmd};
+
+/// Usercmds and their differences.
+type Warned = Vec<(u32, i16)>;
+
+const TICK: Micros = Micros::from_ms(32);
+
+/// What became of every usercmd, and when the server warned.
+#[derive(Default)]
+struct Fates {
+    made: BTreeMap<(PlayerId, CommandSeq), (Micros, Micros)>,
+    /// What was done, with the tick.
+    executed: BTreeMap<(PlayerId, CommandSeq), (Execution, Tick)>,
+    helpers: Vec<(Micros, i16)>,
+    warnings: Vec<(Micros, OutOfSequence)>,
+}
+
+impl<G: Game> Observer<G> for Fates {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, _: &Shown<'_, G::Body>) {
+        self.made.insert((player, commanded.command.seq), (at, commanded.command.server_time));
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.executed.insert((player, command), (how, tick));
+    }
+
+    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
+        self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
+        self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
+    }
+}
+
+fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> Fates {
+    let scenario = Scenario {
+        preset: "nereids".to_owned(),
+        players: 4,
+        seconds: 60.0,
+        seed,
+        settings: settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        link,
+        ..Scenario::default()
+    };
+    let mut fates = Fates::default();
+    record_synthetic::<Arena>(&scenario, &Arc::new(ArenaRules::default()), &mut fates).expect("a good scenario");
+    fates
+}
+
+/// Until then the clients' clocks are being set.
+const SETTLED: Micros = Micros::from_s(6);
+
+#[test]
+fn input_waits_for_its_tick_and_hardly_any_is_late() {
+    let rough =
+        LinkModel { delay_ms: 60.0, jitter: Jitter::Uniform(50.0), loss: Loss::Random(0.05), ..LinkModel::default() };
+    for (link, may_miss) in [(LinkModel { delay_ms: 40.0, ..LinkModel::default() }, 0.0), (rough, 0.002)] {
+        let fates = play(link, 7, &[]);
+        let (mut ran, mut missed) = (0, 0);
+        for (key, (at, stamp)) in &fates.made {
+            let Some((how, tick)) = fates.executed.get(key).filter(|_| *at > SETTLED) else { continue };
+            match how {
+                Execution::Run => {
+                    ran += 1;
+                    let tick_at = Micros(i64::from(tick.0) * TICK.0);
+                    let waited = tick_at - *stamp;
+                    assert!((Micros::ZERO..TICK).contains(&waited), "{key:?} ran {waited} after its time");
+                }
+                _ => missed += 1,
+            }
+        }
+        assert!(ran > 6_000, "{ran} ran");
+        assert!(f64::from(missed) <= may_miss * f64::from(ran), "{missed} of {ran} missed");
+        let late = fates.helpers.iter().filter(|(at, _)| *at > SETTLED);
+        let off: Vec<i16> = late.map(|(_, helper)| (*helper - 146).abs()).collect();
+        let far = off.iter().filter(|off| **off > 40).count();
+        assert!(off.len() > 6_000 && far * 100 < off.len(), "{far} of {} helpers are far from the lead", off.len());
+    }
+}
+
+#[test]
+fn without_a_lead_input_is_late_and_the_server_says_so() {
+    let link = LinkModel { delay_ms: 40.0, jitter: Jitter::Uniform(30.0), ..LinkModel::default() };
+    let fates = play(link, 7, &[("client.lead_ms", "0"), ("client.redundancy", "1")]);
+    let late = fates.executed.values().filter(|(how, _)| *how == Execution::Late).count();
+    assert!(late > 500, "{late} late");
+    assert!(fates.warnings.iter().all(|(_, warning)| warning.difference < 0));
+    assert!(fates.warnings.len() > 500, "{} warnings", fates.warnings.len());
+}
+
+/// A server with two clients of which only the first says anything.
+struct Desk {
+    server: Server<Arena>,
+    now: Micros,
+    packets: u32,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let rules = Arc::new(ArenaRules::default());
+        let settings = Arc::new(Settings::preset("nereids").expect("a preset"));
+        let mut desk =
+            Desk { server: Server::new(Setup { rules, settings, seed: Seed(1) }, 2), now: Micros::ZERO, packets: 0 };
+        for _ in 0..100 {
+            desk.tick();
+        }
+        desk
+    }
+
+    /// A packet that arrives now, whose usercmds are for so many ticks after the next.
+    fn send(&mut self, commands: &[(u32, i64)]) {
+        self.packets += 1;
+        let commands = commands.iter().map(|(seq, ahead)| Usercmd {
+            seq: CommandSeq(*seq),
+            lerp_msec: 0,
+            server_time: self.now + Micros((ahead + 1) * TICK.0),
+            input: Input { msec: 32, forwardmove: 400.0, ..Input::default() },
+        });
+        let packet = ClientPacket { number: self.packets, ack: SnapshotSeq(0), commands: commands.collect() };
+        self.server.handle_packet(self.now, PlayerId(0), packet);
+    }
+
+    /// The next tick: what was done, and the warnings that go out with it.
+    fn tick(&mut self) -> (Vec<(u32, Execution)>, Warned) {
+        self.now += TICK;
+        self.server.tick(self.now);
+        let mut executed = Vec::new();
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Executed { command, how, .. } = event {
+                executed.push((command.0, how));
+            }
+        }
+        let mut warnings = Vec::new();
+        while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            if player == PlayerId(0) {
+                warnings.extend(snapshot.warnings.iter().map(|w| (w.command.0, w.difference)));
+            }
+        }
+        (executed, warnings)
+    }
+}
+
+#[test]
+fn three_packets_lost_in_a_row_lose_no_input_and_four_do() {
+    let mut desk = Desk::new();
+    // Each packet holds the newest usercmd, for three ticks ahead, and the three before it.
+    let packet = |newest: u32| (0..4).rev().map(|back| (newest - back as u32, 3 - back)).collect::<Vec<_>>();
+    let mut done = BTreeMap::new();
+    for newest in 4..40 {
+        let lost = (10..13).contains(&newest) || (20..24).contains(&newest);
+        if !lost {
+            desk.send(&packet(newest));
+        }
+        done.extend(desk.tick().0);
+    }
+    let missing: Vec<u32> = done.iter().filter(|(_, how)| **how != Execution::Run).map(|(seq, _)| *seq).collect();
+    assert_eq!(missing, [20]);
+}
+
+#[test]
+fn what_is_for_a_tick_that_is_over_never_runs() {
+    let mut desk = Desk::new();
+    desk.send(&[(1, -1)]);
+    assert_eq!(desk.tick(), (vec![(1, Execution::Late)], vec![(1, -1)]));
+    desk.send(&[(2, -5), (3, 0)]);
+    assert_eq!(desk.tick(), (vec![(2, Execution::Late), (3, Execution::Run)], vec![]));
+    // It comes again: once is enough.
+    desk.send(&[(2, -6), (3, -1)]);
+    assert_eq!(desk.tick(), (vec![], vec![]));
+}
+
+#[test]
+fn what_is_too_far_ahead_is_not_taken_until_it_is_near() {
+    let mut desk = Desk::new();
+    desk.send(&[(1, 33)]);
+    assert_eq!(desk.tick(), (vec![], vec![(1, 33)]));
+    desk.send(&[(1, 32)]);
+    for _ in 0..32 {
+        assert_eq!(desk.tick(), (vec![], vec![]));
+    }
+    assert_eq!(desk.tick(), (vec![(1, Execution::Run)], vec![]));
+}
+
+#[test]
+fn an_enemy_cannot_make_the_server_remember_without_bound() {
+    let mut desk = Desk::new();
+    for seq in 1..=5_000 {
+        desk.send(&[(seq, 20)]);
+    }
+    let mut done = Vec::new();
+    let mut warnings = 0;
+    for _ in 0..30 {
+        let (executed, warned) = desk.tick();
+        done.extend(executed);
+        warnings += warned.len();
+    }
+    assert!((1..=128).contains(&done.len()), "{} were kept", done.len());
+    assert_eq!(warnings, 0);
+    desk.send(&[(6_000, -1), (5_999, 5), (5_998, -3)]);
+    desk.tick();
+}
+
+#[test]
+fn a_log_holds_what_a_client_is_told_of_its_timing() {
+    let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
+    let rules = ArenaRules::default();
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
+    let bytes = write_session(Vec::new(), &session, log::Options::whole()).expect("memory");
+    let read = read_session(&bytes[..]).expect("a sound log");
+    assert!(read == session);
+    let snapshots = || read.players.iter().flat_map(|player| &player.snapshots);
+    assert!(snapshots().any(|s| s.helper_ms.is_some()) && snapshots().any(|s| !s.warnings.is_empty()));
+    // So a client alone, on the snapshots of the log, sets its clock as it did.
+    let stamps = |mode| {
+        let options = Options { mode, ..Options::default() };
+        let replayed = replay::<Arena>(&read, &options, &mut |_| {}).expect("a log of this build");
+        let column = replayed.trace.table("frames").and_then(|frames| frames.column("server_time_us"));
+        let Some(Data::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
+        let mut stamps = stamps.clone();
+        // One goes player by player, the other by time.
+        stamps.sort_unstable();
+        stamps
+    };
+    assert_eq!(stamps(Mode::Open), stamps(Mode::Closed));
+}
