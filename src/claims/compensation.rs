@@ -245,9 +245,8 @@ fn share_of_hits(seen: &Seen) -> Option<f64> {
 
 /// When the shooter heard that it hit.
 fn tones(seen: &Seen) -> Vec<Micros> {
-    let is_tone = |effect: &&crate::game::Effect| {
-        effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER)
-    };
+    let is_tone =
+        |effect: &&crate::game::Effect| effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER);
     let heard = |s: &super::watch::SeenSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }
