@@ -10,9 +10,12 @@ mod display;
 mod forged;
 mod hands;
 mod link;
+mod nereids;
 mod prediction;
+mod protocol;
 mod script;
 mod stage;
+mod updates;
 mod watch;
 
 use serde::Serialize;
@@ -146,7 +149,9 @@ fn median(values: &[f64]) -> Option<f64> {
 
 /// All claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
-    [prediction::CLAIMS, display::CLAIMS, compensation::CLAIMS].into_iter().flatten()
+    [prediction::CLAIMS, display::CLAIMS, compensation::CLAIMS, updates::CLAIMS, nereids::CLAIMS, protocol::CLAIMS]
+        .into_iter()
+        .flatten()
 }
 
 impl Claim {

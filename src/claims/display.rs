@@ -210,13 +210,13 @@ fn error_of_picture(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
 }
 
 /// How far the mover is drawn from where it was drawn the frame before, for each frame.
-fn steps(seen: &Seen) -> Vec<f64> {
+pub(super) fn steps(seen: &Seen) -> Vec<f64> {
     let places: Vec<_> = seen.inspected(VIEWER).filter_map(|frame| Some(frame.drawn(MOVER)?.body.origin)).collect();
     places.windows(2).map(|pair| f64::from(pair[0].distance(pair[1]))).collect()
 }
 
 /// The longest that the mover is drawn in one place.
-fn longest_rest_ms(seen: &Seen) -> Option<f64> {
+pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
     let frames: Vec<(Micros, glam::Vec3)> =
         seen.inspected(VIEWER).filter_map(|frame| Some((frame.at, frame.drawn(MOVER)?.body.origin))).collect();
     let rests = |from: usize| {

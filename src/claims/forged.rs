@@ -37,18 +37,23 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut up: VecDeque<(Micros, PlayerId, ClientPacket)> = VecDeque::new();
     let mut down: VecDeque<(Micros, PlayerId, Snapshot<Body>)> = VecDeque::new();
     let mut seen = Seen::default();
+    let mut turns = 1;
     for now in (1..=(scene.seconds * 1000.0) as i64).map(Micros::from_ms) {
         for (at, player, packet) in take_due(&mut up, now) {
             server.handle_packet(at, player, packet);
         }
-        let ticked = server.tick(now);
-        while let Some(event) = server.poll_event() {
-            if let Event::Judged(judged) = event {
-                Observer::<Arena>::judged(&mut seen, now, ticked.tick, &judged);
+        if now >= settings.server.tick_hz.turn(turns) {
+            turns += 1;
+            let ticked = server.tick(now);
+            while let Some(event) = server.poll_event() {
+                if let Event::Judged(judged) = event {
+                    Observer::<Arena>::judged(&mut seen, now, ticked.tick, &judged);
+                }
             }
-        }
-        while let Some((player, snapshot)) = server.poll_snapshot() {
-            down.push_back((now + delay(player), player, snapshot));
+            while let Some((player, snapshot)) = server.poll_snapshot() {
+                Observer::<Arena>::snapshot_sent(&mut seen, player, now, &snapshot);
+                down.push_back((now + delay(player), player, snapshot));
+            }
         }
         for (at, player, snapshot) in take_due(&mut down, now) {
             clients[usize::from(player.0)].handle_snapshot(at, &snapshot);

@@ -76,8 +76,8 @@ fn five_in_flight(stage: &Stage) -> Result<Figures, ClaimError> {
 
 fn server_corrects(stage: &Stage) -> Result<Figures, ClaimError> {
     let seen = stage.play()?;
-    let lost = seen.executed.iter().find(|(player, _, how)| player.0 == 0 && *how == Execution::Missing);
-    let made = lost.and_then(|(player, command, _)| seen.frame_of(*player, *command)).map(|frame| frame.at);
+    let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
+    let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
     let corrected = seen.received_by(0).find(|s| s.correction.is_some());
     let after = corrected.zip(made).map(|(snapshot, made)| (snapshot.at - made).as_ms_f64());
     // What was shown before the correction and after it, where both have run the same usercmds.

@@ -104,6 +104,7 @@ fn play_prepared(prepared: &Prepared, change: impl FnOnce(&mut Machine<Arena, Ho
     let hands = prepared.play(&mut seen, change)?;
     seen.meant = hands.meant;
     let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
+    seen.players = prepared.scene.players.len() as u16;
     seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
     Ok(seen)
 }

@@ -1,13 +1,15 @@
 //! What a session showed: everything that the pipelines told their observer, by kind and in order of time. The measures
 //! read this and nothing else.
 
+use std::collections::BTreeMap;
+
 use glam::Vec3;
 
 use super::hands::Meant;
 use crate::arena::{Arena, ArenaBody, ArenaWorld};
 use crate::game::{Effect, Game, Placed, Verdict};
 use crate::packet::Snapshot;
-use crate::pipeline::{Commanded, Comparison, Correction, Judged, Limit, Reconciled, Ticked};
+use crate::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution};
 use crate::session::{Observer, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -21,11 +23,15 @@ pub(super) struct Seen {
     pub(super) sent: Vec<SeenSent>,
     pub(super) received: Vec<SeenSnapshot>,
     pub(super) reached: Vec<(PlayerId, ArrivalRecord)>,
-    pub(super) executed: Vec<(PlayerId, CommandSeq, Execution)>,
+    pub(super) executed: Vec<SeenExecution>,
     pub(super) shots: Vec<SeenShot>,
     pub(super) impacts: Vec<(Micros, Verdict)>,
     /// For each frame what its player meant; filled in when the session is over.
     pub(super) meant: Vec<Meant>,
+    /// Where each usercmd's frame is.
+    by_command: BTreeMap<(PlayerId, CommandSeq), usize>,
+    /// How many play; filled in likewise.
+    pub(super) players: u16,
     /// From when to when frames are inspected; filled in likewise.
     pub(super) inspect: (Micros, Micros),
 }
@@ -41,6 +47,8 @@ pub(super) struct SeenFrame {
     /// Where the own body is drawn.
     pub(super) own_drawn: Option<Vec3>,
     pub(super) ran: u32,
+    /// How many usercmds the packet holds.
+    pub(super) carried: usize,
     pub(super) effects: Vec<Effect>,
     /// What the client takes its shots to hit.
     pub(super) shots: Vec<(CommandSeq, Verdict)>,
@@ -56,10 +64,23 @@ pub(super) struct SeenTick {
 }
 
 /// A snapshot on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SeenSent {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
+    /// The calibration helper.
+    pub(super) helper_ms: Option<i16>,
+    /// How many ticks each usercmd that is warned of was ahead.
+    pub(super) warnings: Vec<i16>,
+}
+
+/// A usercmd that the server dealt with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenExecution {
+    pub(super) player: PlayerId,
+    pub(super) command: CommandSeq,
+    pub(super) tick: Tick,
+    pub(super) how: Execution,
 }
 
 /// A snapshot that came.
@@ -82,11 +103,9 @@ pub(super) struct SeenShot {
     pub(super) shooter: PlayerId,
     pub(super) command: CommandSeq,
     pub(super) at: Micros,
-    pub(super) tick: Tick,
     pub(super) muzzle: Vec3,
     pub(super) verdict: Verdict,
     pub(super) rewound_by: Micros,
-    pub(super) limit: Limit,
     pub(super) targets: Vec<(EntityId, ArenaBody)>,
 }
 
@@ -114,13 +133,16 @@ impl Seen {
 
     /// The frame in which a player made a usercmd.
     pub(super) fn frame_of(&self, player: PlayerId, command: CommandSeq) -> Option<&SeenFrame> {
-        self.frames.iter().find(|frame| frame.player == player && frame.command.seq == command)
+        Some(&self.frames[self.index_of(player, command)?])
     }
 
     /// How far before its target a player aimed in a usercmd, in units.
     pub(super) fn lead_of(&self, player: PlayerId, command: CommandSeq) -> Option<f32> {
-        let index = self.frames.iter().position(|frame| frame.player == player && frame.command.seq == command)?;
-        Some(self.meant.get(index)?.lead_units)
+        Some(self.meant.get(self.index_of(player, command)?)?.lead_units)
+    }
+
+    fn index_of(&self, player: PlayerId, command: CommandSeq) -> Option<usize> {
+        self.by_command.get(&(player, command)).copied()
     }
 
     /// Where the server had an entity, between ticks in a straight line.
@@ -148,6 +170,7 @@ impl SeenFrame {
 
 impl Observer<Arena> for Seen {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+        self.by_command.insert((player, commanded.command.seq), self.frames.len());
         self.frames.push(SeenFrame {
             player,
             at,
@@ -155,6 +178,7 @@ impl Observer<Arena> for Seen {
             own: commanded.predicted,
             own_drawn: commanded.drawn_origin,
             ran: commanded.ran,
+            carried: commanded.packet.commands.len(),
             effects: commanded.effects.clone(),
             shots: commanded.shots.iter().map(|(command, _, _, verdict)| (*command, verdict.clone())).collect(),
             drawn: shown.drawn.to_vec(),
@@ -166,20 +190,18 @@ impl Observer<Arena> for Seen {
         self.reached.push((player, arrival));
     }
 
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, _tick: Tick, how: Execution) {
-        self.executed.push((player, command, how));
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.executed.push(SeenExecution { player, command, tick, how });
     }
 
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<Arena>) {
+    fn judged(&mut self, at: Micros, _tick: Tick, judged: &Judged<Arena>) {
         self.shots.push(SeenShot {
             shooter: judged.shooter,
             command: judged.command,
             at,
-            tick,
             muzzle: Arena::aim(&judged.fire).0,
             verdict: judged.verdict.clone(),
             rewound_by: judged.rewind.by,
-            limit: judged.rewind.limit,
             targets: judged.rewind.targets.clone(),
         });
     }
@@ -200,8 +222,9 @@ impl Observer<Arena> for Seen {
         self.ticks.push(SeenTick { at, bodies: Arena::entities(world).to_vec() });
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, _snapshot: &Snapshot<ArenaBody>) {
-        self.sent.push(SeenSent { player, at });
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>) {
+        let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
+        self.sent.push(SeenSent { player, at, helper_ms: snapshot.helper_ms, warnings });
     }
 
     fn snapshot_received(
