@@ -177,7 +177,8 @@ fn calibration_helper(stage: &Stage) -> Result<Figures, ClaimError> {
         ("snapshots that tell it", count(told.len())),
         ("helper, least", told.iter().copied().reduce(f64::min)),
         ("helper, middle", median(&told)),
-        ("spread of the inputs themselves", spread(raw)),
+        ("change of the inputs themselves", change(&raw)),
+        ("change of the helper", change(&told)),
         ("spread of the helper", spread(told)),
     ])
 }
@@ -252,6 +253,13 @@ fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
         .map(|done| (done.player, done.command))
         .collect();
     made.difference(&ran).copied().collect()
+}
+
+/// What 95 % of the changes from one to the next do not exceed.
+fn change(values: &[f64]) -> Option<f64> {
+    let mut changes: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    changes.sort_by(f64::total_cmp);
+    percentile(&changes, 95.0)
 }
 
 /// From the 5th percentile to the 95th.

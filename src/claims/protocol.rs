@@ -174,13 +174,16 @@ fn entity_definition(stage: &Stage) -> Result<Figures, ClaimError> {
 
 fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
     const CROWD: u16 = 60;
+    const EVENTFUL: u16 = 40;
     let mut sender = Sender::<Creature>::new(PlayerId(0), CROWD);
     let mut receiver = Receiver::<Creature>::new();
     let mut waits = vec![0u32; usize::from(CROWD)];
     let mut longest = 0;
     let mut carried = vec![0usize; usize::from(CROWD)];
     for seq in 1..=1_000u32 {
-        let entities = (0..CROWD).map(|id| (EntityId(id), walker(seq, f32::from(id) * 700.0))).collect();
+        let teleports = |id| if id == EVENTFUL { seq } else { 0 };
+        let creature = |id| Creature { teleports: teleports(id), ..walker(seq, f32::from(id) * 700.0) };
+        let entities = (0..CROWD).map(|id| (EntityId(id), creature(id))).collect();
         let sent = snapshot(seq, Tick(seq), entities);
         if stage.is_off() {
             sender.forget_waits();
@@ -195,11 +198,11 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
         let _ = receiver.decode(&encoded.datagram, CommandSeq(seq));
         sender.handle_ack(&receiver.received());
     }
-    let sum = |range: std::ops::Range<usize>| carried[range].iter().sum::<usize>();
+    let sum = |range: std::ops::Range<usize>| carried[range].iter().sum::<usize>() as f64;
     Ok(vec![
         ("snapshots with the client's own avatar", count(carried[0])),
-        ("updates of the ten nearest", count(sum(1..11))),
-        ("updates of the ten farthest", count(sum(50..60))),
+        ("updates of the ten nearest over those of the ten farthest", Some(sum(1..11) / sum(50..60))),
+        ("a far one with events over its neighbour", Some(sum(40..41) / sum(41..42))),
         ("longest wait", Some(f64::from(longest))),
     ])
 }
