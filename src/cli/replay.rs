@@ -149,6 +149,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     page.pair("exercised", &exercised(report.exercised));
     if !report.settings_changed.is_empty() {
         page.pair("under", &report.settings_changed.join(" "));
+        page.pair("input", "as recorded: nobody reacts to what the settings change on his screen");
     }
     page.pair("digest", &report.digest);
     print_hashes(page, report);
