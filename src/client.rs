@@ -4,6 +4,7 @@
 //! Snapshots are handed in as they arrive; once a client frame others are drawn, and then a usercmd is made: what is drawn is
 //! what the player sees meanwhile.
 
+mod categories;
 mod cause;
 mod clock;
 mod context;
@@ -20,9 +21,10 @@ use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
 use crate::history::{History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
-use crate::settings::Settings;
+use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
+use categories::{Categories, Moment};
 use clock::Clock;
 use context::Context;
 use glam::Vec3;
@@ -44,6 +46,9 @@ pub struct Client<G: Game> {
     newest: SnapshotSeq,
     window: Window<G>,
     smoothing: Smoothing,
+    categories: Categories<G>,
+    /// The newest usercmd that had run by the newest snapshot.
+    acked: CommandSeq,
     /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
@@ -73,6 +78,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             limits: Limits::of(&settings),
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
+            categories: Categories::new(),
+            acked: CommandSeq(0),
             rules,
             settings,
             seed,
@@ -98,6 +105,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         }
         self.redundancy.handle_arrival(snapshot.seq.0 - self.newest.0 - 1);
         self.newest = snapshot.seq;
+        self.acked = snapshot.ack;
         self.clock.handle_update(now, snapshot.frame.server_time);
         self.input_time.handle_update(now, snapshot);
         let body = snapshot.frame.get(self.player.entity())?.clone();
@@ -126,6 +134,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
         self.drawn_at = clock - self.drawn_behind();
+        if let Some(moment) = self.moment(now) {
+            self.categories.draw(&moment, &mut self.drawn);
+            return;
+        }
         let scene = draw::Others::<G> {
             rules: &self.rules,
             history: &self.history,
@@ -157,6 +169,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         };
         let ran = self.window.advance(&context, &mut given_off);
         let predicted = self.window.latest().cloned();
+        let drawn_origin = self.shown_origin(now);
+        let own = self.show_own(now, drawn_origin, &given_off.fires);
         let shots = self.judge(given_off.fires);
         self.packets += 1;
         let packet = ClientPacket {
@@ -165,8 +179,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             commands: self.window.newest(self.redundancy.level(now)),
         };
         self.redundancy.handle_sent(&packet);
-        let drawn_origin = self.shown_origin(now);
-        Commanded { command, packet, predicted, drawn_origin, ran, effects: given_off.effects, shots }
+        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: given_off.effects, shots }
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
@@ -203,6 +216,43 @@ impl<G: Game> Client<G> {
             (seq, index, fire, verdict)
         };
         fires.into_iter().map(judge).collect()
+    }
+
+    /// What drawing by category needs to know; `None` where it is not by category, and before the first snapshot.
+    fn moment(&self, now: Micros) -> Option<Moment<G>> {
+        if self.settings.interpolation.mode != InterpolationMode::Category {
+            return None;
+        }
+        Some(Moment {
+            rules: Arc::clone(&self.rules),
+            player: self.player,
+            newest: Arc::clone(self.history.newest()?),
+            acked: self.acked,
+            local: now,
+            server: self.clock.read(now)?,
+            own: self.own_time(now)?,
+        })
+    }
+
+    /// The client timeline: the server time at which a usercmd that is made at `now` runs. It says so itself where usercmds
+    /// wait for their tick. Else the clock is behind by the way down, and the usercmd takes the way up.
+    fn own_time(&self, now: Micros) -> Option<Micros> {
+        self.input_time.of_tick(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
+    }
+
+    /// Draws by category what the newest usercmd made of the own avatar, and what it gave off.
+    fn show_own(
+        &mut self,
+        now: Micros,
+        drawn_origin: Option<Vec3>,
+        fires: &[(CommandSeq, u8, G::Fire)],
+    ) -> Option<Placed<G::Body>> {
+        let moment = self.moment(now)?;
+        for (command, _, fire) in fires {
+            self.categories.react(&moment, *command, fire, &mut self.drawn);
+        }
+        let shown = self.window.latest()?.moved_to(drawn_origin?);
+        self.categories.own(&moment, &shown)
     }
 
     fn drawn_behind(&self) -> Micros {

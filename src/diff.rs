@@ -180,8 +180,8 @@ fn same_bits(a: &Table, b: &Table) -> bool {
 /// The order of divergences: by session time, and among those of one moment by what may have led to what. Predictions
 /// cannot lead to anything that the server did in the same moment; the server's state can.
 fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
-    const IN_ONE_MOMENT: [&str; 9] =
-        ["executed", "bodies", "shots", "ticks", "corrections", "errors", "effects", "views", "frames"];
+    const IN_ONE_MOMENT: [&str; 10] =
+        ["executed", "bodies", "shots", "ticks", "corrections", "errors", "effects", "views", "variables", "frames"];
     let at = divergence.place.at_us;
     let rank = IN_ONE_MOMENT.iter().position(|name| *name == divergence.table).unwrap_or(IN_ONE_MOMENT.len());
     (at.is_none(), at, rank, divergence.table.clone())

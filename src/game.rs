@@ -5,6 +5,7 @@
 //! on the server, in a client's prediction, and in a replay years later.
 
 mod body;
+mod category;
 mod miss;
 mod placed;
 mod shot;
@@ -14,11 +15,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
+pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use miss::{Cause, Evidence, Grade, Miss};
 pub use placed::{How, Placed};
 pub use shot::{Reason, Verdict, Wound};
 
-use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
 
 /// A game, as the pipelines see it.
@@ -100,6 +102,45 @@ pub trait Game: Sized + Send + Sync + 'static {
         body.moved_to(body.origin() + body.velocity() * dt.as_s_f64() as f32)
     }
 
+    /// The category of a variable: how a client that draws by category comes by it. `own` is whether the body is the
+    /// viewer's avatar. The answer may depend on what kind of thing the body is, and must stay the same as long as it is
+    /// the same thing (until [`Body::teleports`] changes).
+    fn category(_body: &Self::Body, own: bool, field: &Field) -> Category {
+        Category::by_default(own, field.scope)
+    }
+
+    /// [`Category::Simulated`]: the body `dt` later if only physics acts on it.
+    fn simulate(rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
+        Self::extrapolate(rules, body, dt)
+    }
+
+    /// [`Category::DeterministicAi`]: the body `dt` later, as its last decision (with its time of application, both in
+    /// the body) has it. May use nothing of the body but decision and time.
+    fn carry_out(_rules: &Self::Rules, body: &Self::Body, _dt: Micros) -> Self::Body {
+        body.clone()
+    }
+
+    /// [`Category::SelfContained`]: the body `dt` after it became known with the state `defined`.
+    fn play(_rules: &Self::Rules, defined: &Self::Body, _dt: Micros) -> Self::Body {
+        defined.clone()
+    }
+
+    /// [`Category::Inverted`]: the state that the body will end in, and how much later. `None` where it holds none.
+    fn final_state(_rules: &Self::Rules, _body: &Self::Body) -> Option<(Self::Body, Micros)> {
+        None
+    }
+
+    /// [`Category::Reactive`]: the body that a shot gives off at once on its shooter's own screen, which
+    /// [`Game::simulate`] carries on from there. `None` for what nothing is seen of.
+    fn reaction(_rules: &Self::Rules, _fire: &Self::Fire) -> Option<Self::Body> {
+        None
+    }
+
+    /// Which usercmd an entity came from: that player's client stops drawing its own reaction when it sees this one.
+    fn came_from(_body: &Self::Body) -> Option<(PlayerId, CommandSeq)> {
+        None
+    }
+
     /// The world in 32-bit words: everything that can change a later tick, in a fixed order.
     /// The state hash is taken over these words, and a rollback restores from them, so what is left out is found.
     fn save(world: &Self::World, words: &mut Vec<u32>);
@@ -152,6 +193,9 @@ pub trait Bots: Game {
     /// One bot's mind.
     type Bot: Send;
 
+    /// The maps that the game has built in, each with its name and the bytes of its file. The first is the default.
+    const MAPS: &'static [(&'static str, &'static str)] = &[];
+
     /// The bot of one player. The same seed and player give the same bot.
     fn bot(rules: &Self::Rules, seed: Seed, player: PlayerId) -> Self::Bot;
 
@@ -196,7 +240,7 @@ pub trait WorldSink {
     /// A sound or sight.
     fn effect(&mut self, effect: Effect);
     /// A projectile that reached something: the shot it came from, and what became of it.
-    fn impact(&mut self, shooter: PlayerId, command: crate::units::CommandSeq, weapon: &'static str, verdict: Verdict);
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict);
 }
 
 /// A sound or sight that is heard or seen once.

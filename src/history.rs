@@ -117,7 +117,7 @@ impl<B: Clone> History<B> {
                 ),
                 (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
                 // Older than anything known: the oldest known state.
-                (None, _) => Placed { body: body.clone(), how: How::Held },
+                (None, _) => Placed::new(body.clone(), How::Held),
             };
             out.push((*id, placed));
         }

@@ -13,6 +13,7 @@ mod imported;
 mod open;
 mod shots;
 mod tables;
+mod variables;
 mod views;
 
 use std::sync::Arc;

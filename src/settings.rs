@@ -138,6 +138,8 @@ choice! {
         TwoPoint = "two-point",
         /// The two of the position history that straddle the time drawn.
         History = "history",
+        /// Each variable by its category, as NeREIDS does.
+        Category = "category",
     }
 }
 choice! {
@@ -234,7 +236,7 @@ impl Settings {
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::History => self.interpolation.lerp_ms,
-            InterpolationMode::Off | InterpolationMode::Extrapolate => 0,
+            InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => 0,
         }
     }
 

@@ -30,7 +30,8 @@ pub struct TraceHeader {
 /// Rows of named, typed columns, all of the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// `ticks`, `bodies`, `frames`, `corrections`, `errors`, `views`, `shots`, `effects`, or a build's own.
+    /// `ticks`, `bodies`, `frames`, `corrections`, `errors`, `views`, `shots`, `effects`, `variables`, or a build's
+    /// own.
     pub name: String,
     /// The columns in order.
     pub columns: Vec<Column>,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::record::Session;
 use hitreg::replay::{Options, replay};
 use hitreg::session::scenario::Scenario;
@@ -16,7 +16,7 @@ fn sessions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
     let files = std::fs::read_dir(folder).expect("the fixtures").map(|entry| entry.expect("an entry").path());
     let logs: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|ending| ending == "hitlog")).collect();
-    assert!(logs.len() >= 3, "{} sessions are fewer than there were", logs.len());
+    assert!(logs.len() >= 4, "{} sessions are fewer than there were", logs.len());
     logs
 }
 
@@ -38,7 +38,11 @@ fn every_session_is_what_its_scenario_records() {
     for path in sessions() {
         let text = std::fs::read_to_string(path.with_extension("toml")).expect("its scenario");
         let scenario = Scenario::parse(&text).expect("a good scenario");
-        let rules = ArenaRules::default();
+        let rules = match scenario.map.as_deref() {
+            None => ArenaRules::default(),
+            Some("orchard") => ArenaRules::new(ArenaMap::orchard()),
+            Some(other) => panic!("{other} is no built-in map"),
+        };
         let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
         record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
         assert!(session == store::read_log(&path).expect("a sound log"), "{} is recorded otherwise", path.display());

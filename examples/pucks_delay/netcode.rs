@@ -228,7 +228,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         self.drawn.clear();
         let Some((_, frame)) = &self.newest else { return };
         let others = frame.entities.iter().filter(|(id, _)| *id != self.player.entity());
-        self.drawn.extend(others.map(|(id, body)| (*id, Placed { body: body.clone(), how: How::Held })));
+        self.drawn.extend(others.map(|(id, body)| (*id, Placed::new(body.clone(), How::Held))));
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
@@ -249,7 +249,16 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         };
         let predicted = self.predicted().cloned();
         let drawn_origin = predicted.as_ref().map(hitreg::game::Body::origin);
-        Commanded { command, packet, predicted, drawn_origin, ran: 0, effects: Vec::new(), shots: Vec::new() }
+        Commanded {
+            command,
+            packet,
+            predicted,
+            own: None,
+            drawn_origin,
+            ran: 0,
+            effects: Vec::new(),
+            shots: Vec::new(),
+        }
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {

@@ -1,4 +1,4 @@
-//! What snapshots carry and prediction advances: one kind of row for players and rockets.
+//! What snapshots carry and prediction advances: one kind of row for players, what they shoot, and the props of a map.
 
 use glam::Vec3;
 
@@ -9,7 +9,7 @@ use crate::game::{CellKind, Cells, body};
 use crate::usercmd::Input;
 use crate::wire::Networked;
 
-/// What an entity is.
+/// What an entity is. All that a kind does not speak of stays at its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyKind {
     /// Somebody.
@@ -18,6 +18,25 @@ pub enum BodyKind {
     /// A rocket in flight. It uses the place and motion of its row, and `teleports`, which tells it from an earlier
     /// rocket of the same entity; everything else stays at its default.
     Rocket,
+    /// An arrow: where it is going to hit is decided when it leaves.
+    Arrow,
+    /// A tree. It stands.
+    Tree,
+    /// An apple: hangs, falls, lies. It hangs while it neither moves nor lies on the ground.
+    Apple,
+    /// A bell, which rings now and then. Each ringing counts in `teleports`.
+    Bell,
+    /// Somebody whom the server moves: walks from post to post.
+    Walker,
+}
+
+/// What a walker decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The post that it leaves, from 0 in the order of the map.
+    pub from: u8,
+    /// The post that it walks to, along those in between.
+    pub to: u8,
 }
 
 /// Rounds per weapon.
@@ -32,7 +51,7 @@ pub struct Rounds {
 }
 
 body! {
-    /// A player or a rocket.
+    /// A player, a projectile, or a prop.
     pub struct ArenaBody {
         /// What it is.
         Status kind: BodyKind,
@@ -83,8 +102,22 @@ body! {
         Status respawn_us: u32,
         /// Others killed, less own deaths by own hand.
         Status frags: i32,
-        /// How often it was put somewhere else at once. In a rocket, which launch of the session it is.
+        /// How often it was put somewhere else at once. In a rocket or arrow, which launch of the session it is.
         Movement teleports: u32,
+        /// What a walker decided last.
+        Status decision: Decision,
+        /// Until that applies, in µs; negative once it does.
+        Status decision_in_us: i32,
+        /// How far a bell's sound has played, in µs; as long as the sound is when it is over.
+        Status sound_us: u32,
+        /// Where an arrow is going to be, in units.
+        Status goal: Vec3,
+        /// Until it is there, in µs.
+        Status goal_in_us: u32,
+        /// Whose arrow it is: the player's number.
+        Status archer: u16,
+        /// And the usercmd that let it go.
+        Status archer_command: u32,
     }
 }
 
@@ -181,6 +214,18 @@ impl Cells for Rounds {
     }
 }
 
+impl Cells for Decision {
+    const COUNT: usize = 2;
+    const PARTS: &'static [(&'static str, CellKind)] = &[(".from", CellKind::U32), (".to", CellKind::U32)];
+    fn put(&self, cells: &mut [u32]) {
+        self.from.put(&mut cells[..1]);
+        self.to.put(&mut cells[1..]);
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        Ok(Decision { from: u8::get(&cells[..1])?, to: u8::get(&cells[1..])? })
+    }
+}
+
 impl Networked for ArenaBody {}
 
 impl Cells for BodyKind {
@@ -193,6 +238,11 @@ impl Cells for BodyKind {
         match cells[0] {
             0 => Ok(BodyKind::Player),
             1 => Ok(BodyKind::Rocket),
+            2 => Ok(BodyKind::Arrow),
+            3 => Ok(BodyKind::Tree),
+            4 => Ok(BodyKind::Apple),
+            5 => Ok(BodyKind::Bell),
+            6 => Ok(BodyKind::Walker),
             other => Err(other),
         }
     }

@@ -38,11 +38,15 @@ pub enum EffectKind {
     Respawn,
     /// A rocket bursting.
     Explosion,
+    /// An arrow sticking.
+    ArrowHit,
+    /// A bell beginning to ring.
+    Bell,
 }
 
 impl EffectKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [EffectKind; 15] = [
+    pub const ALL: [EffectKind; 17] = [
         EffectKind::Pistol,
         EffectKind::Shotgun,
         EffectKind::Launcher,
@@ -58,6 +62,8 @@ impl EffectKind {
         EffectKind::Death,
         EffectKind::Respawn,
         EffectKind::Explosion,
+        EffectKind::ArrowHit,
+        EffectKind::Bell,
     ];
 
     /// The name of a number in [`Effect::kind`].
@@ -83,6 +89,8 @@ impl EffectKind {
             EffectKind::Death => "death",
             EffectKind::Respawn => "respawn",
             EffectKind::Explosion => "explosion",
+            EffectKind::ArrowHit => "arrow hit",
+            EffectKind::Bell => "bell",
         }
     }
 
@@ -90,7 +98,13 @@ impl EffectKind {
     pub const fn is_predictable(self) -> bool {
         !matches!(
             self,
-            EffectKind::HitTone | EffectKind::Pain | EffectKind::Death | EffectKind::Respawn | EffectKind::Explosion
+            EffectKind::HitTone
+                | EffectKind::Pain
+                | EffectKind::Death
+                | EffectKind::Respawn
+                | EffectKind::Explosion
+                | EffectKind::ArrowHit
+                | EffectKind::Bell
         )
     }
 

@@ -40,7 +40,7 @@ impl ArenaFire {
         ArenaFire {
             shooter: scene.player,
             weapon: body.weapon,
-            flies: matches!(rules.weapon(body.weapon).shot, Shot::Rocket { .. }),
+            flies: matches!(rules.weapon(body.weapon).shot, Shot::Rocket { .. } | Shot::Arrow { .. }),
             muzzle: body.eye(),
             viewangles: body.viewangles,
             seed: scene.seed,
@@ -60,7 +60,7 @@ impl ArenaFire {
             Shot::Bullets { pellets, spread_across_deg, spread_upright_deg, .. } => {
                 (pellets, spread_across_deg, spread_upright_deg)
             }
-            Shot::Rocket { .. } => (0, 0.0, 0.0),
+            Shot::Rocket { .. } | Shot::Arrow { .. } => (0, 0.0, 0.0),
         };
         let view = axes(self.viewangles);
         let (across, upright) = (libm::tanf(across_deg.to_radians()), libm::tanf(upright_deg.to_radians()));

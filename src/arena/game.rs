@@ -2,15 +2,15 @@
 
 use glam::Vec3;
 
-use super::body::ArenaBody;
+use super::body::{ArenaBody, BodyKind};
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
-use super::{harm, judge, rocket, spawn, step};
-use crate::game::{BadCells, Game, Scene, Sink, Verdict, WorldSink};
-use crate::units::{EntityId, Micros, PlayerId, Seed};
+use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
+use crate::game::{BadCells, Category, Field, Game, Scene, Sink, Verdict, WorldSink};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
 /// The built-in game.
@@ -33,10 +33,12 @@ impl Game for Arena {
         spawn::spawn(rules, seed, players)
     }
 
-    fn begin(_rules: &ArenaRules, seed: Seed, players: &[(EntityId, ArenaBody)]) -> Option<ArenaWorld> {
-        // Rockets that were in flight are gone: nobody recorded whose they were.
-        let count = u16::try_from(players.len()).ok()?;
-        Some(ArenaWorld { seed, players: count, launched: 0, entities: players.to_vec(), flights: Vec::new() })
+    fn begin(rules: &ArenaRules, seed: Seed, players: &[(EntityId, ArenaBody)]) -> Option<ArenaWorld> {
+        // What was in flight is gone: nobody recorded whose it was. Props are as at the first tick.
+        let mut world = ArenaWorld { players: u16::try_from(players.len()).ok()?, ..ArenaWorld::empty(seed) };
+        world.entities.extend_from_slice(players);
+        prop::place(rules, &mut world);
+        Some(world)
     }
 
     fn step_body(
@@ -90,6 +92,8 @@ impl Game for Arena {
 
     fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
         rocket::fly(rules, world, dt, out);
+        arrow::fly(rules, world, dt, out);
+        prop::step(rules, world, dt, out);
         spawn::respawn(rules, world, dt, out);
     }
 
@@ -108,6 +112,36 @@ impl Game for Arena {
             view_ofs_z: from.view_ofs_z + (to.view_ofs_z - from.view_ofs_z) * fraction,
             ..*from
         }
+    }
+
+    fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+        category::category(body, own, field)
+    }
+
+    fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+        category::simulate(rules, body, dt)
+    }
+
+    fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+        walker::carry_out(rules, body, dt)
+    }
+
+    fn play(rules: &ArenaRules, defined: &ArenaBody, dt: Micros) -> ArenaBody {
+        bell::play(rules, defined, dt)
+    }
+
+    fn final_state(_rules: &ArenaRules, body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
+        category::final_state(body)
+    }
+
+    fn reaction(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
+        // Whom it is going to hit is the server's to say.
+        arrow::loose(rules, fire, &[]).map(|(body, _)| body)
+    }
+
+    fn came_from(body: &ArenaBody) -> Option<(PlayerId, CommandSeq)> {
+        let archer = (PlayerId(body.archer), CommandSeq(body.archer_command));
+        (body.kind == BodyKind::Arrow).then_some(archer)
     }
 
     fn on_ground(body: &ArenaBody) -> bool {

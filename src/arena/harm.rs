@@ -2,6 +2,8 @@
 
 use glam::Vec3;
 
+use super::arrow;
+use super::body::{ArenaBody, BodyKind};
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
 use super::rules::ArenaRules;
@@ -24,8 +26,20 @@ pub(crate) fn apply(
     let line = fire.centre();
     if let Shot::Rocket { speed_units_s, life_ms, .. } = rules.weapon(fire.weapon).shot {
         let life_us = u32::from(life_ms) * 1_000;
-        let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us };
-        world.launch(flight, line.from, line.direction * speed_units_s, fire.viewangles);
+        let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
+        let rocket = ArenaBody {
+            kind: BodyKind::Rocket,
+            origin: line.from,
+            velocity: line.direction * speed_units_s,
+            viewangles: fire.viewangles,
+            alive: true,
+            ..ArenaBody::default()
+        };
+        world.launch(flight, rocket);
+        return;
+    }
+    if let Shot::Arrow { .. } = rules.weapon(fire.weapon).shot {
+        arrow::launch(rules, world, fire);
         return;
     }
     for wound in &verdict.wounds {

@@ -1,5 +1,6 @@
 //! A map as the game uses it: what is solid, where players appear, and where teleporters lead.
 
+mod props;
 mod shape;
 mod text;
 
@@ -10,11 +11,13 @@ use super::brush::{Brush, BrushError, Facet};
 use super::solid::{Hull, Solid, Touch};
 use super::world::CollisionWorld;
 
+pub use props::{BellPlace, Props};
 pub use shape::ShapeError;
 pub use text::MapError;
 
-/// The built-in map, as text.
-const COURTYARD: &str = include_str!("../../maps/courtyard.map");
+/// The built-in maps by name, as text.
+pub(crate) const BUILT_IN: &[(&str, &str)] =
+    &[("courtyard", include_str!("../../maps/courtyard.map")), ("orchard", include_str!("../../maps/orchard.map"))];
 
 /// More brushes than this are refused, so that a bad file cannot keep the machine busy for minutes.
 pub(crate) const MOST_BRUSHES: usize = 8_192;
@@ -34,7 +37,18 @@ impl ArenaMap {
     /// The built-in map: a walled courtyard with cover, a corridor and a hall behind it, stairs and a ramp to their
     /// roof, a den that one can crawl into, and a teleporter.
     pub fn courtyard() -> ArenaMap {
-        ArenaMap::parse("courtyard", COURTYARD.as_bytes()).expect("the built-in map parses: a test holds it")
+        ArenaMap::built_in(0)
+    }
+
+    /// The other built-in map: an orchard where something is drawn by each of the rendering categories. Trees, a falling
+    /// apple under each, a bell, a walker on its round, and arrows for the launcher.
+    pub fn orchard() -> ArenaMap {
+        ArenaMap::built_in(1)
+    }
+
+    fn built_in(number: usize) -> ArenaMap {
+        let (name, text) = BUILT_IN[number];
+        ArenaMap::parse(name, text.as_bytes()).expect("the built-in maps parse: a test holds it")
     }
 
     /// Reads the text of a Quake `.map` file, with faces of the classic or the Valve 220 kind.
@@ -43,6 +57,8 @@ impl ArenaMap {
     /// `info_player_deathmatch` (or `info_player_start`, where there is none of those), whose origin is the middle of the
     /// standing hull; one that is set a little lower, as for Quake's hull, is raised. A `trigger_teleport` leads to
     /// the `info_teleport_destination` that its `target` names. `info_waypoint` shows bots where one can be.
+    /// `prop_tree`, `prop_apple`, `prop_bell` (with a `length_ms`) and `prop_post` are its [`Props`]; `"launcher"
+    /// "arrows"` in `worldspawn` loads the launcher with arrows.
     ///
     /// # Errors
     /// See [`MapError`].
@@ -73,6 +89,11 @@ impl ArenaMap {
     /// Places that bots walk between, in units; the middle of a standing hull.
     pub fn waypoints(&self) -> &[[f32; 3]] {
         &self.stored.waypoints
+    }
+
+    /// What else there is on the map.
+    pub fn props(&self) -> &Props {
+        &self.stored.props
     }
 
     /// What stops hulls and bullets.
@@ -149,6 +170,8 @@ struct Stored {
     spawn_points: Vec<Place>,
     teleporters: Vec<Teleporter>,
     waypoints: Vec<[f32; 3]>,
+    #[serde(default, skip_serializing_if = "Props::is_empty")]
+    props: Props,
 }
 
 impl TryFrom<Stored> for ArenaMap {
@@ -156,6 +179,9 @@ impl TryFrom<Stored> for ArenaMap {
     fn try_from(stored: Stored) -> Result<ArenaMap, MapError> {
         if stored.spawn_points.is_empty() {
             return Err(MapError::NoSpawnPoint);
+        }
+        if !stored.props.are_few() {
+            return Err(MapError::TooManyProps);
         }
         Ok(ArenaMap::new(stored))
     }
@@ -175,6 +201,8 @@ struct StoredCells {
     spawn_points: Vec<Place>,
     teleporters: Vec<Teleporter>,
     waypoints: Vec<[f32; 3]>,
+    #[serde(default, skip_serializing_if = "Props::is_empty")]
+    props: Props,
 }
 
 /// Why stored brushes are none.
@@ -201,15 +229,15 @@ impl TryFrom<StoredCells> for Stored {
             Brush::new(facets).map_err(|source| StoredError::Brush { brush, source })
         };
         let brushes = cells.brushes.into_iter().enumerate().map(to_brush).collect::<Result<_, _>>()?;
-        let StoredCells { name, spawn_points, teleporters, waypoints, .. } = cells;
-        Ok(Stored { name, brushes, spawn_points, teleporters, waypoints })
+        let StoredCells { name, spawn_points, teleporters, waypoints, props, .. } = cells;
+        Ok(Stored { name, brushes, spawn_points, teleporters, waypoints, props })
     }
 }
 
 impl From<Stored> for StoredCells {
     fn from(stored: Stored) -> StoredCells {
         let brushes = stored.brushes.iter().map(|brush| brush.facets().to_vec()).collect();
-        let Stored { name, spawn_points, teleporters, waypoints, .. } = stored;
-        StoredCells { name, brushes, spawn_points, teleporters, waypoints }
+        let Stored { name, spawn_points, teleporters, waypoints, props, .. } = stored;
+        StoredCells { name, brushes, spawn_points, teleporters, waypoints, props }
     }
 }

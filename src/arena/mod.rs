@@ -1,12 +1,17 @@
 //! The built-in game, after Half-Life: how players move, shoot and die among convex brushes, and bots that do.
 
+mod apple;
+mod arrow;
+mod bell;
 mod body;
 mod bot;
 mod bounds;
 mod brush;
 mod bvh;
+mod category;
 mod crowd;
 mod effect;
+mod fall;
 mod fire;
 mod game;
 mod harm;
@@ -14,6 +19,7 @@ mod hitbox;
 mod judge;
 mod map;
 mod pmove;
+mod prop;
 mod rocket;
 mod rules;
 mod solid;
@@ -21,18 +27,19 @@ mod spawn;
 mod state;
 mod step;
 mod vector;
+mod walker;
 mod weapon;
 mod wield;
 mod world;
 
-pub use body::{ArenaBody, BodyKind, Rounds};
+pub use body::{ArenaBody, BodyKind, Decision, Rounds};
 pub use bot::Bot;
 pub use brush::{Brush, BrushError, Facet};
 pub use effect::EffectKind;
 pub use fire::ArenaFire;
 pub use game::Arena;
 pub use hitbox::Hitgroup;
-pub use map::{ArenaMap, MapError, Place, ShapeError, Teleporter};
+pub use map::{ArenaMap, BellPlace, MapError, Place, Props, ShapeError, Teleporter};
 pub use pmove::{
     BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS, pmove,

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::body::ArenaBody;
+use super::body::{ArenaBody, BodyKind};
 use super::effect::EffectKind;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
@@ -18,11 +18,14 @@ const BURST_GAP_UNITS: f32 = 1.0;
 
 /// Moves every rocket on, and lets those burst that met something or have flown long enough.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
-    let first = usize::from(world.players);
+    let first = world.first_flight();
     let mut bursts: Vec<(EntityId, Flight, Burst)> = Vec::new();
     for at in 0..world.flights.len() {
         let (id, rocket) = world.entities[first + at];
         let mut flight = world.flights[at];
+        if rocket.kind != BodyKind::Rocket {
+            continue;
+        }
         let to = rocket.origin + rocket.velocity * dt.as_s_f64() as f32;
         let (end, met) = advance(rules, world, &rocket, flight, to);
         flight.life_us = flight.life_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));

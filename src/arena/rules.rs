@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::hitbox::Hitgroup;
 use super::map::ArenaMap;
 use super::pmove::MoveVars;
-use super::weapon::{DEFAULT_WEAPONS, WeaponId, WeaponRules};
+use super::weapon::{ARROWS, DEFAULT_WEAPONS, WeaponId, WeaponRules};
 
 /// Map, movement, weapons and the course of a match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,12 +34,14 @@ pub struct ArenaRules {
 }
 
 impl ArenaRules {
-    /// Half-Life deathmatch's rules on a map.
+    /// Half-Life deathmatch's rules on a map. The map says whether the launcher is loaded with arrows.
     pub fn new(map: ArenaMap) -> ArenaRules {
+        let [pistol, shotgun, launcher] = DEFAULT_WEAPONS;
+        let launcher = if map.props().arrows { ARROWS } else { launcher };
         ArenaRules {
             map,
             movement: MoveVars::default(),
-            weapons: DEFAULT_WEAPONS,
+            weapons: [pistol, shotgun, launcher],
             hitgroup_factors: [1.0, 3.0, 1.0, 1.0, 1.0],
             player_collision: true,
             health: 100,

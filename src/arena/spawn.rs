@@ -6,6 +6,7 @@ use super::body::{ArenaBody, BodyKind, Rounds};
 use super::effect::EffectKind;
 use super::map::Place;
 use super::pmove::VIEW_HEIGHT_STANDING_UNITS;
+use super::prop;
 use super::rules::ArenaRules;
 use super::solid::Hull;
 use super::state::ArenaWorld;
@@ -22,8 +23,7 @@ const VOID_DEPTH_UNITS: f32 = 8_192.0;
 
 /// The world before the first tick. Whoever finds no free spawn point waits for one among the dead.
 pub(crate) fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld {
-    let entities = Vec::with_capacity(usize::from(players));
-    let mut world = ArenaWorld { seed, players, launched: 0, entities, flights: Vec::new() };
+    let mut world = ArenaWorld { players, ..ArenaWorld::empty(seed) };
     for number in 0..players {
         let id = EntityId(number);
         let waiting = ArenaBody { kind: BodyKind::Player, ..ArenaBody::default() };
@@ -33,6 +33,7 @@ pub(crate) fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld 
         };
         world.entities.push((id, body));
     }
+    prop::place(rules, &mut world);
     world
 }
 

@@ -97,7 +97,28 @@ pub enum Shot {
         /// How long it flies at most, in ms.
         life_ms: u16,
     },
+    /// Flies straight to what it is going to hit, which is decided when it leaves: the first player in its line, or the
+    /// map. Nobody can step out of its way any more.
+    Arrow {
+        /// In units/s.
+        speed_units_s: f32,
+        /// Health points.
+        damage: i32,
+        /// How far it reaches, in units.
+        reach_units: f32,
+    },
 }
+
+/// What the launcher is loaded with on a map that says so: arrows, slow enough to be seen for longer than a round trip.
+pub(crate) const ARROWS: WeaponRules = WeaponRules {
+    shot: Shot::Arrow { speed_units_s: 900.0, damage: 50, reach_units: 4_096.0 },
+    clip: 6,
+    reserve: 24,
+    interval_ms: 700,
+    reload_ms: 1_200,
+    holster_ms: 200,
+    deploy_ms: 400,
+};
 
 /// Half-Life deathmatch's numbers, where it has such a weapon: the 9 mm pistol, the shotgun with its deathmatch cone of 10 by 5 degrees and
 /// pellets of 20. The launcher is after Quake's: quick to fire, straight, with a burst that pushes.

@@ -125,6 +125,14 @@ pub(super) enum SetupError {
     /// The game has no bots.
     #[error("this game has no bots to play it")]
     NoBots,
+    /// There is no such map.
+    #[error("no map `{name}` is built in, and there is no such file: give one of {known}, or a .map file")]
+    NoMap {
+        /// The name that was asked for.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// The map file gives no rules.
     #[error("no rules can be made from this map: {0}")]
     Rules(RulesError),
@@ -274,9 +282,23 @@ where
     G::Body: Networked,
 {
     scenario.check().map_err(SynthError::from)?;
-    let rules = Arc::new(make_rules(map).map_err(SetupError::Rules)?);
+    let named = match (map, &scenario.map) {
+        (None, Some(name)) => Some(built_in::<G>(name)?),
+        _ => None,
+    };
+    let rules = Arc::new(make_rules(map.or(named.as_ref())).map_err(SetupError::Rules)?);
     let header = scenario.header::<G>(&rules)?;
     Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+}
+
+/// A map of the game's own.
+fn built_in<G: Bots>(name: &str) -> Result<MapFile<'static>, SetupError> {
+    let found = G::MAPS.iter().find(|(known, _)| *known == name);
+    let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+    match found {
+        Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
+        None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
+    }
 }
 
 struct Ready<G: Game> {

@@ -92,8 +92,9 @@ pub(super) struct SynthArgs {
     /// The share of packets that is lost, as 2% or 0.02 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     loss: Option<f64>,
-    /// A map in the .map format of Quake's level editors [default: the built-in map]
-    #[arg(long, value_name = "FILE")]
+    /// A map in the .map format of Quake's level editors, or one that is built in: courtyard, or orchard, where every
+    /// rendering category has something to draw [default: courtyard]
+    #[arg(long, value_name = "FILE|NAME")]
     map: Option<PathBuf>,
     /// Which game is played, where a build has bots for more than one
     #[arg(long, value_name = "NAME")]
@@ -218,13 +219,13 @@ impl SynthArgs {
     pub(super) fn stage(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn Staged>, Trouble> {
         let game = games.recordable(self.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
         match &self.map {
-            Some(path) => {
+            Some(path) if !is_name(path) => {
                 let bytes = store::read_bytes(path)?;
                 let name = path.display().to_string();
                 let file = MapFile { path: &name, bytes: &bytes };
                 game.set_up(scenario, Some(&file)).map_err(|error| Trouble::file(path, error))
             }
-            None => game.set_up(scenario, None).map_err(|error| Trouble::Request(error.to_string())),
+            _ => game.set_up(scenario, None).map_err(|error| Trouble::Request(error.to_string())),
         }
     }
 
@@ -235,6 +236,9 @@ impl SynthArgs {
         };
         if let Some(preset) = &self.preset {
             scenario.preset.clone_from(preset);
+        }
+        if let Some(name) = self.map.as_deref().filter(|path| is_name(path)) {
+            scenario.map = Some(name.display().to_string());
         }
         scenario.players = self.players.unwrap_or(scenario.players);
         scenario.seconds = self.seconds.unwrap_or(scenario.seconds);
@@ -259,6 +263,11 @@ impl SynthArgs {
             ..link
         }
     }
+}
+
+/// Whether it is the name of a map rather than a file: there is no such file, and it does not look like one.
+fn is_name(path: &Path) -> bool {
+    path.extension().is_none() && path.components().count() == 1 && !path.exists()
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {

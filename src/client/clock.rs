@@ -41,7 +41,12 @@ impl Clock {
 
     /// How far the clock is behind the server's: half the round trip, as far as anyone can tell.
     pub(super) fn latency(&self) -> Micros {
-        Micros(self.round_trip.unwrap_or(Micros::ZERO).0 / 2)
+        Micros(self.round_trip().0 / 2)
+    }
+
+    /// How long the last acked usercmd took from being made to being acked; zero before the first.
+    pub(super) fn round_trip(&self) -> Micros {
+        self.round_trip.unwrap_or(Micros::ZERO)
     }
 }
 

@@ -23,12 +23,14 @@ pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(E
         InterpolationMode::Off => last(others, out),
         InterpolationMode::Extrapolate => extrapolated(others, at, out),
         InterpolationMode::TwoPoint => two_point(others, at, out),
+        // Drawn in `categories`, which needs to know more; nothing is there to draw before the first snapshot.
+        InterpolationMode::Category => {}
     }
 }
 
 fn last<G: Game>(others: &Others<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
-    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed { body: body.clone(), how: How::Held });
+    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed::new(body.clone(), How::Held));
     out.extend(seen(frame, others.but).map(held));
 }
 

@@ -52,10 +52,15 @@ impl InputTime {
         self.round_trip = round_trip.max(shorter);
     }
 
+    /// The time of the tick that a usercmd which is made at `now` is for; `None` where usercmds run on arrival.
+    pub(super) fn of_tick(&self, now: Micros) -> Option<Micros> {
+        self.steering.as_ref().map(|steering| self.last.max(steering.read(now)))
+    }
+
     /// What a usercmd that is made at `now` is for, when the client's clock shows `clock`. Never earlier than the one before.
     pub(super) fn of_command(&mut self, now: Micros, clock: Micros) -> Micros {
-        let Some(steering) = &self.steering else { return clock };
-        self.last = self.last.max(steering.read(now));
-        self.last
+        let Some(at) = self.of_tick(now) else { return clock };
+        self.last = at;
+        at
     }
 }

@@ -36,6 +36,7 @@ impl Key {
             "executed" | "corrections" => (&["player", "command"], Always),
             "frames" => (&["player", "command"], AtSameTime),
             "errors" => (&["player", "command", "field"], Always),
+            "variables" => (&["player", "command", "entity", "variable"], WithTheirTime),
             "views" => (&["player", "command", "entity"], WithTheirTime),
             "shots" => (&["shooter", "command", "index"], Always),
             "effects" => (&["player", "at_us", "kind", "entity"], Always),

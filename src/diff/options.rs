@@ -32,7 +32,7 @@ pub enum On {
     Hits,
     /// Reconciliation: `corrections` and `errors`.
     Corrections,
-    /// Where others were drawn: `views`.
+    /// What was drawn: `views` and `variables`.
     Views,
 }
 
@@ -46,7 +46,7 @@ impl On {
             On::State => matches!(name, "ticks" | "bodies"),
             On::Hits => name == "shots",
             On::Corrections => matches!(name, "corrections" | "errors"),
-            On::Views => name == "views",
+            On::Views => matches!(name, "views" | "variables"),
         }
     }
 

@@ -1,5 +1,7 @@
 //! A body as it is drawn or judged.
 
+use super::category::Rendering;
+
 /// A body at a time, and how it came to be there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed<B> {
@@ -7,6 +9,15 @@ pub struct Placed<B> {
     pub body: B,
     /// How it came to be there.
     pub how: How,
+    /// By which category it was drawn; `None` where drawing knows none (all of `interpolation.mode` but `category`).
+    pub by: Option<Rendering>,
+}
+
+impl<B> Placed<B> {
+    /// A body that was placed without asking for its category.
+    pub fn new(body: B, how: How) -> Placed<B> {
+        Placed { body, how, by: None }
+    }
 }
 
 /// How a body's place was found.

@@ -36,13 +36,13 @@ pub(crate) fn between<G: Game>(
     limits: &Limits,
 ) -> Placed<G::Body> {
     let Some((before_at, before)) = before else {
-        return Placed { body: after.clone(), how: How::Teleported };
+        return Placed::new(after.clone(), How::Teleported);
     };
     if is_teleport(before, after, limits) {
-        return Placed { body: after.clone(), how: How::Teleported };
+        return Placed::new(after.clone(), How::Teleported);
     }
     let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
-    Placed { body: G::blend(before, after, fraction.clamp(0.0, 1.0)), how: How::Interpolated }
+    Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), How::Interpolated)
 }
 
 /// Beyond the last known state.
@@ -56,9 +56,9 @@ pub(crate) fn beyond<G: Game>(
     match limits.extrapolate_max {
         Some(max) if at > last_at => {
             let body = G::extrapolate(rules, last, (at - last_at).min(max));
-            Placed { body, how: How::Extrapolated }
+            Placed::new(body, How::Extrapolated)
         }
-        Some(_) | None => Placed { body: last.clone(), how: How::Held },
+        Some(_) | None => Placed::new(last.clone(), How::Held),
     }
 }
 

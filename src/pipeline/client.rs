@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::game::{Cause, Effect, Evidence, Game, Grade, Verdict};
+use crate::game::{Cause, Effect, Evidence, Game, Grade, Placed, Verdict};
 use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, Micros};
 use crate::usercmd::Usercmd;
@@ -16,6 +16,8 @@ pub struct Commanded<G: Game> {
     pub packet: ClientPacket,
     /// The player's own body as far as it is predicted; `None` before the first snapshot.
     pub predicted: Option<G::Body>,
+    /// The own body as it is drawn, where drawing goes by category.
+    pub own: Option<Placed<G::Body>>,
     /// Where the own body is drawn: the predicted origin, or on the way to it after a correction. In units.
     pub drawn_origin: Option<Vec3>,
     /// How many usercmds were run for this frame: one, unless some had to wait or run again.

@@ -7,6 +7,7 @@ use super::cover::{Covers, Present};
 use super::effects::Effects;
 use super::frames::Frames;
 use super::shots::Shots;
+use super::variables::Variables;
 use super::views::Views;
 use crate::game::{Body, Field, Game, Verdict};
 use crate::packet::Snapshot;
@@ -25,6 +26,7 @@ pub struct Tables {
     frames: Frames,
     corrections: Corrections,
     views: Views,
+    variables: Variables,
     shots: Shots,
     effects: Effects,
     executed: (Vec<u32>, Vec<u32>, Vec<u32>, Names),
@@ -40,6 +42,7 @@ impl Tables {
             frames: Frames::new(fields.clone()),
             corrections: Corrections::new(),
             views: Views::new(players),
+            variables: Variables::new(&fields),
             shots: Shots::new(),
             effects: Effects::default(),
             executed: (Vec::new(), Vec::new(), Vec::new(), Names::known(&Execution::NAMES)),
@@ -74,7 +77,7 @@ impl Tables {
             ("how", how.data()),
         ];
         let (corrections, errors) = self.corrections.tables();
-        let tables = vec![
+        let mut tables = vec![
             table("ticks", ticks, Vec::new()),
             table("bodies", bodies, cells.columns("")),
             table("executed", executed, Vec::new()),
@@ -85,6 +88,7 @@ impl Tables {
             self.shots.table::<G>(),
             self.effects.table(),
         ];
+        tables.extend(self.variables.table());
         Trace { tables, ..Trace::default() }
     }
 }
@@ -92,7 +96,14 @@ impl Tables {
 impl<G: Game> Observer<G> for Tables {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         self.frames.push(player, at, commanded);
-        self.views.push(player, commanded.command.seq, shown);
+        let command = commanded.command.seq;
+        let others = shown.drawn.iter().map(|(entity, placed)| (*entity, placed));
+        let mut screen: Vec<_> = commanded.own.iter().map(|own| (player.entity(), own)).chain(others).collect();
+        screen.sort_by_key(|(entity, _)| *entity);
+        self.views.push(player, command, shown.drawn_at, &screen);
+        for (entity, placed) in screen {
+            self.variables.push::<G>(player, command, entity, &self.fields, placed);
+        }
         for effect in &commanded.effects {
             self.effects.push::<G>(player, at, effect, true);
         }

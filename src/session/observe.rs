@@ -11,7 +11,7 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 pub struct Shown<'a, B> {
     /// Where they were drawn, in ascending order of entity.
     pub drawn: &'a [(EntityId, Placed<B>)],
-    /// The server time that was drawn.
+    /// The server time that was drawn; where drawing goes by category, each has its own in [`Placed::by`].
     pub drawn_at: Micros,
 }
 

@@ -10,6 +10,9 @@ use crate::link::LinkModel;
 pub struct Scenario {
     /// The settings' preset.
     pub preset: String,
+    /// One of the game's built-in maps, by name; none for its default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<String>,
     /// How many bots play.
     pub players: u16,
     /// How long, in seconds of the session.
@@ -28,6 +31,7 @@ impl Default for Scenario {
     fn default() -> Scenario {
         Scenario {
             preset: "half-life".to_owned(),
+            map: None,
             players: 4,
             seconds: 20.0,
             seed: 1,

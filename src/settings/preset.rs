@@ -46,9 +46,9 @@ pub static PRESETS: &[Preset] = &[
         about: "movement predicted, everybody's input run on its tick and never after, shots judged in that tick",
         values: &[
             ("prediction.mode", "movement", "NeREIDS: client-side prediction of the avatar's moves"),
-            ("interpolation.mode", "off", "NeREIDS: Authoritative, the last update as it is"),
-            ("interpolation.lerp_ms", "0", "NeREIDS: the last known state is drawn"),
-            ("interpolation.on_missing", "hold", "NeREIDS: the last known state is drawn"),
+            ("interpolation.mode", "category", "NeREIDS: each variable by its rendering category"),
+            ("interpolation.lerp_ms", "0", "NeREIDS: Authoritative is the last update as it is"),
+            ("interpolation.on_missing", "hold", "NeREIDS: Authoritative is the last update as it is"),
             ("lag_compensation.enabled", "false", "NeREIDS: no event is applied back in time"),
             ("server.tick_hz", "31.25", "NeREIDS: a tick of 32 ms"),
             ("server.update_hz", "31.25", "NeREIDS: each tick, to each client"),

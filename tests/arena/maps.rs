@@ -89,3 +89,32 @@ fn stored_rules_are_checked() {
     let error = serde_json::from_value::<ArenaRules>(crooked).unwrap_err();
     assert!(error.to_string().contains("brush 5: plane 0"), "{error}");
 }
+
+#[test]
+fn props_are_read_and_bad_ones_are_named() {
+    let parse = |more: &str| ArenaMap::parse("m", format!("{}{more}", world(FLOOR)).as_bytes());
+    let bell = "{\n\"classname\" \"prop_bell\"\n\"origin\" \"0 0 90\"\n\"length_ms\" \"700\"\n}\n";
+    let map = parse(bell).unwrap();
+    assert_eq!(map.props().bells[0].length_ms, 700);
+    assert!(!map.props().arrows && ArenaMap::orchard().props().arrows);
+    let error = parse(&bell.replace("700", "0")).unwrap_err();
+    assert_eq!(error.to_string(), "entity 2: length_ms is \"0\", it should be 1 to 65535");
+    assert!(matches!(parse(&bell.repeat(256)), Err(MapError::TooManyProps)));
+    assert!(parse("{\n\"classname\" \"prop_apple\"\n}\n").is_err());
+    let quiver = world(FLOOR).replace("\"worldspawn\"", "\"worldspawn\"\n\"launcher\" \"pears\"");
+    let error = ArenaMap::parse("m", quiver.as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), "entity 0: launcher is \"pears\", it should be arrows, or nothing for rockets");
+    let orchard = ArenaMap::orchard().props().clone();
+    let counts = [orchard.trees.len(), orchard.apples.len(), orchard.bells.len(), orchard.posts.len()];
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+}
+
+#[test]
+fn a_map_without_props_is_stored_as_before_there_were_any() {
+    let stored = |map: ArenaMap| rmp_serde::to_vec_named(&ArenaRules::new(map)).unwrap();
+    let holds = |bytes: &[u8]| bytes.windows(5).any(|word| word == b"props");
+    assert!(!holds(&stored(ArenaMap::courtyard())));
+    let bytes = stored(ArenaMap::orchard());
+    assert!(holds(&bytes));
+    assert_eq!(rmp_serde::from_slice::<ArenaRules>(&bytes).unwrap(), ArenaRules::new(ArenaMap::orchard()));
+}

@@ -1,7 +1,7 @@
 //! The world in words: nothing that matters is left out, and nothing that is no world gets in.
 
 use glam::Vec3;
-use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, WeaponId};
+use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, ArenaWorld, WeaponId};
 use hitreg::game::{Body, Game};
 use hitreg::hash::hash_words;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
@@ -48,7 +48,8 @@ proptest! {
         seed in any::<u64>(), players in 1_u16..20,
         shots in prop::collection::vec((0_u16..20, -40.0_f32..40.0, -180.0_f32..180.0), 0..40),
     ) {
-        let rules = ArenaRules::default();
+        let map = if seed % 2 == 0 { ArenaMap::courtyard() } else { ArenaMap::orchard() };
+        let rules = ArenaRules::new(map);
         let mut world = a_busy_world(&rules, seed, players, &shots);
         let mut back = Arena::load(&rules, &words(&world)).unwrap();
         prop_assert_eq!(&back, &world);
@@ -61,7 +62,7 @@ proptest! {
 
     #[test]
     fn words_that_are_no_world_are_refused_or_one(cut in 0_usize..400, at in 0_usize..400, word in any::<u32>()) {
-        let rules = ArenaRules::default();
+        let rules = ArenaRules::new(if cut % 2 == 0 { ArenaMap::courtyard() } else { ArenaMap::orchard() });
         let shots = [(0, 0.0, 0.0), (1, 0.0, 0.0), (0, 0.0, 0.0), (1, 10.0, 50.0), (0, 0.0, 0.0), (0, -20.0, 9.0)];
         let good = words(&a_busy_world(&rules, 1, 4, &shots));
         let short = &good[..cut.min(good.len() - 1)];

@@ -1,6 +1,7 @@
 //! The arena's bots as players of synthetic sessions.
 
 use super::Bot;
+use crate::arena::map::BUILT_IN as BUILT_IN_MAPS;
 use crate::arena::{Arena, ArenaBody, ArenaRules};
 use crate::game::{Bots, Placed};
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -8,6 +9,8 @@ use crate::usercmd::Input;
 
 impl Bots for Arena {
     type Bot = Bot;
+
+    const MAPS: &'static [(&'static str, &'static str)] = BUILT_IN_MAPS;
 
     fn bot(rules: &ArenaRules, seed: Seed, player: PlayerId) -> Bot {
         Bot::new(seed, player, rules)

@@ -172,8 +172,13 @@ mod tests {
 
     #[test]
     fn every_place_leads_to_every_other() {
-        let rules = ArenaRules::default();
-        let routes = Routes::new(&rules);
+        for map in [ArenaMap::courtyard(), ArenaMap::orchard()] {
+            leads_everywhere(&ArenaRules::new(map));
+        }
+    }
+
+    fn leads_everywhere(rules: &ArenaRules) {
+        let routes = Routes::new(rules);
         let mut lost = Vec::new();
         for from in 0..routes.places.len() {
             for to in 0..routes.places.len() {

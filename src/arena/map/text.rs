@@ -7,7 +7,7 @@ use super::super::bounds::Bounds;
 use super::super::brush::Brush;
 use super::super::solid::Hull;
 use super::shape::{ShapeError, closed_brush, plane_through};
-use super::{ArenaMap, MOST_BRUSHES, Place, Stored, Teleporter};
+use super::{ArenaMap, BellPlace, MOST_BRUSHES, Place, Props, Stored, Teleporter};
 
 /// Entities whose brushes are solid.
 const SOLID_CLASSES: [&str; 4] = ["worldspawn", "func_wall", "func_detail", "func_group"];
@@ -75,6 +75,9 @@ pub enum MapError {
         /// Where, in units.
         at: Vec3,
     },
+    /// More props than a map may have.
+    #[error("more than {} props of a kind", super::props::MOST_PROPS)]
+    TooManyProps,
     /// Nobody could ever play.
     #[error("the map has no spawn point (info_player_deathmatch or info_player_start)")]
     NoSpawnPoint,
@@ -103,13 +106,39 @@ pub(super) fn parse(name: &str, mut text: &[u8]) -> Result<ArenaMap, MapError> {
         spawn_points: Vec::new(),
         teleporters: Vec::new(),
         waypoints: Vec::new(),
+        props: Props::default(),
     });
     map.stored.spawn_points = spawn_points(&entities, &map)?;
     map.stored.teleporters = teleporters(&entities, &map)?;
     for entity in entities.iter().filter(|entity| entity.class() == "info_waypoint") {
         map.stored.waypoints.push(entity.free_place(&map)?.origin.to_array());
     }
-    Ok(map)
+    map.stored.props = props(&entities, &map)?;
+    if map.stored.props.are_few() { Ok(map) } else { Err(MapError::TooManyProps) }
+}
+
+fn props(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Props, MapError> {
+    let mut props = Props::default();
+    for entity in entities {
+        match entity.class() {
+            "worldspawn" => match entity.value("launcher") {
+                None => {}
+                Some("arrows") => props.arrows = true,
+                Some(_) => return Err(entity.bad_value("launcher", "arrows, or nothing for rockets")),
+            },
+            "prop_tree" => props.trees.push(entity.place()?.origin.to_array()),
+            "prop_apple" => props.apples.push(entity.place()?.origin.to_array()),
+            "prop_bell" => {
+                let length_ms = entity.value("length_ms").and_then(|text| text.trim().parse::<u16>().ok());
+                let length_ms = length_ms.filter(|ms| *ms > 0);
+                let length_ms = length_ms.ok_or_else(|| entity.bad_value("length_ms", "1 to 65535"))?;
+                props.bells.push(BellPlace { origin: entity.place()?.origin.to_array(), length_ms });
+            }
+            "prop_post" => props.posts.push(entity.free_place(map)?.origin.to_array()),
+            _ => {}
+        }
+    }
+    Ok(props)
 }
 
 fn solid_brushes(entities: &[Reader<'_>]) -> Result<Vec<Brush>, MapError> {
@@ -189,7 +218,14 @@ impl<'a> Reader<'a> {
         self.entity.brushes.iter().enumerate().map(to_brush).collect()
     }
 
+    /// A place where a standing player fits.
     fn free_place(&self, map: &ArenaMap) -> Result<Place, MapError> {
+        let place = self.place()?;
+        let no_room = || MapError::NoRoom { entity: self.number, at: place.origin };
+        place.raised_until_free(map.solid()).ok_or_else(no_room)
+    }
+
+    fn place(&self) -> Result<Place, MapError> {
         let numbers: Vec<f32> = self
             .value("origin")
             .unwrap_or_default()
@@ -205,9 +241,7 @@ impl<'a> Reader<'a> {
                 yaw.ok_or_else(|| self.bad_value("angle", "a number of degrees"))?
             }
         };
-        let place = Place { origin: Vec3::new(x, y, z), yaw_deg };
-        let no_room = || MapError::NoRoom { entity: self.number, at: place.origin };
-        place.raised_until_free(map.solid()).ok_or_else(no_room)
+        Ok(Place { origin: Vec3::new(x, y, z), yaw_deg })
     }
 
     fn bad_value(&self, key: &'static str, expected: &'static str) -> MapError {

@@ -1,0 +1,80 @@
+//! By which right a client draws a variable: the rendering categories of NeREIDS ("NeREIDS Live Protocol and plans",
+//! section "Client Rendering"). A client does not draw everything in one timeline: its own avatar is where its newest usercmd
+//! put it, what it can foresee is there with it, and the rest is where the server last said it was. The document asks
+//! for categories that are "assignable to any variable held by entities, instead of the whole entities"; so they are
+//! here: a game says the category of each field of a body ([`Game::category`](crate::game::Game::category)).
+//!
+//! There are two timelines. The *server timeline* is the client's clock, which the updates set. The *client timeline* is
+//! where the client's own avatar is: the server time at which a usercmd that is made now will run.
+
+use super::body::Scope;
+use crate::units::{EntityId, Micros};
+
+/// How a client comes by the value of a variable that it draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    /// "Are never modified, thus updates never need to be sent or waited for": as the entity was when it became known.
+    Constant,
+    /// "Once known, may be processed entirely on the client (e.g. playing a sound)": from the first state alone, by the
+    /// client's own clock. See [`Game::play`](crate::game::Game::play).
+    SelfContained,
+    /// "Last update from the server need to be always used as if it was the current state": the newest update as it is.
+    Authoritative,
+    /// "Actions not yet acknowledged and known only client-side affecting the entity may be used": predicted, as one's
+    /// own avatar is. Of what the client does not control nothing more is known than the last update.
+    Controlled,
+    /// "Last update from the server may be extrapolated up to the current client time": physics, in the client timeline.
+    /// See [`Game::simulate`](crate::game::Game::simulate).
+    Simulated,
+    /// "Last update from the server contains enough high-level AI decision stuff, for the client to be able to
+    /// extrapolate low-level AI reactions on the server timeline". See [`Game::carry_out`](crate::game::Game::carry_out).
+    DeterministicAi,
+    /// "Last action known only client-side on the entity (such as shooting of an arrow) may be extrapolated up to the
+    /// current client time": what the client's own usercmd gave off, before the server knows of it, and no longer than
+    /// until the server's word on it. See [`Game::reaction`](crate::game::Game::reaction).
+    Reactive,
+    /// "Last update from the server refers to the final state of the entity at a given point in the future (such as:
+    /// this arrow WILL hit that guy). Rendering needs interpolation." See
+    /// [`Game::final_state`](crate::game::Game::final_state).
+    Inverted,
+}
+
+impl Category {
+    /// The names that traces use, in the order of the variants.
+    pub const NAMES: [&'static str; 8] = [
+        "constant",
+        "self-contained",
+        "authoritative",
+        "controlled",
+        "simulated",
+        "deterministic-ai",
+        "reactive",
+        "inverted",
+    ];
+
+    /// The name that traces use.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// What a variable is where a game does not say: of the own body what is predicted is Controlled, and what the server
+    /// alone decides is Authoritative; of everything else all is Authoritative.
+    pub fn by_default(own: bool, scope: Scope) -> Category {
+        match (own, scope) {
+            (true, Scope::Movement | Scope::Weapons | Scope::ClientOnly) => Category::Controlled,
+            (true, Scope::Status) | (false, _) => Category::Authoritative,
+        }
+    }
+}
+
+/// By which category something was drawn, and when it is as it was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rendering {
+    /// The category of its place (`origin`). Other variables of the same body may have others.
+    pub category: Category,
+    /// The server time that the place is of.
+    pub at: Micros,
+}
+
+/// The first id of bodies that only one client knows: what its own usercmds gave off. The server's entities are below.
+pub const FIRST_LOCAL_ENTITY: EntityId = EntityId(0xf000);
