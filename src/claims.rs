@@ -5,6 +5,7 @@
 //! how the claimed mechanism is switched off) and a measure, which reads what the pipelines put out and nothing else.
 //! A claim that holds with its mechanism switched off would show nothing; a test sees to it that none does.
 
+mod categories;
 mod compensation;
 mod display;
 mod forged;
@@ -149,9 +150,17 @@ fn median(values: &[f64]) -> Option<f64> {
 
 /// All claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
-    [prediction::CLAIMS, display::CLAIMS, compensation::CLAIMS, updates::CLAIMS, nereids::CLAIMS, protocol::CLAIMS]
-        .into_iter()
-        .flatten()
+    [
+        prediction::CLAIMS,
+        display::CLAIMS,
+        compensation::CLAIMS,
+        updates::CLAIMS,
+        nereids::CLAIMS,
+        protocol::CLAIMS,
+        categories::CLAIMS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 impl Claim {

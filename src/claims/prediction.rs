@@ -189,7 +189,7 @@ fn play_without(stage: &Stage, part: Part) -> Result<Seen, ClaimError> {
 }
 
 /// From the first usercmd that asks to move to the first frame in which the own body is drawn elsewhere than before.
-fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
+pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
     let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
     let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
     let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;

@@ -81,6 +81,8 @@ pub(super) enum MapName {
     Corner,
     /// A floor with a teleporter that leads 96 units on.
     Teleporter,
+    /// The built-in orchard, with something for each rendering category.
+    Orchard,
 }
 
 /// What a scene changes when it is played as a variant.
@@ -137,8 +139,8 @@ pub(super) struct RulesChange {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Player {
-    /// The middle of the hull at the start, in units.
-    pub(super) start: [f32; 3],
+    /// The middle of the hull at the start, in units; where the map has it, if nobody's is said.
+    pub(super) start: Option<[f32; 3]>,
     /// The connection.
     #[serde(default)]
     pub(super) link: Connection,

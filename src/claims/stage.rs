@@ -124,9 +124,10 @@ impl Prepared {
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
         let mut machine = Machine::<Arena, Holed>::new(&setup, links);
-        let players = placed(rules, scene);
-        let world = Arena::begin(rules, seed, &players).ok_or(ClaimError::NoScene)?;
-        machine.server().begin_from(world);
+        if scene.players.iter().any(|player| player.start.is_some()) {
+            let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
+            machine.server().begin_from(world);
+        }
         before(&mut machine);
         let players = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
         let mut hands = Scripted::new(players.collect(), settings.client.cmd_hz);
@@ -139,6 +140,7 @@ impl Prepared {
 
 fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
     let (name, text) = match name {
+        MapName::Orchard => return Ok(ArenaMap::orchard()),
         MapName::Plain => ("plain", include_str!("../../fixtures/claims/plain.map")),
         MapName::Corner => ("corner", include_str!("../../fixtures/claims/corner.map")),
         MapName::Teleporter => ("teleporter", include_str!("../../fixtures/claims/teleporter.map")),
@@ -150,7 +152,7 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
 pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
     let place = |((id, body), player): (&(EntityId, ArenaBody), &super::script::Player)| {
-        (*id, ArenaBody { origin: Vec3::from_array(player.start), ..*body })
+        (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
     };
     Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()
 }
