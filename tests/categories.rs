@@ -121,9 +121,9 @@ fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
         let (truth, age) = stage.truth_at(screen.own_time(), bell).expect("a bell");
         let expected = Arena::play(&stage.rules, truth, age);
         if truth.teleports == 1 {
-            worst = worst.max(Micros((i64::from(drawn.sound_us) - i64::from(expected.sound_us)).abs()));
+            worst = worst.max(Micros((i64::from(drawn.event_in_us) - i64::from(expected.event_in_us)).abs()));
         }
-        played.push(drawn.sound_us);
+        played.push(-drawn.event_in_us);
     }
     eprintln!("{} frames without an update; the sound is at most {worst} off", played.len());
     assert!(played.len() > 100 && played.is_sorted());

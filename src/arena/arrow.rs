@@ -13,7 +13,7 @@ use super::solid::{Hull, Solid, Touch, sweep_box};
 use super::state::{ArenaWorld, Flight};
 use super::weapon::Shot;
 use crate::game::{Reason, Verdict, WorldSink, Wound};
-use crate::units::{EntityId, Micros};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// How long one sticks where it hit, in µs: longer than anybody's news of it may take.
 const STICKS_US: u32 = 2_000_000;
@@ -46,9 +46,8 @@ pub(crate) fn loose(
         alive: true,
         goal: nearest.end,
         // An arrow in the face is on its way for a moment, too: nothing is decided without an announcement.
-        goal_in_us: ((takes_s * 1e6) as u32).max(1),
-        archer: fire.shooter.0,
-        archer_command: fire.command.0,
+        event_in_us: ((takes_s * 1e6) as i32).max(1),
+        teleports: launch_of(fire.shooter, fire.command),
         ..ArenaBody::default()
     };
     Some((body, target))
@@ -73,7 +72,7 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
         if arrow.kind != BodyKind::Arrow {
             continue;
         }
-        if arrow.goal_in_us == 0 {
+        if has_landed(&arrow) {
             flight.life_us = flight.life_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
             world.flights[at] = flight;
             continue;
@@ -86,7 +85,7 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
         let arrow = simulate(&ArenaBody { goal: goal.unwrap_or(arrow.goal), ..arrow }, dt);
         world.entities[first + at].1 = arrow;
         world.flights[at] = flight;
-        if arrow.goal_in_us == 0 {
+        if has_landed(&arrow) {
             landed.push((id, arrow, flight));
         }
     }
@@ -115,16 +114,34 @@ fn hit(
 
 /// The arrow further on its way to its goal, or there.
 pub(crate) fn simulate(arrow: &ArenaBody, dt: Micros) -> ArenaBody {
-    let left_us = arrow.goal_in_us;
-    let dt_us = u32::try_from(dt.0.max(0)).unwrap_or(u32::MAX);
+    let left_us = arrow.event_in_us;
+    let dt_us = i32::try_from(dt.0.max(0)).unwrap_or(i32::MAX);
     if dt_us >= left_us {
-        return ArenaBody { origin: arrow.goal, velocity: Vec3::ZERO, goal_in_us: 0, ..*arrow };
+        return ArenaBody { origin: arrow.goal, velocity: Vec3::ZERO, event_in_us: 0, ..*arrow };
     }
     let way = arrow.goal - arrow.origin;
     ArenaBody {
         origin: arrow.origin + way * (dt_us as f32 / left_us as f32),
         velocity: way / Micros(i64::from(left_us)).as_s_f64() as f32,
-        goal_in_us: left_us - dt_us,
+        event_in_us: left_us - dt_us,
         ..*arrow
     }
+}
+
+fn has_landed(arrow: &ArenaBody) -> bool {
+    arrow.event_in_us <= 0
+}
+
+/// How many of a launch's bits are the usercmd's.
+const COMMAND_BITS: u32 = 24;
+
+/// What tells a projectile from every other: its shooter and their usercmd, which is one of 16 million (72 hours at 64 a second).
+pub(crate) fn launch_of(shooter: PlayerId, command: CommandSeq) -> u32 {
+    u32::from(shooter.0) << COMMAND_BITS | command.0 & ((1 << COMMAND_BITS) - 1)
+}
+
+/// Whose it is, and which usercmd let it go.
+pub(crate) fn came_from(arrow: &ArenaBody) -> (PlayerId, CommandSeq) {
+    let (shooter, command) = (arrow.teleports >> COMMAND_BITS, arrow.teleports & ((1 << COMMAND_BITS) - 1));
+    (PlayerId(shooter as u16), CommandSeq(command))
 }

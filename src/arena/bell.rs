@@ -11,7 +11,7 @@ use crate::units::{EntityId, Micros};
 const SILENT_US: std::ops::Range<u32> = 1_000_000..3_000_000;
 
 pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
-    body.sound_us = length_us(rules, body);
+    body.event_in_us = -length_us(rules, body);
     state.wait_us = stream.draw(state, SILENT_US);
 }
 
@@ -25,14 +25,14 @@ pub(crate) fn step(
     dt: Micros,
     out: &mut impl WorldSink,
 ) {
-    let length_us = length_us(rules, body);
-    if body.sound_us < length_us {
+    let over = -length_us(rules, body);
+    if body.event_in_us > over {
         *body = play(rules, body, dt);
-        if body.sound_us == length_us {
+        if body.event_in_us == over {
             fall_silent(rules, body, state, stream);
         }
     } else if state.is_over(dt) {
-        body.sound_us = 0;
+        body.event_in_us = 0;
         body.teleports = body.teleports.wrapping_add(1);
         out.effect(EffectKind::Bell.by(id, body.origin));
     }
@@ -40,13 +40,13 @@ pub(crate) fn step(
 
 /// The sound `dt` further on, or over.
 pub(crate) fn play(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    let on_us = u32::try_from(dt.0).unwrap_or(u32::MAX);
-    ArenaBody { sound_us: body.sound_us.saturating_add(on_us).min(length_us(rules, body)), ..*body }
+    let on_us = i32::try_from(dt.0).unwrap_or(i32::MAX);
+    ArenaBody { event_in_us: body.event_in_us.saturating_sub(on_us).max(-length_us(rules, body)), ..*body }
 }
 
 /// How long the sound of the bell that hangs there is.
-fn length_us(rules: &ArenaRules, body: &ArenaBody) -> u32 {
+fn length_us(rules: &ArenaRules, body: &ArenaBody) -> i32 {
     let place = body.origin.to_array();
     let bell = rules.map.props().bells.iter().find(|bell| bell.origin == place);
-    bell.map_or(0, |bell| u32::from(bell.length_ms) * 1_000)
+    bell.map_or(0, |bell| i32::from(bell.length_ms) * 1_000)
 }

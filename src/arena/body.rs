@@ -102,22 +102,16 @@ body! {
         Status respawn_us: u32,
         /// Others killed, less own deaths by own hand.
         Status frags: i32,
-        /// How often it was put somewhere else at once. In a rocket or arrow, which launch of the session it is.
+        /// How often it was put somewhere else at once, or begun anew. In a projectile, which launch it is: the player's
+        /// number in the upper 8 bits, and in the others that of the usercmd.
         Movement teleports: u32,
         /// What a walker decided last.
         Status decision: Decision,
-        /// Until that applies, in µs; negative once it does.
-        Status decision_in_us: i32,
-        /// How far a bell's sound has played, in µs; as long as the sound is when it is over.
-        Status sound_us: u32,
+        /// Until its event, in µs, and negative since: a walker's decision applies, an arrow is at its goal, a bell began
+        /// to ring (so this is, negative, how far its sound has played; it stays where the sound is over).
+        Status event_in_us: i32,
         /// Where an arrow is going to be, in units.
         Status goal: Vec3,
-        /// Until it is there, in µs.
-        Status goal_in_us: u32,
-        /// Whose arrow it is: the player's number.
-        Status archer: u16,
-        /// And the usercmd that let it go.
-        Status archer_command: u32,
     }
 }
 
@@ -214,15 +208,16 @@ impl Cells for Rounds {
     }
 }
 
+/// One cell: 256 times the post that it leaves and the post that it walks to.
 impl Cells for Decision {
-    const COUNT: usize = 2;
-    const PARTS: &'static [(&'static str, CellKind)] = &[(".from", CellKind::U32), (".to", CellKind::U32)];
+    const COUNT: usize = 1;
+    const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
     fn put(&self, cells: &mut [u32]) {
-        self.from.put(&mut cells[..1]);
-        self.to.put(&mut cells[1..]);
+        cells[0] = u32::from(u16::from_be_bytes([self.from, self.to]));
     }
     fn get(cells: &[u32]) -> Result<Self, u32> {
-        Ok(Decision { from: u8::get(&cells[..1])?, to: u8::get(&cells[1..])? })
+        let [from, to] = u16::get(cells)?.to_be_bytes();
+        Ok(Decision { from, to })
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
         (BodyKind::Player | BodyKind::Rocket, _) => Category::by_default(own, field.scope),
         (BodyKind::Tree, _) => Category::Constant,
         (BodyKind::Apple, "origin" | "velocity" | "on_ground") => Category::Simulated,
-        (BodyKind::Bell, "sound_us") => Category::SelfContained,
+        (BodyKind::Bell, "event_in_us") => Category::SelfContained,
         (BodyKind::Bell, "kind" | "origin") => Category::Constant,
         (BodyKind::Walker, "origin" | "velocity" | "viewangles" | "on_ground") => Category::DeterministicAi,
         (BodyKind::Arrow, "origin" | "velocity") => Category::Inverted,
@@ -40,6 +40,6 @@ pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> Aren
 }
 
 pub(crate) fn final_state(body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
-    let left = Micros(i64::from(body.goal_in_us));
+    let left = Micros(i64::from(body.event_in_us.max(0)));
     (body.kind == BodyKind::Arrow).then(|| (arrow::simulate(body, left), left))
 }

@@ -140,8 +140,7 @@ impl Game for Arena {
     }
 
     fn came_from(body: &ArenaBody) -> Option<(PlayerId, CommandSeq)> {
-        let archer = (PlayerId(body.archer), CommandSeq(body.archer_command));
-        (body.kind == BodyKind::Arrow).then_some(archer)
+        (body.kind == BodyKind::Arrow).then(|| arrow::came_from(body))
     }
 
     fn on_ground(body: &ArenaBody) -> bool {

@@ -33,6 +33,7 @@ pub(crate) fn apply(
             velocity: line.direction * speed_units_s,
             viewangles: fire.viewangles,
             alive: true,
+            teleports: arrow::launch_of(shooter, command.seq),
             ..ArenaBody::default()
         };
         world.launch(flight, rocket);

@@ -11,8 +11,6 @@ use crate::units::{CommandSeq, EntityId, PlayerId, Seed};
 pub struct ArenaWorld {
     pub(crate) seed: Seed,
     pub(crate) players: u16,
-    /// How many projectiles have been launched in the session.
-    pub(crate) launched: u32,
     /// Players, then props, then projectiles, in ascending order of id.
     pub(crate) entities: Vec<(EntityId, ArenaBody)>,
     /// What belongs to each prop, in the order of the props.
@@ -37,7 +35,7 @@ impl ArenaWorld {
     /// A world before anything is in it.
     pub(crate) fn empty(seed: Seed) -> ArenaWorld {
         let (entities, props, flights) = (Vec::new(), Vec::new(), Vec::new());
-        ArenaWorld { seed, players: 0, launched: 0, entities, props, flights }
+        ArenaWorld { seed, players: 0, entities, props, flights }
     }
 
     /// Any entity by id.
@@ -68,8 +66,7 @@ impl ArenaWorld {
         let place = flying.iter().zip(first..).take_while(|((id, _), number)| usize::from(id.0) == *number).count();
         let id = u16::try_from(first + place).ok().filter(|id| *id < FIRST_LOCAL_ENTITY.0);
         let Some(id) = id else { return };
-        self.launched = self.launched.wrapping_add(1);
-        self.entities.insert(first + place, (EntityId(id), ArenaBody { teleports: self.launched, ..body }));
+        self.entities.insert(first + place, (EntityId(id), body));
         self.flights.insert(place, flight);
     }
 
@@ -86,7 +83,7 @@ impl ArenaWorld {
 
     pub(crate) fn save(&self, words: &mut Vec<u32>) {
         words.extend([self.seed.0 as u32, (self.seed.0 >> 32) as u32]);
-        words.extend([u32::from(self.players), self.launched, self.props.len() as u32, self.entities.len() as u32]);
+        words.extend([u32::from(self.players), self.props.len() as u32, self.entities.len() as u32]);
         for (id, body) in &self.entities {
             words.push(u32::from(id.0));
             let start = words.len();
@@ -109,7 +106,6 @@ impl ArenaWorld {
         let mut reader = Reader { words };
         let seed = Seed(u64::from(reader.word("seed")?) | (u64::from(reader.word("seed")?) << 32));
         let players = reader.narrow("players")?;
-        let launched = reader.word("launched")?;
         let props = reader.word("props")?;
         let count = reader.word("entities")?;
         let first_flight = u32::from(players).checked_add(props).filter(|first| *first <= count);
@@ -157,7 +153,7 @@ impl ArenaWorld {
         if !reader.words.is_empty() {
             return Err(bad("words after the world", reader.words.len() as u32));
         }
-        Ok(ArenaWorld { seed, players, launched, entities, props: states, flights })
+        Ok(ArenaWorld { seed, players, entities, props: states, flights })
     }
 }
 

@@ -20,21 +20,21 @@ const AHEAD_US: i32 = 750_000;
 /// One tick.
 pub(crate) fn step(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream, dt: Micros) {
     *body = carry_out(rules, body, dt);
-    let has_arrived = body.decision_in_us <= 0 && body.velocity == Vec3::ZERO;
+    let has_arrived = body.event_in_us <= 0 && body.velocity == Vec3::ZERO;
     if has_arrived && state.is_over(dt) {
         let posts = rules.map.props().posts.len() as u32;
         let from = body.decision.to;
         let onward = stream.draw(state, 1..posts.max(2));
         let to = ((u32::from(from) + onward) % posts.max(1)) as u8;
         body.decision = Decision { from, to };
-        body.decision_in_us = AHEAD_US;
+        body.event_in_us = AHEAD_US;
         state.wait_us = stream.draw(state, STANDS_US);
     }
 }
 
 /// Where it is `dt` later, if it decides nothing else.
 pub(crate) fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    let in_us = (i64::from(body.decision_in_us).saturating_sub(dt.0)).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    let in_us = (i64::from(body.event_in_us).saturating_sub(dt.0)).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
     let gone_units = (in_us < 0).then(|| SPEED_UNITS_S * Micros(-in_us).as_s_f64() as f32);
     let round: Vec<Vec3> = rules.map.props().posts.iter().map(|post| Vec3::from_array(*post)).collect();
     let Some(place) = along(&round, body.decision, gone_units) else { return *body };
@@ -43,7 +43,7 @@ pub(crate) fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> Are
         velocity: place.velocity,
         viewangles: Vec3::new(0.0, place.yaw_deg, 0.0),
         on_ground: true,
-        decision_in_us: in_us as i32,
+        event_in_us: in_us as i32,
         ..*body
     }
 }

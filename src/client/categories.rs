@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Placed, Rendering};
 use crate::history::Frame;
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// How long what a usercmd gave off is drawn without the server's word on it. As long as NeREIDS lets a client be ahead of
 /// its server: an input that is off by more is "not acceptable".
@@ -37,6 +37,8 @@ pub(super) struct Categories<G: Game> {
     origin: usize,
     /// The entities of the newest update, in ascending order of id.
     known: Vec<Known<G::Body>>,
+    /// The tick of that update.
+    known_at: Option<Tick>,
     /// What the client's own usercmds gave off and the server has said nothing of, in ascending order of id.
     reactions: Vec<Reaction<G::Body>>,
     given_off: u16,
@@ -45,8 +47,10 @@ pub(super) struct Categories<G: Game> {
 /// One entity since it became known, or became another (a teleport, another ringing of the bell).
 struct Known<B> {
     entity: EntityId,
-    /// Of each cell.
-    categories: Vec<Category>,
+    /// Of the place.
+    category: Category,
+    /// The cells of other categories.
+    others: Vec<(usize, Category)>,
     /// Its first state.
     defined: B,
     /// The server time of that.
@@ -75,6 +79,7 @@ impl<G: Game> Categories<G> {
             origin: fields.iter().position(|field| field.name.starts_with("origin")).unwrap_or_default(),
             fields,
             known: Vec::new(),
+            known_at: None,
             reactions: Vec::new(),
             given_off: 0,
         }
@@ -88,7 +93,7 @@ impl<G: Game> Categories<G> {
             .retain(|reaction| reaction.command > moment.acked && moment.local - reaction.left <= UNCONFIRMED_MAX);
         let own = moment.player.entity();
         for ((id, body), known) in moment.newest.entities.iter().zip(&self.known).filter(|((id, _), _)| *id != own) {
-            out.push((*id, self.place(moment, known, body, None)));
+            out.push((*id, Self::place(moment, known, body, None)));
         }
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
@@ -97,7 +102,7 @@ impl<G: Game> Categories<G> {
     pub(super) fn own(&self, moment: &Moment<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
         let id = moment.player.entity();
         let known = self.known.iter().find(|known| known.entity == id)?;
-        Some(self.place(moment, known, moment.newest.get(id)?, Some(predicted)))
+        Some(Self::place(moment, known, moment.newest.get(id)?, Some(predicted)))
     }
 
     /// Begins to draw what a usercmd has just given off.
@@ -125,6 +130,9 @@ impl<G: Game> Categories<G> {
 
     /// Meets the entities that are new in the newest update, and forgets those that are gone.
     fn learn(&mut self, moment: &Moment<G>) {
+        if self.known_at.replace(moment.newest.tick) == Some(moment.newest.tick) {
+            return;
+        }
         let mut before = std::mem::take(&mut self.known).into_iter().peekable();
         for (id, body) in &moment.newest.entities {
             while before.next_if(|known| known.entity < *id).is_some() {}
@@ -136,9 +144,12 @@ impl<G: Game> Categories<G> {
 
     fn meet(&mut self, moment: &Moment<G>, entity: EntityId, body: &G::Body) -> Known<G::Body> {
         let own = entity == moment.player.entity();
+        let all: Vec<Category> = self.fields.iter().map(|field| G::category(body, own, field)).collect();
+        let category = all.get(self.origin).copied().unwrap_or(Category::Authoritative);
         Known {
             entity,
-            categories: self.fields.iter().map(|field| G::category(body, own, field)).collect(),
+            category,
+            others: all.into_iter().enumerate().filter(|(_, other)| *other != category).collect(),
             defined: body.clone(),
             defined_at: moment.newest.server_time,
             start: self.take_over(moment, body).unwrap_or_else(|| body.clone()),
@@ -156,23 +167,21 @@ impl<G: Game> Categories<G> {
     }
 
     fn place(
-        &self,
         moment: &Moment<G>,
         known: &Known<G::Body>,
         last: &G::Body,
         predicted: Option<&G::Body>,
     ) -> Placed<G::Body> {
-        let category = known.categories[self.origin];
-        let drawn = known.under(moment, category, last, predicted);
-        if known.categories.iter().all(|other| *other == category) {
+        let drawn = known.under(moment, known.category, last, predicted);
+        if known.others.is_empty() {
             return drawn;
         }
         let mut cells = cells_of(&drawn.body);
         let mut by_category: [Option<Vec<u32>>; Category::NAMES.len()] = Default::default();
-        for (cell, other) in known.categories.iter().enumerate().filter(|(_, other)| **other != category) {
-            let from = by_category[*other as usize]
-                .get_or_insert_with(|| cells_of(&known.under(moment, *other, last, predicted).body));
-            cells[cell] = from[cell];
+        for (cell, category) in &known.others {
+            let from = by_category[*category as usize]
+                .get_or_insert_with(|| cells_of(&known.under(moment, *category, last, predicted).body));
+            cells[*cell] = from[*cell];
         }
         // Each cell is one of a body, and no body refuses cells together that it takes one by one.
         Placed { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }

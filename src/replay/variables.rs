@@ -17,11 +17,19 @@ pub(super) struct Variables {
     category: Names,
     value: Vec<f32>,
     /// What is on each player's screen of each entity.
-    shown: BTreeMap<(PlayerId, EntityId), Vec<OfItsOwn>>,
+    shown: BTreeMap<(PlayerId, EntityId), OfTheirOwn>,
 }
 
-/// A cell with its category, if that is another than the place's.
-type OfItsOwn = Option<(Category, u32)>;
+/// The cells of one entity that have another category than its place.
+#[derive(Debug)]
+struct OfTheirOwn {
+    /// Since when it is the same thing.
+    teleports: u32,
+    place: Category,
+    cells: Vec<(usize, Category)>,
+    /// What was shown of each; nothing at first.
+    last: Vec<Option<u32>>,
+}
 
 impl Variables {
     pub(super) fn new(fields: &[Field]) -> Variables {
@@ -47,28 +55,37 @@ impl Variables {
     ) {
         // What the client alone knows of is all of one category.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
-        let mut cells = vec![0; G::Body::CELLS];
-        placed.body.write(&mut cells);
-        let now = fields.iter().zip(&cells).map(|(field, cell)| {
-            let category = G::category(&placed.body, entity == player.entity(), field);
-            (category != by.category).then_some((category, *cell))
-        });
-        let now: Vec<OfItsOwn> = now.collect();
-        let before = self.shown.insert((player, entity), now.clone()).unwrap_or_else(|| vec![None; now.len()]);
-        for (at, (before, now)) in before.into_iter().zip(now).enumerate() {
-            if let Some((category, cell)) = now.filter(|now| before != Some(*now)) {
-                self.player.push(u32::from(player.0));
-                self.command.push(command.0);
-                self.entity.push(u32::from(entity.0));
-                // A body has far fewer cells than a code has values.
-                self.variable.push_code(at.min(usize::from(u8::MAX)) as u8);
-                self.category.push_code(category as u8);
-                self.value.push(match fields[at].kind {
-                    CellKind::F32 => f32::from_bits(cell),
-                    CellKind::I32 => cell as i32 as f32,
-                    CellKind::U32 => cell as f32,
-                });
+        let body = &placed.body;
+        let same = |shown: &OfTheirOwn| shown.teleports == body.teleports() && shown.place == by.category;
+        let shown = match self.shown.get_mut(&(player, entity)).filter(|shown| same(shown)) {
+            Some(shown) => shown,
+            None => {
+                let new = OfTheirOwn::of::<G>(entity == player.entity(), fields, body, by.category);
+                let before = self.shown.entry((player, entity)).insert_entry(new);
+                before.into_mut()
             }
+        };
+        if shown.cells.is_empty() {
+            return;
+        }
+        let mut words = vec![0; G::Body::CELLS];
+        body.write(&mut words);
+        for ((cell, category), last) in shown.cells.iter().zip(&mut shown.last) {
+            let word = words[*cell];
+            if last.replace(word) == Some(word) {
+                continue;
+            }
+            self.player.push(u32::from(player.0));
+            self.command.push(command.0);
+            self.entity.push(u32::from(entity.0));
+            // A body has far fewer cells than a code has values.
+            self.variable.push_code((*cell).min(usize::from(u8::MAX)) as u8);
+            self.category.push_code(*category as u8);
+            self.value.push(match fields[*cell].kind {
+                CellKind::F32 => f32::from_bits(word),
+                CellKind::I32 => word as i32 as f32,
+                CellKind::U32 => word as f32,
+            });
         }
     }
 
@@ -83,5 +100,13 @@ impl Variables {
             ("value", Data::F32(self.value)),
         ];
         (!self.shown.is_empty()).then(|| table("variables", columns, Vec::new()))
+    }
+}
+
+impl OfTheirOwn {
+    fn of<G: Game>(own: bool, fields: &[Field], body: &G::Body, place: Category) -> OfTheirOwn {
+        let categories = fields.iter().map(|field| G::category(body, own, field));
+        let cells: Vec<_> = categories.enumerate().filter(|(_, category)| *category != place).collect();
+        OfTheirOwn { teleports: body.teleports(), place, last: vec![None; cells.len()], cells }
     }
 }

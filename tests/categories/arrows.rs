@@ -102,7 +102,7 @@ fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
         let arrow_in =
             |frame: &Frame<ArenaBody>| frame.entities.iter().find(|(_, body)| body.kind == BodyKind::Arrow).copied();
         let launched = stage.truth.iter().find(|frame| arrow_in(frame).is_some()).expect("a launch");
-        let has_landed = |frame: &&Frame<ArenaBody>| arrow_in(frame).is_some_and(|(_, body)| body.goal_in_us == 0);
+        let has_landed = |frame: &&Frame<ArenaBody>| arrow_in(frame).is_some_and(|(_, body)| body.event_in_us == 0);
         let landed = stage.truth.iter().find(has_landed).expect("a landing");
         let (id, stuck) = arrow_in(landed).expect("an arrow");
         let flight = landed.server_time - launched.server_time;
@@ -152,7 +152,7 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
         let lands = |screen: &&Screen| {
             arrow(screen).is_some_and(|id| {
                 let told = screen.newest.frame.get(id).expect("it");
-                let left = Micros(i64::from(told.goal_in_us));
+                let left = Micros(i64::from(told.event_in_us));
                 screen.own_time() >= screen.newest.frame.server_time + left
             })
         };
