@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!("jump-shorter-than-the-round-trip", short_jump),
 ];
 
-/// The lowest part of an orchard's player where it stands, in units.
+/// Below this nobody has left the ground, in units.
 const ABOVE_UNITS: f64 = 1.0;
 
 fn constant(stage: &Stage) -> Result<Figures, ClaimError> {
@@ -56,8 +56,8 @@ fn self_contained(stage: &Stage) -> Result<Figures, ClaimError> {
         let [(before, a, from), (now, b, to)] = pair else { continue };
         let same = a == b && from.body.teleports == to.body.teleports && from.body.teleports > 0;
         // While it rings; at its end the sound stands still.
-        if same && to.body.sound_us < 1_950_000 && to.body.sound_us > 0 {
-            let heard = i64::from(to.body.sound_us) - i64::from(from.body.sound_us);
+        if same && (1..1_950_000).contains(&played_us(to)) {
+            let heard = played_us(to) - played_us(from);
             uneven.push((heard - (now.at - before.at).0).abs() as f64 / 1000.0);
         }
     }
@@ -155,7 +155,7 @@ fn inverted(stage: &Stage) -> Result<Figures, ClaimError> {
         let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
         let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
         frames += 1;
-        let lands = last.server_time + Micros(i64::from(told.goal_in_us));
+        let lands = last.server_time + Micros(i64::from(told.event_in_us));
         let at = placed.by.map_or(last.server_time, |by| by.at);
         // Drawn after the time of its landing, it has landed.
         if frame.command.server_time + Micros::from_ms(120) >= lands && at <= lands + Micros::from_s(1) {
@@ -203,8 +203,13 @@ fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<A
 
 /// How many arrows the looker's last screen before a time shows.
 fn arrows(seen: &Seen, before: Micros) -> usize {
-    let frame = seen.frames_of(0).filter(|frame| frame.at <= before).last();
+    let frame = seen.frames_of(0).rfind(|frame| frame.at <= before);
     frame.map_or(0, |frame| frame.drawn.iter().filter(|(_, placed)| placed.body.kind == BodyKind::Arrow).count())
+}
+
+/// How far the sound of a bell has played.
+fn played_us(placed: &Placed<ArenaBody>) -> i64 {
+    -i64::from(placed.body.event_in_us)
 }
 
 fn is_by(placed: &Placed<ArenaBody>, category: Category) -> bool {
