@@ -1,6 +1,7 @@
 //! The command line: arguments in, one file a subcommand, exit codes out.
 
 mod bisect;
+mod claims;
 mod completions;
 mod diff;
 mod export;
@@ -139,6 +140,7 @@ enum Command {
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
+    Claims(claims::Args),
     Step(bisect::step::Args),
     Export(export::Args),
     Recover(recover::Args),
@@ -186,6 +188,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
+        Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),

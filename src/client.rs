@@ -56,6 +56,18 @@ pub struct Client<G: Game> {
     packets: u32,
 }
 
+/// Something that a client can be made to leave out, to show what it is for. No setting: a session that lacks one of
+/// these is not played, only measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The mark on commands that have run: without it their effects play at every run.
+    FirstRunMark,
+    /// Copying what only the client knows to the acked state.
+    ClientOnlyState,
+    /// Heeding the mark of a teleport; a too large distance still is one.
+    TeleportFlag,
+}
+
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
         let Setup { rules, settings, seed } = setup;
@@ -184,6 +196,15 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 }
 
 impl<G: Game> Client<G> {
+    /// Makes it leave out a part of what it does.
+    pub fn leave_out(&mut self, part: Part) {
+        match part {
+            Part::FirstRunMark => self.window.play_every_run(),
+            Part::ClientOnlyState => self.window.forget_client_only(),
+            Part::TeleportFlag => self.limits.heeds_teleport_flag = false,
+        }
+    }
+
     /// What a shot seems to hit: judged against what is on the screen.
     fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
         if fires.is_empty() {

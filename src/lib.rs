@@ -4,6 +4,7 @@
 pub mod arena;
 pub mod bisect;
 pub mod build;
+pub mod claims;
 pub mod cli;
 pub mod client;
 pub mod diff;

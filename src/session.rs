@@ -77,6 +77,11 @@ impl<G: Netcode, L: Link> Machine<G, L> {
         &mut self.server
     }
 
+    /// One player's client; `None` when nobody has that number.
+    pub fn client(&mut self, player: PlayerId) -> Option<&mut G::Client> {
+        self.clients.get_mut(usize::from(player.0))
+    }
+
     /// Runs from the first tick to the last, and tells the observer everything on the way. Client frames and arrivals
     /// after the last tick do not happen.
     pub fn run(

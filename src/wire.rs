@@ -48,6 +48,7 @@ pub use handshake::{
     REQUEST_BYTES, Refusal, Session, WELCOME_BYTES_MAX,
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
+pub(crate) use layout::Layout;
 pub use layout::{Networked, Role};
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
 pub use priority::OVERTAKES_AFTER;

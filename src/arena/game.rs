@@ -101,7 +101,7 @@ impl Game for Arena {
         if fraction >= 1.0 {
             return *to;
         }
-        if fraction <= 0.0 || from.teleports != to.teleports || from.kind != to.kind {
+        if fraction <= 0.0 || from.kind != to.kind {
             return *from;
         }
         // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.

@@ -34,6 +34,12 @@ pub(super) struct Window<G: Game> {
     first_runs: CommandSeq,
     ran_for_correction: u32,
     recent: VecDeque<(Usercmd, Micros)>,
+    /// Takes every run of a command for its first; see [`super::Part::FirstRunMark`].
+    plays_every_run: bool,
+    /// What commands gave off when they ran again, if they are taken to run for the first time.
+    played_again: Vec<Effect>,
+    /// Goes on from what the server says alone; see [`super::Part::ClientOnlyState`].
+    forgets_client_only: bool,
 }
 
 struct Entry<B> {
@@ -59,7 +65,18 @@ impl<G: Game> Window<G> {
             first_runs: CommandSeq(0),
             ran_for_correction: 0,
             recent: VecDeque::with_capacity(REMEMBERED),
+            plays_every_run: false,
+            played_again: Vec::new(),
+            forgets_client_only: false,
         }
+    }
+
+    pub(super) fn play_every_run(&mut self) {
+        self.plays_every_run = true;
+    }
+
+    pub(super) fn forget_client_only(&mut self) {
+        self.forgets_client_only = true;
     }
 
     pub(super) fn next_seq(&self) -> CommandSeq {
@@ -109,12 +126,15 @@ impl<G: Game> Window<G> {
     /// that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
+        out.effects.append(&mut self.played_again);
         again + self.run_window(context, out)
     }
 
     fn run_window(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
+        // The server tells all effects to those who do not predict weapons.
+        let hears = context.settings.predicts_weapons();
         let mut ran = 0;
         while self.valid < self.entries.len() {
             spent += self.entries[self.valid].time();
@@ -126,9 +146,9 @@ impl<G: Game> Window<G> {
                 None => base,
             };
             let entry = &self.entries[self.valid];
-            let first = entry.command.seq > self.first_runs;
+            let first = self.plays_every_run || entry.command.seq > self.first_runs;
             out.touches.clear();
-            let mut sink = Running { first, seq: entry.command.seq, fires: 0, out };
+            let mut sink = Running { first, hears, seq: entry.command.seq, fires: 0, out };
             let after = context.run(before, &entry.command, &mut sink);
             self.first_runs = self.first_runs.max(entry.command.seq);
             let entry = &mut self.entries[self.valid];
@@ -160,7 +180,10 @@ impl<G: Game> Window<G> {
             return Reconciled { comparison: None, correction: None, round_trip: None };
         };
         let grade = G::grade(&predicted, &told);
-        let next = next_base::<G>(&predicted, told.clone(), grade);
+        let next = match self.forgets_client_only {
+            false => next_base::<G>(&predicted, told.clone(), grade),
+            true => told.clone(),
+        };
         let from = self.base.replace(next.clone());
         let comparison = (acked > 0 && self.mode != PredictionMode::Off).then(|| Comparison {
             command: ack,
@@ -201,6 +224,9 @@ impl<G: Game> Window<G> {
         let waiting = self.entries.iter().filter(|e| e.command.seq > first_runs).count();
         let held = self.entries.split_off(self.entries.len() - waiting);
         let ran = self.run_window(context, &mut unheard);
+        if self.plays_every_run {
+            self.played_again.append(&mut unheard.effects);
+        }
         self.entries.extend(held);
         self.ran_for_correction += ran;
         ran
@@ -226,6 +252,7 @@ impl<B> Entry<B> {
 /// Lets effects and shots through only while a command runs for the first time.
 struct Running<'a, F> {
     first: bool,
+    hears: bool,
     seq: CommandSeq,
     fires: u8,
     out: &'a mut GivenOff<F>,
@@ -233,7 +260,7 @@ struct Running<'a, F> {
 
 impl<F> Sink<F> for Running<'_, F> {
     fn effect(&mut self, effect: Effect) {
-        if self.first {
+        if self.first && self.hears {
             self.out.effects.push(effect);
         }
     }

@@ -118,6 +118,13 @@ impl<B: Networked> Sender<B> {
         self.outbox.push(notice)
     }
 
+    /// Forgets how long entities have waited, to show what remembering it is for.
+    pub(crate) fn forget_waits(&mut self) {
+        for track in self.tracks.values_mut() {
+            track.waited = 0;
+        }
+    }
+
     /// Takes what the client says that it has received. What was never sent is not believed.
     pub fn handle_ack(&mut self, received: &ReceivedSet) {
         if self.sent.back().is_none_or(|last| received.newest > last.seq) {

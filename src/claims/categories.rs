@@ -1,0 +1,221 @@
+//! The rendering categories of NeREIDS, each on something in the orchard that is drawn by it. Player 0 looks.
+
+use glam::Vec3;
+
+use super::prediction::key_to_movement;
+use super::stage::Stage;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::{Claim, ClaimError, Figures, Theme, count, greatest};
+use crate::arena::{Arena, ArenaBody, BodyKind, EffectKind};
+use crate::game::{Category, Game, Placed};
+use crate::units::{EntityId, Micros};
+
+macro_rules! claim {
+    ($name:literal, $measure:expr) => {
+        Claim {
+            name: $name,
+            theme: Theme::Nereids,
+            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
+            measure: $measure,
+        }
+    };
+}
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!("category-constant", constant),
+    claim!("category-self-contained", self_contained),
+    claim!("category-authoritative", authoritative),
+    claim!("category-controlled", controlled),
+    claim!("category-simulated", simulated),
+    claim!("category-deterministic-ai", deterministic_ai),
+    claim!("category-reactive", reactive),
+    claim!("category-inverted", inverted),
+    claim!("jump-shorter-than-the-round-trip", short_jump),
+];
+
+/// Below this nobody has left the ground, in units.
+const ABOVE_UNITS: f64 = 1.0;
+
+fn constant(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let trees = drawn_as(&seen, BodyKind::Tree);
+    let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
+    let moved = trees.iter().map(|(_, id, placed)| {
+        let first = trees.iter().find(|(_, other, _)| other == id).map_or(Vec3::ZERO, |(_, _, p)| p.body.origin);
+        f64::from(first.distance(placed.body.origin))
+    });
+    let moved: Vec<f64> = moved.collect();
+    Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
+}
+
+fn self_contained(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let bells = drawn_as(&seen, BodyKind::Bell);
+    let mut uneven = Vec::new();
+    for pair in bells.windows(2) {
+        let [(before, a, from), (now, b, to)] = pair else { continue };
+        let same = a == b && from.body.teleports == to.body.teleports && from.body.teleports > 0;
+        // While it rings; at its end the sound stands still.
+        if same && (1..1_950_000).contains(&played_us(to)) {
+            let heard = played_us(to) - played_us(from);
+            uneven.push((heard - (now.at - before.at).0).abs() as f64 / 1000.0);
+        }
+    }
+    Ok(vec![
+        ("frames in which it rings", count(uneven.len())),
+        ("sound off from what has passed since the last frame, most", greatest(&uneven)),
+    ])
+}
+
+fn authoritative(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let mut off = Vec::new();
+    for frame in seen.inspected(0) {
+        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let told = last.and_then(|last| body_of(&last.bodies, 1));
+        if let Some((told, drawn)) = told.zip(frame.drawn(1)) {
+            off.push(f64::from(told.origin.distance(drawn.body.origin)));
+        }
+    }
+    Ok(vec![("frames", count(off.len())), ("drawn off from the last update, most", greatest(&off))])
+}
+
+fn controlled(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own?.health)));
+    let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
+    let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
+    Ok(vec![
+        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+        ("health lost to health shown", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
+    ])
+}
+
+fn simulated(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let mut off = Vec::new();
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
+        // The present of one's own avatar: when a usercmd that is made now runs.
+        let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
+        let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
+        let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
+        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let told = last.and_then(|last| body_of(&last.bodies, id.0));
+        let (Some((then, truth)), Some(told)) = (truth, told) else { continue };
+        let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
+        if falls(told) && falls(truth) && told.teleports == truth.teleports {
+            let truth = truth.origin + truth.velocity * (at - then).as_s_f64() as f32;
+            off.push(f64::from(placed.body.origin.distance(truth)));
+        }
+    }
+    Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
+}
+
+fn deterministic_ai(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let mut off = Vec::new();
+    let mut moving = 0;
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Walker) {
+        // The server timeline: what the client's clock shows.
+        let at = placed.by.map_or(frame.command.server_time, |by| by.at);
+        let Some(truth) = seen.truth(id.0, at) else { continue };
+        moving += usize::from(placed.body.velocity != Vec3::ZERO);
+        off.push(f64::from(placed.body.origin.distance(truth)));
+    }
+    Ok(vec![("frames in which it walks", count(moving)), ("off from where it was, most", greatest(&off))])
+}
+
+fn reactive(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let fired: Vec<&SeenFrame> = seen
+        .frames_of(0)
+        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Launcher as u8))
+        .collect();
+    let is_arrow = |placed: &Placed<ArenaBody>| placed.body.kind == BodyKind::Arrow;
+    let shown = |shot: &&SeenFrame| {
+        let had = arrows(&seen, shot.at - Micros(1));
+        let frame = seen
+            .frames_of(0)
+            .find(|frame| frame.at >= shot.at && frame.drawn.iter().filter(|(_, p)| is_arrow(p)).count() > had)?;
+        Some((frame.at - shot.at).as_ms_f64())
+    };
+    let delays: Vec<f64> = fired.iter().filter_map(shown).collect();
+    Ok(vec![
+        ("arrows shot", count(fired.len())),
+        ("shot to an arrow on the screen, most", greatest(&delays)),
+        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+    ])
+}
+
+fn inverted(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let mut missed = Vec::new();
+    let mut frames = 0;
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
+        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
+        frames += 1;
+        let lands = last.server_time + Micros(i64::from(told.event_in_us));
+        let at = placed.by.map_or(last.server_time, |by| by.at);
+        // Drawn after the time of its landing, it has landed.
+        if frame.command.server_time + Micros::from_ms(120) >= lands && at <= lands + Micros::from_s(1) {
+            missed.push(f64::from(placed.body.origin.distance(told.goal)));
+        }
+    }
+    Ok(vec![
+        ("frames with an arrow that the server knows", count(frames)),
+        ("frames after its landing was due", count(missed.len())),
+        ("off from its announced end then, most", greatest(&missed)),
+    ])
+}
+
+fn short_jump(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
+    let ground = ground.fold(f32::INFINITY, f32::min);
+    let prepared = stage.variant("rules")?;
+    let (mut carried, mut drawn) = (0.0_f64, 0.0_f64);
+    for frame in seen.inspected(0) {
+        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let Some(told) = last.and_then(|last| body_of(&last.bodies, 1)) else { continue };
+        // All the way to the time at which an input made now will run: a round trip.
+        let ahead = Micros::from_ms(700);
+        let simulated = Arena::simulate(&prepared.rules, told, ahead);
+        carried = carried.max(f64::from(simulated.origin.z - ground));
+        drawn = drawn.max(frame.drawn(1).map_or(0.0, |placed| f64::from(placed.body.origin.z - ground)));
+    }
+    Ok(vec![
+        ("highest, carried on to the present", Some(if carried < ABOVE_UNITS { 0.0 } else { carried })),
+        ("highest, as drawn", Some(drawn)),
+    ])
+}
+
+/// What the looker's screen shows of everything of a kind, frame by frame.
+fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
+    let mut all: Vec<_> = seen
+        .inspected(0)
+        .flat_map(|frame| frame.drawn.iter().map(move |(id, placed)| (frame, *id, placed)))
+        .filter(|(_, _, placed)| placed.body.kind == kind)
+        .collect();
+    all.sort_by_key(|(frame, id, _)| (*id, frame.at));
+    all
+}
+
+/// How many arrows the looker's last screen before a time shows.
+fn arrows(seen: &Seen, before: Micros) -> usize {
+    let frame = seen.frames_of(0).rfind(|frame| frame.at <= before);
+    frame.map_or(0, |frame| frame.drawn.iter().filter(|(_, placed)| placed.body.kind == BodyKind::Arrow).count())
+}
+
+/// How far the sound of a bell has played.
+fn played_us(placed: &Placed<ArenaBody>) -> i64 {
+    -i64::from(placed.body.event_in_us)
+}
+
+fn is_by(placed: &Placed<ArenaBody>, category: Category) -> bool {
+    placed.by.is_some_and(|by| by.category == category)
+}
+
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}

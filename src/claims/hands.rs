@@ -1,0 +1,134 @@
+//! Hands that do what a script says.
+
+use glam::Vec3;
+
+use super::script::{Button, Step};
+use crate::arena::{Arena, ArenaBody};
+use crate::session::{Hands, Screen};
+use crate::units::{Hz, Micros, PlayerId};
+use crate::usercmd::{Input, buttons};
+
+/// The hands of all players of a scene.
+pub(super) struct Scripted {
+    players: Vec<Puppet>,
+    cmd_hz: Hz,
+    /// What each frame's player saw of its own body, and by how much it led, in the order of frames.
+    pub(super) meant: Vec<Meant>,
+}
+
+/// What a player meant in one frame.
+#[derive(Clone, Debug)]
+pub(super) struct Meant {
+    /// The own body before the frame's usercmd.
+    pub(super) own_before: Option<ArenaBody>,
+    /// How far before its target the player aims, in units.
+    pub(super) lead_units: f32,
+}
+
+struct Puppet {
+    steps: Vec<Step>,
+    phase: Micros,
+    frames: i64,
+    /// The end of the last frame, in whole milliseconds.
+    last_ms: i64,
+    /// The step whose impulse is pressed already.
+    begun: Option<usize>,
+    /// The last pulse that is pressed already, of the step.
+    pulsed: Option<(usize, i64)>,
+}
+
+impl Scripted {
+    /// Hands for these steps and first frames, one each player.
+    pub(super) fn new(players: Vec<(Vec<Step>, Micros)>, cmd_hz: Hz) -> Scripted {
+        let puppet = |(steps, phase): (Vec<Step>, Micros)| Puppet {
+            steps,
+            phase,
+            frames: 0,
+            last_ms: (phase - cmd_hz.interval()).0 / 1000,
+            begun: None,
+            pulsed: None,
+        };
+        Scripted { players: players.into_iter().map(puppet).collect(), cmd_hz, meant: Vec::new() }
+    }
+}
+
+impl Hands<Arena> for Scripted {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let puppet = self.players.get_mut(usize::from(player.0))?;
+        let at = puppet.phase + self.cmd_hz.turn(puppet.frames);
+        puppet.frames += 1;
+        Some(at)
+    }
+
+    fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> Input {
+        let puppet = &mut self.players[usize::from(screen.player.0)];
+        let (input, lead_units) = puppet.input(at, screen);
+        self.meant.push(Meant { own_before: screen.own.copied(), lead_units });
+        input
+    }
+}
+
+impl Puppet {
+    fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> (Input, f32) {
+        let now_ms = at.0 / 1000;
+        let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
+        self.last_ms = now_ms;
+        let resting = Input { msec, ..Input::default() };
+        let Some(index) = self.steps.iter().rposition(|step| Micros::from_ms_f64(step.from_ms) <= at) else {
+            return (resting, 0.0);
+        };
+        let step = &self.steps[index];
+        let since = at - Micros::from_ms_f64(step.from_ms);
+        let pulse = step.pulse_ms.map(|ms| since.0 / Micros::from_ms_f64(ms).0.max(1));
+        let is_pressed = pulse.is_none_or(|pulse| self.pulsed != Some((index, pulse)));
+        self.pulsed = pulse.map(|pulse| (index, pulse));
+        let sign = match step.flip_ms {
+            Some(ms) if (since.0 / Micros::from_ms_f64(ms).0.max(1)) % 2 == 1 => -1.0,
+            _ => 1.0,
+        };
+        let lead_units = lead_of(step, pulse.unwrap_or(0));
+        let impulse = if self.begun == Some(index) { 0 } else { step.impulse };
+        self.begun = Some(index);
+        let input = Input {
+            viewangles: aim(step, screen, lead_units).unwrap_or(Vec3::new(step.pitch, step.yaw, 0.0)),
+            forwardmove: step.forward * sign,
+            sidemove: step.side * sign,
+            buttons: if is_pressed { step.buttons.iter().map(|b| b.bit()).fold(0, |all, bit| all | bit) } else { 0 },
+            impulse,
+            ..resting
+        };
+        (input, lead_units)
+    }
+}
+
+impl Button {
+    fn bit(self) -> u16 {
+        match self {
+            Button::Attack => buttons::ATTACK,
+            Button::Jump => buttons::JUMP,
+            Button::Duck => buttons::DUCK,
+            Button::Reload => buttons::RELOAD,
+        }
+    }
+}
+
+/// The lead at a pulse: from the first to the last and then again.
+fn lead_of(step: &Step, pulse: i64) -> f32 {
+    let [from, to, by] = step.lead_units;
+    if by <= 0.0 || to <= from {
+        return from;
+    }
+    let leads = ((to - from) / by) as i64 + 1;
+    from + by * (pulse % leads) as f32
+}
+
+/// The view that points at what the screen shows of the target, and the lead before it; `None` when nobody is there.
+fn aim(step: &Step, screen: &Screen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
+    let target = step.aim_at?;
+    let own = screen.own?;
+    let (_, shown) = screen.others.iter().find(|(id, _)| id.0 == target)?;
+    let ahead = (shown.body.velocity * Vec3::new(1.0, 1.0, 0.0)).normalize_or_zero() * lead_units;
+    let line = shown.body.origin + ahead + Vec3::Z * step.above_units - own.eye();
+    let pitch = -libm::atan2f(line.z, line.truncate().length()).to_degrees();
+    Some(Vec3::new(pitch, libm::atan2f(line.y, line.x).to_degrees(), 0.0))
+}

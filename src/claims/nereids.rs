@@ -1,0 +1,269 @@
+//! The NeREIDS live protocol in whole sessions: redundancy, scheduling on the tick, the calibrated clock.
+
+use super::stage::Stage;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::{Claim, ClaimError, Figures, Theme, count, forged, greatest, median};
+use crate::game::Cause;
+use crate::record::Execution;
+use crate::stats::percentile;
+use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::wire::{ClientMessage, ClientReference, Perceived, decode_commands, encode_commands};
+
+macro_rules! claim {
+    ($name:literal, $measure:expr) => {
+        Claim {
+            name: $name,
+            theme: Theme::Nereids,
+            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
+            measure: $measure,
+        }
+    };
+}
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!("every-tick", every_tick),
+    claim!("three-lost-in-a-row", three_lost),
+    claim!("input-waits-for-its-tick", input_waits),
+    claim!("loss-of-5-percent", loss_of_5_percent),
+    claim!("computed-once", computed_once),
+    claim!("out-of-sequence-warnings", warnings),
+    claim!("calibration-helper", calibration_helper),
+    claim!("perceived-avatar", perceived_avatar),
+];
+
+fn every_tick(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
+    let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
+    Ok(vec![
+        ("from one input to the next", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
+        ("from one snapshot to the next", spacing(seen.sent_to(0).collect())),
+        ("ticks of input in each packet", median(&carried)),
+    ])
+}
+
+fn three_lost(stage: &Stage) -> Result<Figures, ClaimError> {
+    let (three, four) = (stage.play_variant("three")?, stage.play_variant("four")?);
+    Ok(vec![
+        ("packets lost in a row", count(lost_packets(&three).len())),
+        ("input lost", count(lost_input(&three).len())),
+        ("packets lost in a row, then", count(lost_packets(&four).len())),
+        ("input lost then", count(lost_input(&four).len())),
+    ])
+}
+
+fn input_waits(stage: &Stage) -> Result<Figures, ClaimError> {
+    let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
+        let seen = stage.play_variant(name)?;
+        // From arrival at the server to the tick.
+        let waits: Vec<f64> = seen
+            .executed
+            .iter()
+            .filter_map(|done| {
+                let frame = seen.frame_of(done.player, done.command)?;
+                let (from, to) = seen.inspect;
+                let ran = seen.ticks.get(done.tick.0 as usize - 1)?.at;
+                let arrived = frame.at + Micros::from_ms(40);
+                (frame.at >= from && frame.at < to).then(|| (ran - arrived).as_ms_f64())
+            })
+            .collect();
+        Ok(median(&waits))
+    };
+    Ok(vec![("from arrival to the tick", wait("three-ticks")?)])
+}
+
+fn loss_of_5_percent(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let players = 0..seen.players;
+    let (from, to) = seen.inspect;
+    let inputs = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to).count();
+    let lost = lost_packets(&seen);
+    let in_a_row = |player: PlayerId, command: CommandSeq| {
+        // The input was in the packet of its own number and in the three after it.
+        (0..4).all(|later| lost.contains(&(player, command.0 + later)))
+    };
+    let lost_input = lost_input(&seen);
+    let explained = lost_input.iter().filter(|(player, command)| in_a_row(*player, *command)).count();
+    let corrections: Vec<Cause> = players
+        .flat_map(|player| seen.received_by(player).filter(|s| s.at >= from))
+        .filter_map(|s| s.correction.as_ref().map(|c| c.cause))
+        .collect();
+    let of = |cause: Cause| corrections.iter().filter(|c| **c == cause).count();
+    Ok(vec![
+        ("inputs", count(inputs)),
+        ("packets lost", count(lost.len())),
+        ("input lost but by four losses in a row", count(lost_input.len() - explained)),
+        ("input lost by four losses in a row", count(explained)),
+        ("corrections", count(corrections.len())),
+        ("of those, by a push", count(of(Cause::Knockback))),
+        ("of those, by another player", count(of(Cause::OtherPlayer))),
+        ("of those, by lost input", count(of(Cause::InputLost))),
+        ("of those, without a cause", count(of(Cause::Unknown))),
+    ])
+}
+
+fn computed_once(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let tick = |index: u32| seen.ticks.get(index as usize - 1);
+    let late = seen.executed.iter().filter(|done| done.how != Execution::Run).count();
+    let over = seen.executed.iter().filter(|done| done.how == Execution::Run).filter(|done| {
+        let for_time = seen.frame_of(done.player, done.command).map(|frame| frame.command.server_time);
+        let before = done.tick.0.checked_sub(1).filter(|n| *n > 0).and_then(tick).map(|tick| tick.at);
+        for_time.zip(before).is_some_and(|(for_time, before)| for_time <= before)
+    });
+    let rewound = seen.shots.iter().filter(|shot| shot.rewound_by > Micros::ZERO).count();
+    let changed = seen.received.iter().filter(|snapshot| {
+        let then = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time);
+        then.is_none_or(|tick| {
+            tick.bodies.iter().zip(&snapshot.bodies).any(|((a, body), (b, told))| {
+                let mut body = *body;
+                crate::game::Body::strip_client_only(&mut body);
+                a != b || body != *told
+            })
+        })
+    });
+    Ok(vec![
+        ("input that came too late", count(late)),
+        ("input that ran though its tick was over", count(over.count())),
+        ("shots", count(seen.shots.len())),
+        ("shots applied back in time", count(rewound)),
+        ("frames that clients have otherwise than computed", count(changed.count())),
+    ])
+}
+
+fn warnings(stage: &Stage) -> Result<Figures, ClaimError> {
+    let prepared = stage.variant("scene")?;
+    let honest = forged::play(&prepared, Micros::ZERO)?;
+    let late = forged::play(&prepared, Micros::from_ms(1_000))?;
+    let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
+    let settled = Micros::from_s(6);
+    let differences = |seen: &Seen| -> Vec<f64> {
+        seen.sent
+            .iter()
+            .filter(|sent| sent.player.0 == 0)
+            .flat_map(|sent| &sent.warnings)
+            .map(|w| f64::from(*w))
+            .collect()
+    };
+    let after = honest.sent.iter().filter(|sent| sent.at > settled).map(|sent| sent.warnings.len()).sum();
+    Ok(vec![
+        ("warnings to honest clients that have settled", count(after)),
+        ("input made too late: frames ahead, greatest", greatest(&differences(&late))),
+        ("input made too early: frames ahead, least", differences(&early).into_iter().reduce(f64::min)),
+    ])
+}
+
+fn calibration_helper(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let (from, to) = seen.inspect;
+    let told: Vec<f64> = seen
+        .sent
+        .iter()
+        .filter(|sent| sent.player.0 == 0 && sent.at >= from && sent.at < to)
+        .filter_map(|sent| sent.helper_ms.map(f64::from))
+        .collect();
+    // What each packet's newest input was early by, before any filter.
+    let raw: Vec<f64> = seen
+        .reached
+        .iter()
+        .filter(|(player, arrival)| player.0 == 0 && arrival.at >= from && arrival.at < to)
+        .filter_map(|(player, arrival)| {
+            let stamp = seen.frame_of(*player, CommandSeq(arrival.number))?.command.server_time;
+            let tick = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at < stamp))?;
+            Some((tick.at - arrival.at).as_ms_f64())
+        })
+        .collect();
+    Ok(vec![
+        ("snapshots that tell it", count(told.len())),
+        ("helper, least", told.iter().copied().reduce(f64::min)),
+        ("helper, middle", median(&told)),
+        ("change of the inputs themselves", change(&raw)),
+        ("change of the helper", change(&told)),
+        ("spread of the helper", spread(told)),
+    ])
+}
+
+fn perceived_avatar(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let (mut agreed, mut disagreed) = (0, Vec::new());
+    let mut reference = ClientReference::default();
+    for frame in seen.frames_of(0) {
+        let Some((told, server_has, at)) = perceived(&seen, frame, &mut reference, stage.is_off()) else { continue };
+        if told == Some(server_has) {
+            agreed += 1;
+        } else if told.is_some() {
+            disagreed.push(at);
+        }
+    }
+    let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
+    Ok(vec![
+        ("inputs whose avatar is as the server has it", count(agreed)),
+        ("inputs whose avatar is not, after a push", count(disagreed.len())),
+        ("how long the server saw that", lasted),
+    ])
+}
+
+/// What a frame's datagram says of the avatar, what the server has after that input, and when it knows.
+fn perceived(
+    seen: &Seen,
+    frame: &SeenFrame,
+    reference: &mut ClientReference,
+    is_left_out: bool,
+) -> Option<(Option<Perceived>, Perceived, Micros)> {
+    let own = frame.own.as_ref()?;
+    let ran = seen.executed.iter().find(|done| done.player == frame.player && done.command == frame.command.seq)?;
+    let tick = seen.ticks.get(ran.tick.0 as usize - 1)?;
+    let said = (!is_left_out).then(|| Perceived::hash(own));
+    let packet = crate::packet::ClientPacket {
+        number: frame.command.seq.0,
+        ack: crate::units::SnapshotSeq(0),
+        commands: vec![frame.command],
+    };
+    let message = ClientMessage { packet, received_before: 0, perceived: said };
+    let datagram = encode_commands(&message).ok()?;
+    let heard = decode_commands(&datagram, reference).ok()?;
+    reference.number = heard.packet.number;
+    reference.command = frame.command.seq;
+    Some((heard.perceived, Perceived::hash(body_of(&tick.bodies, frame.player.0)?), tick.at))
+}
+
+/// The packets that never reached the server, while frames are inspected.
+fn lost_packets(seen: &Seen) -> Vec<(PlayerId, u32)> {
+    let (from, to) = seen.inspect;
+    let reached: std::collections::BTreeSet<(PlayerId, u32)> =
+        seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
+    let inspected = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to);
+    // A client sends a packet with each usercmd, so they have the same numbers.
+    inspected.map(|frame| (frame.player, frame.command.seq.0)).filter(|key| !reached.contains(key)).collect()
+}
+
+/// The usercmds that were made while frames are inspected, and never ran.
+fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
+    let (from, to) = seen.inspect;
+    let made: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
+        .frames
+        .iter()
+        .filter(|frame| frame.at >= from && frame.at < to)
+        .map(|frame| (frame.player, frame.command.seq))
+        .collect();
+    let ran: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
+        .executed
+        .iter()
+        .filter(|done| done.how == Execution::Run)
+        .map(|done| (done.player, done.command))
+        .collect();
+    made.difference(&ran).copied().collect()
+}
+
+/// What 95 % of the changes from one to the next do not exceed.
+fn change(values: &[f64]) -> Option<f64> {
+    let mut changes: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    changes.sort_by(f64::total_cmp);
+    percentile(&changes, 95.0)
+}
+
+/// From the 5th percentile to the 95th.
+fn spread(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    Some(percentile(&values, 95.0)? - percentile(&values, 5.0)?)
+}

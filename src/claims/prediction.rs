@@ -1,0 +1,198 @@
+//! Dumb clients, and clients that predict.
+
+use glam::Vec3;
+
+use super::stage::Stage;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::{Claim, ClaimError, Figures, Theme, count, median};
+use crate::arena::{ArenaBody, EffectKind, WeaponId};
+use crate::client::Part;
+use crate::game::Effect;
+use crate::record::Execution;
+use crate::units::{EntityId, Micros, PlayerId};
+use crate::usercmd::buttons;
+
+macro_rules! claim {
+    ($name:literal, $measure:expr) => {
+        Claim {
+            name: $name,
+            theme: Theme::Prediction,
+            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
+            measure: $measure,
+        }
+    };
+}
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!("dumb-client", dumb_client),
+    claim!("prediction-at-once", prediction_at_once),
+    claim!("five-in-flight", five_in_flight),
+    claim!("server-corrects", server_corrects),
+    claim!("effects-once", effects_once),
+    claim!("effects-not-told", effects_not_told),
+    claim!("eye-height", eye_height),
+    claim!("weapons-predicted", weapons_predicted),
+    claim!("push-latency", push_latency),
+];
+
+fn dumb_client(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    Ok(vec![("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64))])
+}
+
+fn prediction_at_once(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
+    let wrong = checked.iter().filter(|error| **error > 0.0).count();
+    Ok(vec![
+        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+        ("predictions held against the server", count(checked.len())),
+        ("wrong predictions", count(wrong)),
+    ])
+}
+
+fn five_in_flight(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let from = Micros::from_s(1);
+    let mut acked = 0;
+    let mut in_flight: Vec<f64> = Vec::new();
+    let mut snapshots = seen.received_by(0).peekable();
+    for frame in seen.frames_of(0) {
+        while let Some(snapshot) = snapshots.next_if(|s| s.at <= frame.at) {
+            acked = snapshot.ack.0;
+        }
+        if frame.at >= from {
+            in_flight.push(f64::from(frame.command.seq.0 - acked));
+        }
+    }
+    let corrected = seen.received_by(0).find(|s| s.at >= from && s.correction.is_some());
+    let again = corrected.and_then(|s| seen.frames_of(0).find(|frame| frame.at >= s.at)).map(|f| f64::from(f.ran));
+    Ok(vec![
+        ("usercmds in flight, median", median(&in_flight)),
+        ("usercmds in flight, most", in_flight.iter().copied().reduce(f64::max)),
+        ("run to predict after a correction", again),
+    ])
+}
+
+fn server_corrects(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
+    let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
+    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let after = corrected.zip(made).map(|(snapshot, made)| (snapshot.at - made).as_ms_f64());
+    // What was shown before the correction and after it, where both have run the same usercmds.
+    let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
+    let end = seen.frames_of(0).last().and_then(|frame| frame.own);
+    let there = seen.ticks.last().and_then(|tick| body_of(&tick.bodies, 0)).map(|body| body.origin);
+    let left = end.zip(there).map(|(own, there)| f64::from(own.origin.distance(there)));
+    Ok(vec![
+        ("lost usercmd to correction", after),
+        ("shift of the own position", shift),
+        ("corrections", count(seen.received_by(0).filter(|s| s.correction.is_some()).count())),
+        ("difference at the end", left),
+    ])
+}
+
+fn effects_once(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = play_without(stage, Part::FirstRunMark)?;
+    let is_shot = |effect: &&Effect| effect.kind == EffectKind::Pistol as u8 && effect.entity == EntityId(0);
+    let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
+    let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
+    let reran = seen.received_by(0).filter_map(|s| s.correction.as_ref()).map(|c| c.reran as usize).sum();
+    Ok(vec![
+        ("shots fired", count(fired)),
+        ("usercmds that ran again", count(reran)),
+        ("sounds of the shots on the own client", count(heard)),
+        ("sounds per shot", (fired > 0).then(|| heard as f64 / fired as f64)),
+    ])
+}
+
+fn effects_not_told(stage: &Stage) -> Result<Figures, ClaimError> {
+    let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
+    let told = |seen: &Seen, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
+    let played = |seen: &Seen| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
+    let seen = stage.play_variant("weapons")?;
+    let movement = stage.play_variant("movement")?;
+    let heard = played(&movement) + told(&movement, 0);
+    Ok(vec![
+        ("effects played by the client that predicts", count(played(&seen))),
+        ("of those, told to it by the server too", count(told(&seen, 0))),
+        ("told to another player", count(told(&seen, 1))),
+        ("heard more than once if only movement is predicted", count(heard.abs_diff(told(&movement, 1)))),
+    ])
+}
+
+fn eye_height(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = play_without(stage, Part::ClientOnlyState)?;
+    // What the frame begins with: everything is acked by then, so it is the acked state with what the client keeps.
+    let eyes: Vec<(Micros, f32)> = seen
+        .frames
+        .iter()
+        .zip(&seen.meant)
+        .filter(|(frame, _)| frame.player == PlayerId(0) && frame.at >= Micros::from_ms(500))
+        .filter_map(|(frame, meant)| meant.own_before.map(|own| (frame.at, own.origin.z + own.view_ofs_z)))
+        .collect();
+    let step = eyes.windows(2).map(|pair| f64::from((pair[1].1 - pair[0].1).abs())).reduce(f64::max);
+    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    let standing = seen.frames.iter().zip(&seen.meant).find(|(frame, _)| frame.at >= Micros::from_ms(900));
+    let standing = standing.and_then(|(_, meant)| meant.own_before).map(|own| f64::from(own.view_ofs_z));
+    let crouched = eyes.last().zip(eyes.first()).map(|(last, first)| f64::from(first.1 - last.1));
+    Ok(vec![
+        ("corrections while crouching", count(corrections)),
+        ("eye height before crouching", standing),
+        ("largest step of the eye between frames", step),
+        ("way of the eye in all", crouched),
+    ])
+}
+
+fn weapons_predicted(stage: &Stage) -> Result<Figures, ClaimError> {
+    let seen = stage.play()?;
+    let from_key = |key: &dyn Fn(&SeenFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
+        let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
+        let shown = seen.frames_of(0).find(|frame| frame.at >= pressed.at && frame.own.as_ref().is_some_and(shows))?;
+        Some((shown.at - pressed.at).as_ms_f64())
+    };
+    let switches = |frame: &SeenFrame| frame.command.input.impulse == 2;
+    let fires = |frame: &SeenFrame| frame.command.input.buttons & buttons::ATTACK != 0;
+    let reloads = |frame: &SeenFrame| frame.command.input.buttons & buttons::RELOAD != 0;
+    let checked = seen.received_by(0).filter(|s| s.comparison.is_some()).count();
+    let corrected = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    Ok(vec![
+        ("key to holstering", from_key(&switches, &|own| own.next_weapon == WeaponId::Shotgun)),
+        ("key to the weapon in hand", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
+        ("key to the round gone", from_key(&fires, &|own| own.weapon == WeaponId::Shotgun && own.clip.shotgun == 7)),
+        ("key to the next attack put off", from_key(&fires, &|own| own.next_attack_ms > 0)),
+        ("key to reloading", from_key(&reloads, &|own| own.reload_ms > 0)),
+        ("acknowledged states checked", count(checked)),
+        ("corrections", count(corrected)),
+    ])
+}
+
+fn push_latency(stage: &Stage) -> Result<Figures, ClaimError> {
+    let lag = |name| -> Result<Option<f64>, ClaimError> {
+        Ok(key_to_movement(&stage.play_variant(name)?, 0).map(Micros::as_ms_f64))
+    };
+    Ok(vec![
+        ("key to movement at -1000", lag("beyond")?),
+        ("key to movement at -50", lag("half")?),
+        ("key to movement at 0", lag("none")?),
+    ])
+}
+
+/// Plays the scene; if the mechanism is switched off, player 0's client leaves this part out.
+fn play_without(stage: &Stage, part: Part) -> Result<Seen, ClaimError> {
+    stage.play_changed(|machine| {
+        if let Some(client) = machine.client(PlayerId(0)).filter(|_| stage.is_off()) {
+            client.leave_out(part);
+        }
+    })
+}
+
+/// From the first usercmd that asks to move to the first frame in which the own body is drawn elsewhere than before.
+pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
+    let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
+    let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
+    let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;
+    let shown = seen.frames_of(player).find(|f| f.at >= pressed.at && f.own_drawn.is_some_and(moved))?;
+    Some(shown.at - pressed.at)
+}

@@ -1,0 +1,209 @@
+//! Plays a claim's scene: the real server and clients on modelled links in virtual time, with scripted hands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::ClaimError;
+use super::hands::Scripted;
+use super::link::Holed;
+use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
+use super::watch::Seen;
+use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
+use crate::game::Game;
+use crate::link::{LinkModel, ModelledLink};
+use crate::pipeline::{ServerPipeline, Setup};
+use crate::session::{Links, Machine, Observer};
+use crate::settings::Settings;
+use crate::units::{EntityId, Micros, Seed};
+
+/// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    script: Script,
+    is_off: bool,
+}
+
+/// A scene with all changes applied.
+pub(super) struct Prepared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) rules: Arc<ArenaRules>,
+    pub(super) scene: Scene,
+}
+
+impl Stage {
+    pub(super) fn new(script: Script, is_off: bool) -> Stage {
+        Stage { script, is_off }
+    }
+
+    /// Whether the mechanism is switched off. For mechanisms that no setting switches.
+    pub(super) fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    /// Plays the scene as it stands.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play(&self) -> Result<Seen, ClaimError> {
+        self.play_changed(|_| ())
+    }
+
+    /// Plays the scene with a machine that is changed before the first tick.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_changed(&self, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
+        play_prepared(&self.prepare(&Variant::default())?, change)
+    }
+
+    /// Plays a variant of the scene.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it cannot be played.
+    pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
+        play_prepared(&self.variant(name)?, |_| ())
+    }
+
+    /// A variant of the scene, ready to be played.
+    ///
+    /// # Errors
+    /// When there is none of that name, or a setting is not to be had.
+    pub(super) fn variant(&self, name: &str) -> Result<Prepared, ClaimError> {
+        let variant = self.script.variants.get(name).ok_or_else(|| ClaimError::NoVariant(name.to_owned()))?;
+        self.prepare(variant)
+    }
+
+    fn prepare(&self, variant: &Variant) -> Result<Prepared, ClaimError> {
+        let mut scene = self.script.scene.clone().ok_or(ClaimError::NoScene)?;
+        let off = &self.script.off;
+        let mut settings = Settings::preset(&scene.preset)?;
+        let mut rules = ArenaRules::new(map(scene.map)?);
+        set_all(&mut settings, &scene.settings)?;
+        set_all(&mut settings, &variant.settings)?;
+        change_rules(&mut rules, &scene.rules);
+        change_rules(&mut rules, &variant.rules);
+        if self.is_off {
+            set_all(&mut settings, &off.settings)?;
+            change_rules(&mut rules, &off.rules);
+        }
+        for (player, link) in scene.players.iter_mut().zip(&variant.links) {
+            player.link = link.clone();
+        }
+        for (name, hands) in &variant.hands {
+            let player = name.parse().ok().and_then(|index: usize| scene.players.get_mut(index));
+            player.ok_or_else(|| ClaimError::NoPlayer(name.clone()))?.hands.clone_from(hands);
+        }
+        Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
+    }
+}
+
+fn play_prepared(prepared: &Prepared, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
+    let mut seen = Seen::default();
+    let hands = prepared.play(&mut seen, change)?;
+    seen.meant = hands.meant;
+    let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
+    seen.players = prepared.scene.players.len() as u16;
+    seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
+    Ok(seen)
+}
+
+impl Prepared {
+    /// Plays it for an observer; `before` may change the machine before the first tick.
+    ///
+    /// # Errors
+    /// When the players cannot be placed.
+    pub(super) fn play(
+        &self,
+        observer: &mut impl Observer<Arena>,
+        before: impl FnOnce(&mut Machine<Arena, Holed>),
+    ) -> Result<Scripted, ClaimError> {
+        let Prepared { settings, rules, scene } = self;
+        let seed = Seed(scene.seed);
+        let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
+        let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
+        let mut machine = Machine::<Arena, Holed>::new(&setup, links);
+        if scene.players.iter().any(|player| player.start.is_some()) {
+            let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
+            machine.server().begin_from(world);
+        }
+        before(&mut machine);
+        let players = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
+        let mut hands = Scripted::new(players.collect(), settings.client.cmd_hz);
+        let end = Micros((scene.seconds * 1e6) as i64);
+        let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
+        machine.run(ticks, &mut hands, observer);
+        Ok(hands)
+    }
+}
+
+fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
+    let (name, text) = match name {
+        MapName::Orchard => return Ok(ArenaMap::orchard()),
+        MapName::Plain => ("plain", include_str!("../../fixtures/claims/plain.map")),
+        MapName::Corner => ("corner", include_str!("../../fixtures/claims/corner.map")),
+        MapName::Teleporter => ("teleporter", include_str!("../../fixtures/claims/teleporter.map")),
+    };
+    Ok(ArenaMap::parse(name, text.as_bytes())?)
+}
+
+/// The players as they appear, at the places where the scene wants them.
+pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
+    let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
+    let place = |((id, body), player): (&(EntityId, ArenaBody), &super::script::Player)| {
+        (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
+    };
+    Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()
+}
+
+fn links(connection: &Connection, seed: Seed, player: u64) -> Links<Holed> {
+    let plain = LinkModel { delay_ms: connection.delay_ms, ..LinkModel::default() };
+    let link = |model: &Option<LinkModel>, holes: &[[f64; 2]], direction| {
+        let model = model.clone().unwrap_or(plain.clone());
+        Holed::new(ModelledLink::new(model, seed, player * 2 + direction), holes)
+    };
+    Links {
+        up: link(&connection.up, &connection.lose_up_ms, 0),
+        down: link(&connection.down, &connection.lose_down_ms, 1),
+    }
+}
+
+fn set_all(settings: &mut Settings, changes: &BTreeMap<String, String>) -> Result<(), ClaimError> {
+    for (key, value) in changes {
+        settings.set(key, value)?;
+    }
+    Ok(())
+}
+
+fn change_rules(rules: &mut ArenaRules, change: &RulesChange) {
+    fn set<T: Copy>(value: &mut T, to: Option<T>) {
+        if let Some(to) = to {
+            *value = to;
+        }
+    }
+    set(&mut rules.movement.maxspeed, change.maxspeed);
+    set(&mut rules.movement.accelerate, change.accelerate);
+    set(&mut rules.movement.friction, change.friction);
+    set(&mut rules.health, change.health);
+    set(&mut rules.respawn_ms, change.respawn_ms);
+    set(&mut rules.knockback_units_s, change.knockback_units_s);
+    set(&mut rules.player_collision, change.player_collision);
+    let pistol_shot = rules.weapons[WeaponId::Pistol as usize].shot;
+    let pistol = &mut rules.weapons[WeaponId::Pistol as usize];
+    set(&mut pistol.interval_ms, change.pistol_interval_ms);
+    set(&mut pistol.clip, change.pistol_clip);
+    if let Shot::Bullets { damage, .. } = &mut pistol.shot {
+        set(damage, change.pistol_damage);
+    }
+    let launcher = &mut rules.weapons[WeaponId::Launcher as usize];
+    set(&mut launcher.clip, change.launcher_clip);
+    set(&mut launcher.interval_ms, change.launcher_interval_ms);
+    if let Shot::Rocket { speed_units_s, radius_units, .. } = &mut launcher.shot {
+        set(speed_units_s, change.rocket_speed_units_s);
+        set(radius_units, change.rocket_radius_units);
+    }
+    if change.launcher_hits_at_once == Some(true) {
+        launcher.shot = pistol_shot;
+    }
+}

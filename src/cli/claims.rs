@@ -1,0 +1,193 @@
+//! `hitreg claims`: the statements of the founding documents, each measured.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::Outcome;
+use super::figures::counted;
+use super::output::Output;
+use super::page::{Align, BAD, BOLD, Cell, GOOD, Page, WIDTH, wrap};
+use super::progress::Progress;
+use super::trouble::Trouble;
+use crate::claims::{self, Checked, Claim, Figure, Mechanism};
+
+/// Measure what the founding documents state: each claim, what was expected, what came out
+///
+/// Each claim is a scene that is played by the real server and clients in virtual time, and a figure that is read from what they put
+/// out: never from the settings. With --off the mechanism that a claim rests on is switched off: then none may hold.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg claims                        all of them, by theme
+  hitreg claims --list                 their names and statements
+  hitreg claims dumb-client            one, with how it is measured
+  hitreg claims lead --off             without lag compensation's like: must fail
+  hitreg claims --format json
+
+Exit code 0: all hold. 1: one does not.")]
+pub(super) struct Args {
+    /// Only these: whole names, or what names begin with
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// List names, statements and sources; measure nothing
+    #[arg(long)]
+    list: bool,
+    /// Switch each claim's mechanism off, to see it fail
+    #[arg(long)]
+    off: bool,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    theme: claims::Theme,
+    claim: String,
+    source: String,
+}
+
+#[derive(Serialize)]
+struct Outcomes {
+    holds: bool,
+    claims: Vec<Checked>,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let chosen = chosen(&args.names)?;
+    if args.list {
+        return list(&chosen, output);
+    }
+    let mechanism = if args.off { Mechanism::Off } else { Mechanism::On };
+    let progress = Progress::of_things("measuring", chosen.len() as u64);
+    let check = |claim: &&Claim| {
+        let checked = claim.check(mechanism).map_err(|error| broken(claim, &error));
+        progress.one_done();
+        checked
+    };
+    let claims: Vec<Checked> = chosen.par_iter().map(check).collect::<Result<_, _>>()?;
+    drop(progress);
+    let result = Outcomes { holds: claims.iter().all(|claim| claim.holds), claims };
+    let in_detail = !args.names.is_empty();
+    output.show(&result, |page| print(page, &result.claims, in_detail))?;
+    Ok(if result.holds { Outcome::Done } else { Outcome::Differs })
+}
+
+/// The claims of these names; all, if there are none.
+fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, Trouble> {
+    let is_meant = |claim: &&Claim, name: &String| claim.name == name || claim.name.starts_with(&format!("{name}-"));
+    for name in names {
+        if !claims::all().any(|claim| is_meant(&claim, name)) {
+            let likeness = |claim: &Claim| strsim::jaro_winkler(name, claim.name);
+            let nearest =
+                claims::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |claim| claim.name);
+            let what =
+                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` names all");
+            return Err(Trouble::Request(what));
+        }
+    }
+    let is_chosen = |claim: &&Claim| names.is_empty() || names.iter().any(|name| is_meant(claim, name));
+    Ok(claims::all().filter(is_chosen).collect())
+}
+
+fn broken(claim: &Claim, error: &claims::ClaimError) -> Trouble {
+    Trouble::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
+}
+
+fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<Outcome, Trouble> {
+    let listed = |claim: &&'static Claim| {
+        let (text, source) = claim.statement().map_err(|error| broken(claim, &error))?;
+        Ok(Listed { name: claim.name, theme: claim.theme, claim: text, source })
+    };
+    let listed: Vec<Listed> = chosen.iter().map(listed).collect::<Result<_, Trouble>>()?;
+    output.show(&listed, |page| {
+        let mut theme = None;
+        for claim in &listed {
+            if theme.replace(claim.theme) != Some(claim.theme) {
+                page.heading(claim.theme.title());
+            }
+            page.line(&format!("  {BOLD}{}{BOLD:#}", claim.name));
+            page.paragraph(6, &claim.claim);
+            page.faint(6, &claim.source);
+        }
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
+    let mut theme = None;
+    for claim in claims {
+        if theme.replace(claim.theme) != Some(claim.theme) {
+            page.heading(claim.theme.title());
+        } else {
+            page.blank();
+        }
+        let (style, word) = if claim.holds { (GOOD, "holds") } else { (BAD, "FAILS") };
+        page.line(&format!("  {style}{word}{style:#}  {BOLD}{}{BOLD:#}", claim.name));
+        page.paragraph(4, &claim.claim);
+        page.faint(4, &claim.source);
+        if in_detail {
+            for (label, text) in [("measured:", &claim.how), ("mechanism:", &claim.mechanism), ("off:", &claim.off)] {
+                labelled(page, label, text);
+            }
+        }
+        figures(page, &claim.figures, in_detail);
+    }
+    let held = claims.iter().filter(|claim| claim.holds).count();
+    page.blank();
+    let failed: Vec<&str> = claims.iter().filter(|claim| !claim.holds).map(|claim| claim.name).collect();
+    let of = counted(claims.len() as u64, "claim");
+    if failed.is_empty() {
+        page.styled(GOOD, &format!("All of {of} hold."));
+    } else {
+        page.styled(BAD, &format!("{held} of {of} hold."));
+        page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));
+    }
+    if !in_detail {
+        page.line("`hitreg claims NAME` says how one is measured, and why it may differ so much.");
+    }
+}
+
+fn labelled(page: &mut Page, label: &str, text: &str) {
+    const INDENT: usize = 15;
+    for (index, line) in wrap(text, WIDTH - INDENT).iter().enumerate() {
+        let label = if index == 0 { label } else { "" };
+        page.line(format!("    {label:<width$}{line}", width = INDENT - 4).trim_end());
+    }
+}
+
+/// What was expected and what came out, a row each. What is as expected is plain, what is not is marked.
+fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
+    const NAME: usize = 38;
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for figure in figures {
+        let names = wrap(&figure.figure, NAME);
+        let last = names.len() - 1;
+        for (index, name) in names.into_iter().enumerate() {
+            if index < last {
+                rows.push(vec!["".into(), name.into(), Cell::default(), Cell::default()]);
+                continue;
+            }
+            let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
+            let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
+            let style = if figure.holds { GOOD } else { BAD };
+            rows.push(vec!["".into(), name.into(), with_unit(&figure.expected).into(), Cell::styled(style, measured)]);
+        }
+    }
+    let head = [("", Align::Left), ("", Align::Left), ("expected", Align::Right), ("measured", Align::Right)];
+    page.table(&head, &rows);
+    if in_detail {
+        for figure in figures {
+            labelled(page, "", &format!("{}: {}", figure.figure, figure.because));
+        }
+    }
+}
+
+/// Whole numbers as they are, others with what tells something.
+fn number(value: f64) -> String {
+    let rounded = libm::round(value);
+    match value.abs() {
+        _ if (value - rounded).abs() < 1e-9 && value.abs() < 1e9 => format!("{rounded}"),
+        size if size < 0.01 => format!("{value:.1e}"),
+        size if size < 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.1}"),
+    }
+}
