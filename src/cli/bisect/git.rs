@@ -32,14 +32,17 @@ const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
 ///
 /// A run that was killed or interrupted goes on where it was when it is started again in the same words.
 #[derive(clap::Args)]
-#[command(after_long_help = "\
+#[command(
+    override_usage = "hitreg bisect git [OPTIONS] --build-cmd <CMD> --artifact <PATH>\n       <LOG> <GOOD..BAD>",
+    after_long_help = "\
 Examples:
   hitreg bisect git match.hitlog v1.0..HEAD \\
       --build-cmd 'cargo build --release' --artifact target/release/game
   hitreg bisect git match.hitlog v1.0..HEAD --on hits \\
       --build-cmd make --artifact game
   hitreg bisect git match.hitlog v1.0.. --build-cmd make --artifact game \\
-      --while '{build} verify {}'")]
+      --while '{build} verify {}'"
+)]
 pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
