@@ -61,7 +61,7 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        bisection.reran = rerun.and_then(|rerun| rerun::rerun(first, rerun));
+        bisection.reran = rerun.and_then(|rerun| rerun::rerun([a, b], first, rerun));
         bisection.cause = Some(cause::classify([a, b], first, bisection.reran.as_ref()));
     }
     Ok(bisection)

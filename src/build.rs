@@ -7,6 +7,7 @@ mod cache;
 pub mod condition;
 pub mod git;
 mod process;
+mod stop;
 mod tail;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 
 pub use cache::{Cache, CacheError};
+pub use stop::Stop;
 
 use crate::log;
 use crate::store;
@@ -95,6 +97,8 @@ pub struct Runner {
     pub time_limit: Duration,
     /// Where traces are kept; `None` keeps none.
     pub cache: Option<Cache>,
+    /// Ends the builds that are running.
+    pub stop: Stop,
 }
 
 impl Build {
@@ -189,7 +193,7 @@ impl Runner {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
         command.arg(what).arg(log).args(output).args(request.options);
-        let ran = process::run(&mut command, self.time_limit);
+        let ran = process::run(&mut command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
         match why_untestable(&ran.ended) {
             Some(reason) => Err(Untestable { reason, last_words: ran.last_words }),
@@ -206,6 +210,7 @@ fn why_untestable(ended: &Ended) -> Option<String> {
         Ended::Exit(code) => Some(format!("it failed (exit code {code})")),
         Ended::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
         Ended::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
+        Ended::Stopped => Some("it was stopped".to_owned()),
     }
 }
 

@@ -10,8 +10,12 @@ mod files;
 mod games;
 mod import;
 mod info;
+mod interrupt;
+mod into_log;
+mod join;
 mod live;
 mod man;
+mod merge;
 mod output;
 mod page;
 mod progress;
@@ -19,6 +23,8 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod serve;
+mod session_args;
 mod settings;
 mod shrink;
 mod sweep;
@@ -50,6 +56,8 @@ enum Outcome {
     Untestable = 125,
     /// Bad usage, or input that cannot be read.
     Trouble = 128,
+    /// Ctrl-C, as shells have it: 128 and the signal's number.
+    Interrupted = 130,
 }
 
 /// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`.
@@ -76,7 +84,7 @@ pub fn run(games: &Games) -> ExitCode {
 }
 
 /// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
-/// judged, 128 trouble.
+/// judged, 128 trouble, 130 interrupted.
 pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
     outcome_of(games, args.into_iter().collect()) as u8
 }
@@ -121,6 +129,9 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
+    Serve(serve::Args),
+    Join(join::Args),
+    Merge(merge::Args),
     Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
@@ -157,7 +168,7 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
         Ok(outcome) => outcome,
         Err(trouble) => {
             trouble.print();
-            Outcome::Trouble
+            trouble.outcome()
         }
     }
 }
@@ -166,6 +177,9 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
+        Command::Serve(args) => serve::run(games, &args, output),
+        Command::Join(args) => join::run(games, &args, output),
+        Command::Merge(args) => merge::run(&args, output),
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),

@@ -13,10 +13,12 @@ mod follow;
 mod hits;
 mod join;
 mod keys;
+mod kinds;
 mod options;
 mod pairing;
 mod place;
 mod scan;
+mod settings;
 mod shape;
 mod table;
 mod usercmds;
@@ -34,11 +36,12 @@ pub use hits::{Change, ChangedShot, Hits, Outcome};
 pub use keys::Side;
 pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
 pub use place::{Named, Place, Row};
+pub use settings::{ChangedSetting, settings_that_differ};
 pub use shape::Shape;
 pub use table::{Rows, Status, TableDiff};
 pub use usercmds::Ran;
 
-use crate::trace::{Table, Trace, TraceHeader};
+use crate::trace::{Table, Trace};
 use clock::Clock;
 use exactness::Exactness;
 use keys::{Comparable, Key};
@@ -54,6 +57,8 @@ pub struct TraceDiff {
     pub untestable: Option<String>,
     /// What a reader should know of the traces: that they are of different logs, modes or settings.
     pub notes: Vec<String>,
+    /// Settings that differ and made no difference at all to what was compared.
+    pub settings_without_effect: Vec<ChangedSetting>,
     /// The worst of all differences. Hashes only count where nothing else differs, because they follow from the rest.
     pub worst: Option<Class>,
     /// The first divergence in session time.
@@ -99,7 +104,20 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
     let tables: Vec<TableDiff> = compared.drain(..).map(|c| c.diff).collect();
     let (verdict, untestable) = judge(a, b, &tables, options);
     let worst = worst(&tables);
-    Ok(TraceDiff { verdict, untestable, notes: notes(a, b), worst, first, tables, hits, reconciliation, interpolation })
+    let mut found = TraceDiff {
+        verdict,
+        untestable,
+        notes: notes(a, b),
+        settings_without_effect: Vec::new(),
+        worst,
+        first,
+        tables,
+        hits,
+        reconciliation,
+        interpolation,
+    };
+    found.note_settings(settings_that_differ(&a.header, &b.header), options);
+    Ok(found)
 }
 
 fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared<'a>> {
@@ -229,16 +247,5 @@ fn notes(a: &Trace, b: &Trace) -> Vec<String> {
     if a.mode != b.mode {
         notes.push(format!("A is a replay in {} loop, and B in {} loop", a.mode, b.mode));
     }
-    notes.extend(settings_that_differ(a, b).into_iter().map(|(key, a, b)| format!("{key} is {a} in A, {b} in B")));
     notes
-}
-
-/// The settings that two traces were made under and that differ, with both values.
-pub(crate) fn settings_that_differ(a: &TraceHeader, b: &TraceHeader) -> Vec<(String, String, String)> {
-    let of = |header: &TraceHeader, key: &str| {
-        header.settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
-    };
-    let keys: BTreeSet<&String> = a.settings.iter().chain(&b.settings).map(|(key, _)| key).collect();
-    let both = keys.into_iter().map(|key| (key.clone(), of(a, key), of(b, key)));
-    both.filter(|(_, a, b)| a != b).collect()
 }

@@ -16,6 +16,12 @@ pub struct Info {
     pub map: String,
     /// Where the session came from: `synthetic`, `live`, or the format that was imported.
     pub origin: String,
+    /// The side that the log holds (`server`, or a client by its player), where it does not hold all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
+    /// The session that it is a side of: the logs of all its sides have the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The preset that the settings came from.
     pub preset: Option<String>,
     /// How many play.
@@ -102,6 +108,11 @@ impl Info {
                 Origin::Live => "live".to_owned(),
                 Origin::Imported { format } => format.clone(),
             },
+            side: header.side.map(|side| match side.player {
+                None => "server".to_owned(),
+                Some(player) => format!("client of player {player}"),
+            }),
+            session: header.side.map(|side| side.session.to_string()),
             preset: header.preset.clone(),
             players: header.players.len(),
             duration_us: session.duration().0,
@@ -193,6 +204,7 @@ mod tests {
             preset: Some("half-life".into()),
             players: vec![player("p0", true), player("p1", false)],
             origin: Origin::Synthetic,
+            side: None,
             fields: Vec::new(),
         });
         let me = PlayerId(0);

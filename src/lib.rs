@@ -18,6 +18,7 @@ pub mod info;
 pub mod link;
 pub mod live;
 pub mod log;
+pub mod merge;
 pub mod packet;
 pub mod pipeline;
 pub mod quakeworld;

@@ -11,15 +11,23 @@ mod clock;
 mod envelope;
 mod error;
 mod host;
+mod join;
+mod keep;
 mod loopback;
 mod player;
 mod post;
 mod report;
+mod serve;
 mod socket;
+mod threads;
+mod welcome;
 
 pub use error::LiveError;
+pub use join::{Joined, join, resolve};
 pub use loopback::{live_header, record_live};
-pub use report::{Keeper, Lateness, LiveReport, Rates, Traffic};
+pub use report::{Keeper, Lateness, LiveReport, Rates, Snapshots, Traffic};
+pub use serve::serve;
+pub use welcome::WelcomeError;
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -4,10 +4,12 @@
 //! All times are session times unless a field says otherwise.
 
 mod fate;
+mod side;
 
 use serde::{Deserialize, Serialize};
 
 pub use fate::Fates;
+pub use side::{Holds, SessionId, Side};
 
 use crate::game::{Effect, Field};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -33,6 +35,9 @@ pub struct Header {
     pub players: Vec<PlayerInfo>,
     /// Where the session came from.
     pub origin: Origin,
+    /// Set when the log holds one side of the session only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
     /// The cells of a body, in order.
     pub fields: Vec<Field>,
 }

@@ -23,7 +23,7 @@ pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
 use crate::pipeline::{Netcode, RollbackError, Setup};
-use crate::record::{Header, Origin, Session};
+use crate::record::{Header, Holds, Session};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
@@ -130,6 +130,16 @@ pub enum ReplayError {
     /// The game's own server cannot check that.
     #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
     NoRollback(&'static str),
+    /// There is one client, and the server has its own log.
+    #[error(
+        "this is one client's side of a session, without the server: replay it with --mode open, or merge all sides with `hitreg merge` first"
+    )]
+    ClientSide,
+    /// There is a server, and the clients have their own logs.
+    #[error(
+        "this is the server's side of a session, without what the players did: make one log of all sides with `hitreg merge` first"
+    )]
+    ServerSide,
     /// It begins elsewhere than at the game's spawn.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
@@ -154,16 +164,15 @@ pub fn replay<G: Imported>(
         None => Settings::from_pairs(&session.header.settings)?,
     };
     let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
+    let has_server = check_server(session);
+    let closed = match (options.mode, has_server) {
+        (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
+        (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
+        (Mode::Closed | Mode::Auto, Ok(())) => true,
+    };
     if session.players.iter().all(|p| p.frames.is_empty()) {
         return Err(ReplayError::NoInput);
     }
-    let has_server = !matches!(session.header.origin, Origin::Imported { .. });
-    let closed = match options.mode {
-        Mode::Closed if !has_server => return Err(ReplayError::NoServer),
-        Mode::Closed => true,
-        Mode::Open => false,
-        Mode::Auto => has_server,
-    };
     let mut replayed = if closed {
         closed::replay::<G>(session, &setup, options.rollback_every, progress)?
     } else {
@@ -182,9 +191,7 @@ pub fn replay<G: Imported>(
 /// When the log is not one that this build can replay closed loop.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     check_game::<G>(session)?;
-    if matches!(session.header.origin, Origin::Imported { .. }) {
-        return Err(ReplayError::NoServer);
-    }
+    check_server(session)?;
     let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
@@ -199,6 +206,16 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
     let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
     closed::run::<G>(session, &setup, None, &mut Recorder::new(&mut again))?;
     Ok(again)
+}
+
+/// Refuses logs that do not hold a server and its clients.
+fn check_server(session: &Session) -> Result<(), ReplayError> {
+    match (session.header.holds(), session.header.side) {
+        (Holds::Whole, _) => Ok(()),
+        (Holds::Server, _) => Err(ReplayError::ServerSide),
+        (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
+        (Holds::Clients, None) => Err(ReplayError::NoServer),
+    }
 }
 
 /// Refuses logs of another game, or of another version of it.

@@ -7,6 +7,7 @@
 //! - [`Lobby`] and [`Knock`] connect: a challenge, a place, a key.
 //! - [`Sender`] and [`Receiver`] carry snapshots: each entity told from the last state that the client acked, lossless to
 //!   the bit, the important and near ones first when there is no room for all.
+//!   What is longer than a datagram goes as [`fragments`].
 //! - [`encode_commands`] and [`decode_commands`] carry usercmds, each several times; [`Redundancy`] says how often.
 //! - [`Calibration`] and [`Steering`] bring a client's frames to the server in time.
 
@@ -16,6 +17,7 @@ mod change;
 mod commands;
 mod entity;
 mod error;
+mod fragment;
 mod frame;
 mod handshake;
 mod header;
@@ -32,6 +34,7 @@ mod siphash;
 mod steering;
 mod track;
 mod usercmd;
+mod waiting;
 mod wrapping;
 
 pub use calibration::{CALIBRATION_FRAMES, Calibration};
@@ -39,6 +42,7 @@ pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
 };
 pub use error::DecodeError;
+pub use fragment::{FRAGMENTS_MAX, MESSAGE_BYTES_MAX, Reassembled, Reassembly, fragments};
 pub use handshake::{
     CONFIRM_BYTES, GAME_NAME_BYTES_MAX, Heard, Ignored, Knock, KnockOptions, Lobby, LobbyOptions, Outcome,
     REQUEST_BYTES, Refusal, Session, WELCOME_BYTES_MAX,
@@ -55,6 +59,7 @@ pub use sender::{EncodeError, Encoded, Sender};
 pub use siphash::Key;
 pub use steering::{Steering, SteeringOptions};
 pub use track::ReceivedSet;
+pub use waiting::{Waiting, decode_waiting, encode_waiting};
 pub use wrapping::Wrapping16;
 
 /// How many snapshots back a base may be, and states are kept for; Quake's `UPDATE_BACKUP`.

@@ -3,6 +3,7 @@
 mod bugged;
 mod disc;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bugged::{Bug, Bugged, Rules};
@@ -18,7 +19,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::{Data, Trace};
-use hitreg::units::{CommandSeq, PlayerId, Seed};
+use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 
 fn session() -> Session {
     let rules = Rules { discs: disc::Rules { ghosts: true, push_units: 3.0, ..disc::Rules::default() }, bug: None };
@@ -104,7 +105,8 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
             "{bug:?}"
         );
 
-        let mut rerun = |side: Side, step: &Step<'_>| run_again(&session, side, bug, step);
+        let of = |side| rules(&session, (side == Side::B).then_some(bug));
+        let mut rerun = |side: Side, step: &Step<'_>| run_again(&session, &of(side), step, step.others);
         let found = bisect_ticks(&good, &bad, &on(On::State), Some(&mut rerun)).expect("no tolerance");
         let first = found.first.expect("a divergence");
         assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
@@ -121,16 +123,65 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
     }
 }
 
-/// Runs one usercmd of the log on a body, in the build with the bug or without.
-fn run_again(session: &Session, side: Side, bug: Bug, step: &Step<'_>) -> Result<Vec<Named>, String> {
-    let rules = rules(session, (side == Side::B).then_some(bug));
-    let cells: Vec<u32> = step.body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;
-    let body = Disc::read(&cells).map_err(|bad| bad.to_string())?;
+/// Bodies that pass through each other in one build and not in the other.
+#[test]
+fn a_collision_is_reproduced_among_the_others() {
+    let (mut reproduced, mut alone) = (0, 0);
+    for seed in 1..=12 {
+        let solid = Rules { discs: disc::Rules { ghosts: false, ..disc::Rules::default() }, bug: None };
+        let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
+        let scenario = Scenario { players: 6, seconds: 8.0, seed, link, ..Scenario::default() };
+        let mut session = Session::new(scenario.header::<Bugged>(&solid).expect("a good scenario"));
+        let rules = Arc::new(solid);
+        record_synthetic::<Bugged>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+        let ghosts = Rules { discs: disc::Rules { ghosts: true, ..disc::Rules::default() }, bug: None };
+        let mut other = session.clone();
+        other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack");
+        let (a, b) = (build(&session, None), build(&other, None));
+        let of = |side| if side == Side::A { &*rules } else { &ghosts };
+        let nobody = BTreeMap::new();
+        for among in [true, false] {
+            let mut rerun = |side: Side, step: &Step<'_>| {
+                run_again(&session, of(side), step, if among { step.others } else { &nobody })
+            };
+            let found = bisect_ticks(&a, &b, &on(On::State), Some(&mut rerun)).expect("no tolerance");
+            let (Some(first), Some(reran)) = (found.first, found.reran) else { continue };
+            match reran {
+                Reran::Differs { player, a, b, field, .. } if among => {
+                    // What the usercmd does when it is run again is what it did: the very values of the two traces.
+                    assert_eq!(Some(player), first.place.entity);
+                    assert_eq!((Some(field), Some(a), Some(b)), (first.field, first.a, first.b), "seed {seed}");
+                    assert_eq!(found.cause.expect("a cause").cause.name(), "build");
+                    reproduced += 1;
+                }
+                Reran::Same if !among => alone += 1,
+                other => panic!("seed {seed}, among the others: {among}: {other:?}"),
+            }
+        }
+    }
+    eprintln!("{reproduced} collisions reproduced; without the others, {alone} usercmds show nothing");
+    assert!(reproduced >= 3 && alone == reproduced, "{reproduced} of {alone}");
+}
+
+/// Runs one usercmd of the log on a body among others, under the rules of one of the builds.
+fn run_again(
+    session: &Session,
+    rules: &Rules,
+    step: &Step<'_>,
+    others: &BTreeMap<u32, Vec<Named>>,
+) -> Result<Vec<Named>, String> {
+    let disc = |body: &[Named]| {
+        let cells: Vec<u32> = body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;
+        Disc::read(&cells).map_err(|bad| bad.to_string())
+    };
+    let body = disc(step.body)?;
+    let others = others.iter().map(|(id, body)| Ok((EntityId(*id as u16), disc(body)?)));
+    let entities: Vec<(EntityId, Disc)> = others.collect::<Result<_, String>>()?;
     let player = PlayerId(step.command.player as u16);
     let frames = &session.players[usize::from(player.0)].frames;
     let frame = frames.iter().find(|f| f.command.seq == CommandSeq(step.command.command)).ok_or("no such usercmd")?;
-    let scene = Scene { seed: session.header.seed, player, entities: &[], weapons: true };
-    let after = Bugged::step_body(&rules, &scene, &body, &frame.command, &mut Nothing);
+    let scene = Scene { seed: session.header.seed, player, entities: &entities, weapons: true };
+    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
     let mut cells = vec![0; Disc::CELLS];
     after.write(&mut cells);
     let value = |(field, cell): (&hitreg::game::Field, &u32)| match field.kind {

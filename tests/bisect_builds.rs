@@ -3,12 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
 
 mod pucks;
+mod repository;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pucks::{example, hitreg, json, lines, script, session, version};
+use repository::{Commit, git};
 use serde_json::Value;
 
 /// `build-01` to `build-64`, of which the 37th brings the bug.
@@ -39,7 +41,7 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
     let builds = line_of_builds(folder);
     for on in ["any", "state", "hits"] {
         let _ = std::fs::remove_file(folder.join("count"));
-        let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--on", on]));
+        let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--on", on, "--jobs", "1"]));
         assert_eq!(
             (names(&found["first_bad"]), names(&found["last_good"])),
             (vec!["build-37".into()], vec!["build-36".into()])
@@ -48,11 +50,48 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
         let (probes, replays) = (found["probes"].as_u64().unwrap(), lines(&folder.join("count")));
         eprintln!("--on {on}: {probes} probes, {replays} replays");
         assert!(probes <= 6 && replays <= 7, "{probes} probes, {replays} replays");
-        assert_eq!(found["diff"]["verdict"], "differs");
+        assert_eq!((found["diff"]["verdict"].as_str(), found["speculative"].as_u64()), (Some("differs"), Some(0)));
     }
     let condition = "PUCKS=1 {build} verify {} > /dev/null";
     let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--while", condition]));
     assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
+}
+
+#[test]
+fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let (builds, count) = (line_of_builds(folder), folder.join("at-once"));
+    for (number, path) in (1..).zip(&builds) {
+        // Each says how many are alive when it begins, itself among them.
+        let (pids, count) = (folder.join("pids"), count.display());
+        let alive = format!(
+            "echo $$ >> {0}\nn=0\nfor p in $(cat {0}); do kill -0 $p 2> /dev/null && n=$((n + 1)); done\necho $n >> {count}",
+            pids.display()
+        );
+        let run = format!("PUCKS_VERSION={number} exec {} \"$@\"", example("pucks_bug").display());
+        script(path, &format!("{alive}\nsleep 0.1\n{run}"));
+    }
+    let mut took = Vec::new();
+    for jobs in [1, 3] {
+        let _ = std::fs::remove_file(&count);
+        let started = Instant::now();
+        let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--jobs", &jobs.to_string()]));
+        took.push(started.elapsed());
+        let alive = std::fs::read_to_string(&count).unwrap();
+        let at_once = alive.lines().map(|line| line.parse::<usize>().unwrap()).max().unwrap();
+        eprintln!("{jobs} at once: {:?}, {} ahead in vain, {at_once} ran at once", took.last(), found["speculative"]);
+        assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
+        assert_eq!(names(&found["last_good"]), ["build-36"]);
+        // Whatever ran ahead, the search itself used no more than it does alone.
+        assert_eq!(found["probes"].as_u64(), Some(6), "{found}");
+        assert_eq!(found["tested"].as_array().unwrap().len(), 6);
+        let begun = alive.lines().count() as u64;
+        let speculative = found["speculative"].as_u64().unwrap();
+        assert!(begun <= 7 + speculative, "{begun} begun, {speculative} in vain");
+        assert_eq!((at_once > 1, at_once <= jobs, speculative > 0), (jobs > 1, true, jobs > 1), "{jobs} jobs");
+    }
 }
 
 #[test]
@@ -117,42 +156,15 @@ fn ends_that_are_not_what_they_are_said_to_be_are_no_answer() {
     assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125));
 }
 
-fn git(repository: &Path, args: &[&str]) -> String {
-    let output = Command::new("git").arg("-C").arg(repository).args(args).output().expect("git");
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
-}
-
 /// A repository of 100 commits, of which `bad` brings the bug; `broken` ones do not build. Its checkout has a change that
 /// is staged and one that is not.
 fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
-    use std::fmt::Write;
     let repository = folder.join("repository");
-    std::fs::create_dir(&repository).unwrap();
-    git(&repository, &["init", "--quiet", "--initial-branch=main"]);
-    let mut stream = String::new();
-    for commit in 1..=100 {
+    repository::history(&repository, 100, |commit| {
         let number = if commit < bad { 1 } else { 99 };
-        let build = format!(
-            "#!/bin/sh\n# revision {commit}\nPUCKS_VERSION={number} exec {} \"$@\"\n",
-            example("pucks_bug").display()
-        );
-        let name = if broken.contains(&commit) { "moved.sh" } else { "game.sh" };
-        let message = format!("Change number {commit}");
-        let who = format!("Somebody <somebody@example.org> {} +0000", 1_700_000_000 + commit * 60);
-        writeln!(stream, "commit refs/heads/main\nmark :{commit}\nauthor {who}\ncommitter {who}").unwrap();
-        writeln!(stream, "data {}\n{message}", message.len()).unwrap();
-        if commit > 1 {
-            writeln!(stream, "from :{}", commit - 1).unwrap();
-        }
-        writeln!(stream, "deleteall\nM 100755 inline {name}\ndata {}\n{build}", build.len()).unwrap();
-    }
-    let mut import = Command::new("git");
-    import.arg("-C").arg(&repository).args(["fast-import", "--quiet"]).stdin(Stdio::piped());
-    let mut import = import.spawn().expect("git");
-    std::io::Write::write_all(&mut import.stdin.take().unwrap(), stream.as_bytes()).unwrap();
-    assert!(import.wait().unwrap().success());
-    git(&repository, &["reset", "--quiet", "--hard"]);
+        let build = format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", example("pucks_bug").display());
+        Commit::with(if broken.contains(&commit) { "moved.sh" } else { "game.sh" }, &build)
+    });
     std::fs::write(repository.join("staged"), "staged").unwrap();
     git(&repository, &["add", "staged"]);
     std::fs::write(repository.join("game.sh"), "changed").unwrap();
@@ -195,6 +207,12 @@ fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
     assert!(probes <= 7 && builds <= 8, "{probes} probes, {builds} builds");
     assert_eq!(checkout(&repository), before);
 
+    // Three at a time find the same.
+    let (together, code) = json(bisect_git(folder, &repository, &log, &build).args(["--jobs", "3"]));
+    assert_eq!((together["subject"].as_str(), code), (Some("Change number 58"), 1));
+    assert_eq!(together["probes"], found["probes"]);
+    assert_eq!(checkout(&repository), before);
+
     // From inside of what git runs, with git's own environment, it finds the same.
     let mut inside = bisect_git(folder, &repository, &log, &build);
     inside.env("GIT_DIR", repository.join(".git")).env("GIT_INDEX_FILE", repository.join(".git/index"));
@@ -204,6 +222,15 @@ fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
 
 #[test]
 fn a_search_that_was_killed_goes_on_where_it_was() {
+    killed_and_resumed("1");
+}
+
+#[test]
+fn a_search_with_several_worktrees_that_was_killed_goes_on_where_it_was() {
+    killed_and_resumed("3");
+}
+
+fn killed_and_resumed(jobs: &str) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -212,7 +239,7 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
     let count = folder.join("count");
     let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", count.display());
     let mut first = bisect_git(folder, &repository, &log, &build);
-    let mut first = first.stdout(Stdio::null()).spawn().expect("hitreg");
+    let mut first = first.args(["--jobs", jobs]).stdout(Stdio::null()).spawn().expect("hitreg");
     let started = Instant::now();
     while lines(&count) < 5 {
         assert!(started.elapsed() < Duration::from_secs(120), "it does not get on");
@@ -221,16 +248,21 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
     first.kill().unwrap();
     first.wait().unwrap();
     let built_before = lines(&count);
-    let (found, code) = json(&mut bisect_git(folder, &repository, &log, &build));
+    let (found, code) = json(bisect_git(folder, &repository, &log, &build).args(["--jobs", jobs]));
     assert_eq!((found["subject"].as_str(), code), (Some("Change number 23"), 1));
     let resumed = found["resumed"].as_u64().unwrap_or(0) as usize;
     let (probes, builds) = (found["probes"].as_u64().unwrap(), lines(&count));
     eprintln!(
         "killed after {built_before} builds: {resumed} answers were there, {probes} probes, {builds} builds in all"
     );
-    assert!(resumed >= built_before - 2, "{resumed} answers of {built_before} builds");
-    // The reference, each probe once, and the build that the kill cut off.
-    assert!(builds <= probes as usize + 2, "{builds} builds for {probes} probes");
+    let jobs: usize = jobs.parse().unwrap();
+    if jobs == 1 {
+        assert!(resumed >= built_before - 2, "{resumed} answers of {built_before} builds");
+    }
+    assert!(resumed >= 1);
+    // The reference, each probe once, what ran ahead in vain, and the builds that the kill cut off or left without an answer.
+    let ahead = if jobs == 1 { 0 } else { found["speculative"].as_u64().unwrap() as usize + built_before };
+    assert!(builds <= probes as usize + 1 + jobs + ahead, "{builds} builds for {probes} probes");
     assert_eq!(checkout(&repository), before);
 }
 

@@ -33,7 +33,8 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     let whole = std::fs::read(&trace).unwrap();
     std::fs::write(path(folder, "cut"), &whole[..whole.len() / 2]).unwrap();
     let header = zstd::decode_all(&whole[..]).unwrap_or_default();
-    let newer = replaced(&first_chunk(&whole, &header), b"\xA6format\x92\x01\x00", b"\xA6format\x92\x09\x00");
+    let ours = [b"\xA6format\x92", &[1, hitreg::log::FORMAT.minor as u8][..]].concat();
+    let newer = replaced(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
     let mut packed = zstd::bulk::Compressor::new(3).unwrap();
     packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
     std::fs::write(path(folder, "newer"), packed.compress(&newer).unwrap()).unwrap();
@@ -283,4 +284,35 @@ fn a_build_in_python_plays_the_same_game() {
     let (found, code) = json(diff(folder).arg(path(folder, "clean.hitlog")).arg("--b").arg(&build));
     assert_eq!((found["side"].as_str(), code), (Some("a"), 125));
     assert!(found["untestable"].as_str().unwrap().contains("this build plays arena"), "{found}");
+}
+
+#[test]
+fn of_several_settings_those_without_effect_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let diff = |more: &[&str]| {
+        let mut pucks = Command::new(example("pucks"));
+        json(pucks.arg("diff").arg(&log).arg("--no-cache").args(more))
+    };
+    let (lerp, far) = ("interpolation.lerp_ms=50", "teleport.distance_units=9000");
+    let (found, code) = diff(&["--b-set", lerp, "--b-set", far]);
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
+    let expected = serde_json::json!([{ "key": "teleport.distance_units", "a": "128", "b": "9000" }]);
+    assert_eq!(found["settings_without_effect"], expected);
+    let notes = [
+        "interpolation.lerp_ms is 100 in A, 50 in B",
+        "teleport.distance_units 128 → 9000 changed nothing in this log",
+    ];
+    assert_eq!(found["notes"], serde_json::json!(notes));
+    let (found, code) = diff(&["--b-set", far]);
+    assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0));
+    assert_eq!(found["settings_without_effect"], expected);
+    // A preset is several settings; whether a single one matters was tried on both sides.
+    let (found, code) = diff(&["--b-preset", "quake3", "--on", "hits"]);
+    assert_eq!(code, 1);
+    let without: Vec<&str> =
+        found["settings_without_effect"].as_array().unwrap().iter().filter_map(|s| s["key"].as_str()).collect();
+    eprintln!("{:?}", found["notes"]);
+    assert!(!without.contains(&"lag_compensation.enabled"), "{without:?}");
 }

@@ -9,7 +9,7 @@ use hitreg::diff::{Class, DiffOptions, On, Status, TraceDiff, Verdict, What, dif
 use hitreg::rng::Rng;
 use hitreg::trace::{Data, Trace};
 use hitreg::units::Seed;
-use traces::{column, data, replayed, session, set, small, table};
+use traces::{column, data, names, replayed, session, set, small, table};
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
@@ -128,6 +128,148 @@ fn a_body_is_not_compared_with_none() {
     set(&mut b, "frames", "own.origin.x", 5, 0.0);
     let fields = &compared(&a, &b).tables[3].fields;
     assert_eq!(fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>(), ["has_body"]);
+}
+
+/// A column of `views` or `frames` by itself.
+fn differing(found: &TraceDiff, table: &str) -> Vec<String> {
+    let table = found.tables.iter().find(|t| t.name == table).expect("the table");
+    table.fields.iter().map(|f| f.field.clone()).collect()
+}
+
+#[test]
+fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
+    // The client of B predicts nothing in two of its frames: it shows what the server said last.
+    let (mut a, mut b) = (small(), small());
+    for trace in [&mut a, &mut b] {
+        let frames = trace.tables.iter_mut().find(|t| t.name == "frames").expect("frames");
+        frames.columns.push(column("ran", Data::U32(vec![1; 16])));
+        frames.columns.push(column("drawn.x", Data::F32(vec![0.0; 16])));
+    }
+    for row in [7, 9] {
+        set(&mut b, "frames", "ran", row, 0.0);
+        set(&mut b, "frames", "own.origin.x", row, 4.0);
+        set(&mut b, "frames", "drawn.x", row, 4.0);
+    }
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "frames"), ["ran"]);
+    assert_eq!(found.verdict, Verdict::Differs);
+    // Where both predict, or neither does, their bodies are held against each other.
+    set(&mut a, "frames", "ran", 7, 0.0);
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "frames"), ["own.origin.x", "ran", "drawn.x"]);
+    let rows: Vec<u64> = found.tables[3].fields.iter().map(|f| f.rows).collect();
+    assert_eq!(rows, [1, 1, 1]);
+}
+
+#[test]
+fn what_the_server_judged_is_not_compared_with_what_it_never_ran() {
+    // The server of B never ran the shot: its row is of the client's time, and has no target and no rewind of the server's.
+    let (a, mut b) = (small(), small());
+    set(&mut b, "shots", "reason", 0, 3.0);
+    set(&mut b, "shots", "at_us", 0, 56_000.0);
+    for (name, value) in [("tick", 0.0), ("rewind_us", 0.0), ("target", 0.0), ("hitgroup", 0.0), ("damage", 0.0)] {
+        set(&mut b, "shots", name, 0, value);
+    }
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "shots"), ["reason"]);
+    assert_eq!((found.hits.only_a, found.hits.changed.len()), (1, 1));
+    // Both judged it: everything counts.
+    set(&mut b, "shots", "reason", 0, 1.0);
+    let all = ["at_us", "tick", "rewind_us", "reason", "target", "hitgroup", "damage"];
+    assert_eq!(differing(&compared(&a, &b), "shots"), all);
+    // What a client made of a shot is held against what the other client made of it, never against the server's word.
+    let (mut a, mut b) = (small(), small());
+    for trace in [&mut a, &mut b] {
+        *data(trace, "shots", "predicted_reason") = names(&["hit", "wide", "not predicted"], &[0, 0]);
+    }
+    set(&mut b, "shots", "predicted_reason", 1, 2.0);
+    set(&mut b, "shots", "predicted_target", 1, 0.0);
+    assert_eq!(differing(&compared(&a, &b), "shots"), ["predicted_reason"]);
+}
+
+#[test]
+fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
+    let effects = |predicted: u32, x: f32| {
+        let mut trace = small();
+        let columns = vec![
+            column("player", Data::U32(vec![0])),
+            column("at_us", Data::I64(vec![64_000])),
+            column("kind", names(&["shot"], &[0])),
+            column("entity", Data::U32(vec![0])),
+            column("at.x", Data::F32(vec![x])),
+            column("predicted", Data::U32(vec![predicted])),
+        ];
+        trace.tables.push(table("effects", columns));
+        trace
+    };
+    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(0, 9.0)), "effects"), ["predicted"]);
+    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(1, 9.0)), "effects"), ["at.x"]);
+}
+
+#[test]
+fn a_state_is_predicted_on_its_own_in_both_runs_of_presets() {
+    // One run predicts, the other shows what the server confirmed a round trip ago.
+    let log = session(5, 3.0, Rules::default());
+    let found = compared(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
+    let frames = differing(&found, "frames");
+    assert!(frames.contains(&"ran".to_owned()), "{frames:?}");
+    assert!(frames.iter().all(|field| !field.starts_with("own.") && !field.starts_with("drawn.")), "{frames:?}");
+}
+
+#[test]
+fn angles_are_apart_by_the_shortest_way_round() {
+    let (mut a, mut b) = (small(), small());
+    set(&mut a, "frames", "yaw", 3, 355.0);
+    set(&mut b, "frames", "yaw", 3, 0.0);
+    let found = compared(&a, &b);
+    let yaw = &found.tables[3].fields[0];
+    assert_eq!((yaw.field.as_str(), yaw.largest.as_ref().map(|largest| largest.error)), ("yaw", Some(5.0)));
+    assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(5.0));
+    let tolerant = |within: &str| DiffOptions {
+        tolerances: [within.parse().expect("a tolerance")].into_iter().collect(),
+        ..DiffOptions::default()
+    };
+    assert_eq!(diff(&a, &b, &tolerant("yaw=5")).expect("a column").verdict, Verdict::Same);
+    assert_eq!(diff(&a, &b, &tolerant("yaw=4.9")).expect("a column").verdict, Verdict::Differs);
+    // The same direction in other bits is not the same.
+    set(&mut a, "frames", "yaw", 3, 360.0);
+    let found = compared(&a, &b);
+    assert_eq!((found.verdict, found.worst), (Verdict::Differs, Some(Class::Drift)));
+    // A correction of an angle, which the table of errors names in a column.
+    let errors = |predicted: f32| {
+        let mut trace = small();
+        let columns = vec![
+            column("player", Data::U32(vec![1, 1])),
+            column("command", Data::U32(vec![2, 2])),
+            column("field", names(&["viewangles.y", "origin.x"], &[0, 1])),
+            column("predicted", Data::F32(vec![predicted, 1.0])),
+        ];
+        trace.tables.push(table("errors", columns));
+        trace
+    };
+    let found = diff(&errors(-179.0), &errors(179.0), &DiffOptions::default()).expect("no tolerance");
+    assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(2.0));
+    let turned = diff(&errors(-179.0), &errors(179.0), &tolerant("yaw=2")).expect("a column");
+    assert_eq!(status(&turned, "errors"), Status::WithinTolerance);
+}
+
+#[test]
+fn settings_without_any_effect_are_named() {
+    let log = session(3, 3.0, Rules::default());
+    let changed = |found: &TraceDiff| -> Vec<String> {
+        found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
+    };
+    let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
+    assert_eq!((teleport.verdict, changed(&teleport)), (Verdict::Same, vec!["teleport.distance_units".to_owned()]));
+    assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
+    let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    assert_eq!((lerp.verdict, changed(&lerp).len()), (Verdict::Differs, 0));
+    assert_eq!(lerp.notes, ["interpolation.lerp_ms is 100 in A, 50 in B"]);
+    // It draws the others elsewhere, and corrects nothing else by it.
+    let options = DiffOptions { on: On::Corrections, ..DiffOptions::default() };
+    let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));
+    let corrections = diff(&a, &b, &options).expect("no tolerance");
+    assert_eq!(corrections.notes, ["interpolation.lerp_ms 100 → 50 changed nothing in the corrections"]);
 }
 
 #[test]

@@ -127,6 +127,23 @@ fn a_live_session_replays_bit_for_bit() {
 }
 
 #[test]
+fn snapshots_longer_than_a_datagram_arrive_whole() {
+    if !has_sockets() {
+        return;
+    }
+    // So many bodies take more than a datagram, the more so when acks are late.
+    let (session, report) = record(&scenario(48, 1.5, bad_link()));
+    eprintln!("{report:?}");
+    assert!(report.snapshots.in_fragments > 100, "{report:?}");
+    assert_eq!((report.snapshots.whole, report.down_partial), (report.snapshots.sent, 0));
+    assert!(report.down.datagrams >= report.snapshots.sent + report.snapshots.in_fragments);
+    // More came than went in one datagram each: fragments were put together.
+    assert!(report.snapshots.used > report.snapshots.sent - report.snapshots.in_fragments, "{report:?}");
+    assert!(session.players.iter().all(|player| !player.received.is_empty()));
+    assert_replays(&session);
+}
+
+#[test]
 fn a_taken_port_is_said_to_be() {
     if !has_sockets() {
         return;

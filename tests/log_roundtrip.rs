@@ -12,7 +12,7 @@ use hitreg::log::{
 };
 use hitreg::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, OutOfSequence, PacketRecord, PlayerInfo,
-    Record, Session, SnapshotRecord, StateRecord, TickRecord,
+    Record, Session, SessionId, Side, SnapshotRecord, StateRecord, TickRecord,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -37,6 +37,7 @@ fn header() -> impl Strategy<Value = Header> {
             preset,
             players: (0..PLAYERS).map(|p| PlayerInfo { name: format!("p{p}"), recorded: p == 0 }).collect(),
             origin,
+            side: None,
             fields: [CellKind::F32, CellKind::F32, CellKind::I32, CellKind::U32]
                 .map(|kind| Field { name: format!("{kind:?}"), kind, scope: Scope::Status })
                 .to_vec(),
@@ -305,16 +306,26 @@ fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
 fn the_logs_of_all_versions_can_be_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
     let session = log_sessions::session(2, 32);
+    // 1.1 brought logs of one side, and what snapshots say of their client's timing.
+    let mut one_side = session.clone();
+    for (snapshot, number) in one_side.players[1].snapshots.iter_mut().zip(-8i16..) {
+        snapshot.helper_ms = (number >= 0).then_some(number * 9 - 40);
+        let warning = OutOfSequence { command: snapshot.ack, difference: number };
+        snapshot.warnings = vec![warning; usize::from(number % 3 == 0)];
+    }
+    one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let bytes = write_session(Vec::new(), &session, Options::live()).unwrap();
-        std::fs::write(format!("{folder}/log-v1.0.hitlog"), bytes).unwrap();
-        std::fs::write(format!("{folder}/trace-v1.0.hittrace"), write_trace(Vec::new(), &small_trace()).unwrap())
+        let bytes = write_session(Vec::new(), &one_side, Options::live()).unwrap();
+        std::fs::write(format!("{folder}/log-v1.1.hitlog"), bytes).unwrap();
+        std::fs::write(format!("{folder}/trace-v1.1.hittrace"), write_trace(Vec::new(), &small_trace()).unwrap())
             .unwrap();
     }
-    let log = std::fs::read(format!("{folder}/log-v1.0.hitlog")).unwrap();
-    assert_eq!(read_session(&log[..]).unwrap(), session);
-    let trace = std::fs::read(format!("{folder}/trace-v1.0.hittrace")).unwrap();
-    assert_eq!(read_trace(&trace[..]).unwrap(), small_trace());
+    for (version, session) in [("1.0", session), ("1.1", one_side)] {
+        let log = std::fs::read(format!("{folder}/log-v{version}.hitlog")).unwrap();
+        assert_eq!(read_session(&log[..]).unwrap(), session);
+        let trace = std::fs::read(format!("{folder}/trace-v{version}.hittrace")).unwrap();
+        assert_eq!(read_trace(&trace[..]).unwrap(), small_trace());
+    }
 }
 
 /// Written by the Python on the format page.

@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What a driver knows of a server and a client, so that a game may bring its own.
     ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
     // The live protocol: datagrams in, packets out, no socket.
-    ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
+    ("wire", &["units", "usercmd", "hash", "rng", "game", "record", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
     ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),
@@ -42,13 +42,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "live",
         &[
-            "units", "usercmd", "stats", "rng", "settings", "game", "record", "packet", "pipeline", "link", "wire",
-            "session",
+            "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline", "link",
+            "wire", "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
     ("log", &["units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // One session from the logs of its sides.
+    ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
     ("info", &["units", "usercmd", "stats", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
@@ -103,6 +105,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "wire",
             "session",
             "live",
+            "merge",
             "replay",
             "log",
             "store",

@@ -207,8 +207,9 @@ fn hits(shots: Option<&Table>, tick: u32, target: &str) -> Vec<(u32, u32)> {
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
-    let (key, of_a, of_b) = settings_that_differ(&a.header, &b.header).into_iter().next()?;
-    Some(Found { cause: Why::Settings, evidence: format!("{key} is {of_a} in A, {of_b} in B") })
+    let changed = settings_that_differ(&a.header, &b.header).into_iter().next()?;
+    let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
+    Some(Found { cause: Why::Settings, evidence })
 }
 
 fn row_of(table: &Table, columns: [&str; 2], key: (u32, u32)) -> Option<usize> {

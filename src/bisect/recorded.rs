@@ -1,12 +1,14 @@
 //! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
 
 use crate::game::{CellKind, Scope};
-use crate::record::{Execution, Origin, Session};
+use crate::record::{Execution, Holds, Session};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
 /// A log that says nothing about the server's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an imported recording has no server ticks: compare two of its replays instead")]
+#[error(
+    "an imported recording, or one side of a session, does not hold the server and its clients: compare two of its replays, or merge all sides first"
+)]
 pub struct NoStates;
 
 /// The tables that a log's own records make: `ticks` with the recorded hashes, `bodies` with the states that were sent,
@@ -14,9 +16,9 @@ pub struct NoStates;
 /// [`DiffOptions::overlap_only`](crate::diff::DiffOptions::overlap_only).
 ///
 /// # Errors
-/// When the log is an imported client recording, whose ticks are none of a server's.
+/// When the log is an imported client recording, whose ticks are none of a server's, or one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
-    if matches!(session.header.origin, Origin::Imported { .. }) {
+    if session.header.holds() != Holds::Whole {
         return Err(NoStates);
     }
     let header = TraceHeader {

@@ -1,8 +1,11 @@
 //! Running the usercmds of one tick again in both builds, from the last common state.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::diff::{Divergence, Named, Ran, Side, Value};
+use crate::trace::{Data, Trace};
 
 /// One usercmd, to be run on one body.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +16,8 @@ pub struct Step<'a> {
     pub command: &'a Ran,
     /// The body before it, field by field.
     pub body: &'a [Named],
+    /// Whom it meets: every entity whose state is known to be the same in both runs, its own among them.
+    pub others: &'a BTreeMap<u32, Vec<Named>>,
 }
 
 /// Runs a step in the build of A or of B, and gives the body after it with the same fields. An error says in words why
@@ -47,18 +52,24 @@ pub enum Reran {
     },
 }
 
-/// Runs the usercmds of a divergence one after the other. `None` when there is none, or no common state before it, or
-/// when the two runs did not run the same usercmds.
-pub(crate) fn rerun(first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> {
+/// Runs the usercmds of a tick one after the other, as they ran, up to the last one of the entity that a divergence is about.
+/// Each meets the others as they were in the last common state, or as the usercmds before it have left them. `None` when
+/// there is none to run, or no common state before it, or when the two runs did not run the same usercmds.
+pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> {
     let state = first.last_agreeing.as_ref().filter(|row| row.table == "bodies")?;
-    let tick = first.place.tick?;
-    let commands = &first.usercmds_a;
-    if commands.is_empty() || *commands != first.usercmds_b {
+    let (tick, entity) = (first.place.tick?, state.place.entity?);
+    if first.usercmds_a != first.usercmds_b || !first.usercmds_a.iter().any(ran) {
         return None;
     }
-    let mut body = state.values.clone();
-    for command in commands {
-        let step = Step { tick, command, body: &body };
+    // What stood in for a lost usercmd is not in the log.
+    if first.usercmds_a.iter().any(|command| command.how.as_deref() == Some("stood_in")) {
+        return None;
+    }
+    let mut bodies = common_state(traces, state.place.tick?);
+    bodies.insert(entity, state.values.clone());
+    for command in &in_order(traces, tick, first) {
+        let Some(body) = bodies.get(&command.player) else { continue };
+        let step = Step { tick, command, body, others: &bodies };
         let mut after = |build| rerun(build, &step).map_err(|reason| Reran::Failed { build, reason });
         let (a, b) = match (after(Side::A), after(Side::B)) {
             (Ok(a), Ok(b)) => (a, b),
@@ -77,7 +88,59 @@ pub(crate) fn rerun(first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> 
                 b: of_b.value.clone(),
             });
         }
-        body = a;
+        bodies.insert(command.player, a);
     }
     Some(Reran::Same)
+}
+
+/// Whether the server ran a usercmd, as far as the trace tells.
+fn ran(command: &Ran) -> bool {
+    command.how.as_deref().is_none_or(|how| how == "run")
+}
+
+/// The usercmds of a tick in the order in which both runs ran them; those of the divergence alone where they do not agree.
+fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<Ran> {
+    let [a, b] = traces.map(|trace| executed(trace, tick));
+    let own: Vec<Ran> = first.usercmds_a.iter().filter(|command| ran(command)).cloned().collect();
+    let is_own = |(player, command): &(u32, u32)| own.iter().any(|o| (o.player, o.command) == (*player, *command));
+    let Some(last) = a.iter().rposition(is_own).filter(|_| a == b) else { return own };
+    let usercmd = |(player, command): &(u32, u32)| Ran { player: *player, command: *command, how: None, input: vec![] };
+    let of = |key: &(u32, u32)| own.iter().find(|o| (o.player, o.command) == *key).cloned();
+    a[..=last].iter().map(|key| of(key).unwrap_or_else(|| usercmd(key))).collect()
+}
+
+/// Which usercmds a trace says were run in a tick, by player and number.
+fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
+    let Some(table) = trace.table("executed") else { return Vec::new() };
+    let number = |name: &str, row| match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(values)) => values.get(row).copied(),
+        _ => None,
+    };
+    let how = |row| table.column("how").and_then(|column| Value::at(column, row));
+    let ran = |row| how(row).is_none_or(|how| how == Value::Name("run".to_owned()));
+    let rows = (0..table.rows()).filter(|row| number("tick", *row) == Some(tick) && ran(*row));
+    rows.filter_map(|row| Some((number("player", row)?, number("command", row)?))).collect()
+}
+
+/// The bodies of a tick that are the same in both runs.
+fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<Named>> {
+    let [mut a, b] = traces.map(|trace| bodies(trace, tick));
+    let same = |x: &[Named], y: &[Named]| {
+        let alike = |(x, y): (&Named, &Named)| x.name == y.name && x.value.same(&y.value);
+        x.len() == y.len() && x.iter().zip(y).all(alike)
+    };
+    a.retain(|entity, body| b.get(entity).is_some_and(|other| same(body, other)));
+    a
+}
+
+fn bodies(trace: &Trace, tick: u32) -> BTreeMap<u32, Vec<Named>> {
+    let Some(table) = trace.table("bodies") else { return BTreeMap::new() };
+    let numbers = |name: &str| match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(values)) => values.as_slice(),
+        _ => &[],
+    };
+    let rows = numbers("tick").iter().zip(numbers("entity")).enumerate().filter(|(_, (of, _))| **of == tick);
+    let fields = || table.columns.iter().filter(|column| !matches!(column.name.as_str(), "tick" | "entity" | "at_us"));
+    let body = |row| fields().filter_map(move |c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
+    rows.map(|(row, (_, entity))| (*entity, body(row).collect())).collect()
 }

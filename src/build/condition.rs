@@ -4,14 +4,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::Untestable;
 use super::process::{self, Ended};
+use super::{Stop, Untestable};
 
 /// A shell command in which `{}` stands for a log, and `{build}` for a build.
 #[derive(Clone, Debug)]
 pub struct Condition {
     template: String,
     time_limit: Duration,
+    stop: Stop,
 }
 
 /// What a condition says.
@@ -35,8 +36,14 @@ pub struct BadCondition {
 
 impl Condition {
     /// A condition from the command that a user typed.
-    pub fn new(template: &str, time_limit: Duration) -> Condition {
-        Condition { template: template.to_owned(), time_limit }
+    pub fn new(template: &str, time_limit: Duration, stop: Stop) -> Condition {
+        Condition { template: template.to_owned(), time_limit, stop }
+    }
+
+    /// The same command, to be ended by another hand.
+    #[must_use]
+    pub fn under(&self, stop: Stop) -> Condition {
+        Condition { stop, ..self.clone() }
     }
 
     /// Whether the command says where the build goes.
@@ -56,7 +63,8 @@ impl Condition {
             command.env("HITREG_BUILD", build);
         }
         let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
-        let ran = process::run(command.arg("-c").arg(&text), self.time_limit).map_err(|e| bad(e.to_string()))?;
+        let ran = process::run(command.arg("-c").arg(&text), self.time_limit, &self.stop);
+        let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
         let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable { reason, last_words }));
         match ran.ended {
@@ -69,6 +77,7 @@ impl Condition {
             Ended::TimeLimit(limit) => {
                 unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
             }
+            Ended::Stopped => unknown("the command was stopped".into(), last_words),
         }
     }
 }
@@ -89,7 +98,8 @@ mod tests {
     use super::*;
 
     fn ask(command: &str) -> Result<Answer, BadCondition> {
-        Condition::new(command, Duration::from_secs(20)).ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
+        Condition::new(command, Duration::from_secs(20), Stop::default())
+            .ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::process::{self, Ended};
-use super::{Untestable, why_untestable};
+use super::{Stop, Untestable, why_untestable};
 
 /// What git sets for the commands that it runs; what runs inside another worktree must not see it.
 const INHERITED: [&str; 8] = [
@@ -150,15 +150,18 @@ impl Repository {
         self.git(add).map(drop)
     }
 
-    /// Removes a worktree, and its entry in the repository.
-    ///
-    /// # Errors
-    /// When it is still there afterwards.
-    pub fn remove(&self, folder: &Path) -> Result<(), GitError> {
+    fn remove(&self, folder: &Path) -> Result<(), GitError> {
         if folder.exists() {
             std::fs::remove_dir_all(folder)?;
         }
-        // Forgets the entries of worktrees that are gone.
+        self.forget_missing_worktrees()
+    }
+
+    /// Forgets the repository's entries of worktrees that are gone.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn forget_missing_worktrees(&self) -> Result<(), GitError> {
         self.git(["worktree", "prune"]).map(drop)
     }
 
@@ -170,12 +173,12 @@ impl Repository {
 /// Runs a user's build command in a worktree.
 ///
 /// # Errors
-/// When it fails or takes too long.
-pub fn make(worktree: &Path, command: &str, time_limit: Duration) -> Result<(), Untestable> {
+/// When it fails, takes too long, or is stopped.
+pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &Stop) -> Result<(), Untestable> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);
     without_inherited(&mut shell);
-    let ran = process::run(&mut shell, time_limit)
+    let ran = process::run(&mut shell, time_limit, stop)
         .map_err(|error| Untestable::because(format!("the build command cannot be started: {error}")))?;
     let reason = match ran.ended {
         Ended::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),

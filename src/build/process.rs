@@ -5,6 +5,7 @@
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::stop::Stop;
 use super::tail::Tail;
 
 /// How long the pipes of a process that has ended are waited for.
@@ -27,10 +28,15 @@ pub(super) enum Ended {
     Signal(i32),
     /// It was killed because it ran longer than this.
     TimeLimit(Duration),
+    /// It was killed because nobody wants to know any more.
+    Stopped,
 }
 
 /// Runs a command without input, with its stdout thrown away.
-pub(super) fn run(command: &mut Command, limit: Duration) -> std::io::Result<Ran> {
+pub(super) fn run(command: &mut Command, limit: Duration, stop: &Stop) -> std::io::Result<Ran> {
+    if stop.is_stopped() {
+        return Ok(Ran { ended: Ended::Stopped, last_words: Vec::new() });
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     own_group(command);
     let mut child = Watched(spawn(command)?);
@@ -39,6 +45,9 @@ pub(super) fn run(command: &mut Command, limit: Duration) -> std::io::Result<Ran
     let ended = loop {
         if let Some(status) = child.0.try_wait()? {
             break ended(status);
+        }
+        if stop.is_stopped() {
+            break Ended::Stopped;
         }
         if started.elapsed() >= limit {
             break Ended::TimeLimit(limit);
@@ -157,7 +166,7 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, limit: Duration) -> Ran {
-        run(Command::new("sh").args(["-c", script]), limit).unwrap()
+        run(Command::new("sh").args(["-c", script]), limit, &Stop::default()).unwrap()
     }
 
     #[test]
@@ -180,5 +189,21 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!alive.exists());
+    }
+
+    #[test]
+    fn who_is_stopped_ends_at_once_and_nothing_is_started_afterwards() {
+        let all = Stop::default();
+        let one = all.part();
+        let running = one.clone();
+        let started = Instant::now();
+        let ran = std::thread::spawn(move || run(Command::new("sleep").arg("60"), Duration::from_secs(60), &running));
+        std::thread::sleep(Duration::from_millis(50));
+        one.stop();
+        assert_eq!(ran.join().unwrap().unwrap().ended, Ended::Stopped);
+        assert!(started.elapsed() < Duration::from_secs(20));
+        assert!(one.is_stopped() && !all.is_stopped());
+        let ended = run(&mut Command::new("no-such-program-at-all"), Duration::from_secs(1), &one).unwrap().ended;
+        assert_eq!(ended, Ended::Stopped);
     }
 }

@@ -1,5 +1,6 @@
 //! `hitreg bisect`: where two runs part, and which build or commit brought it.
 
+mod ahead;
 mod builds;
 mod found;
 mod git;
@@ -8,6 +9,7 @@ mod search;
 mod state;
 pub(super) mod step;
 mod ticks;
+mod workshop;
 
 use super::Outcome;
 use super::games::Games;

@@ -136,7 +136,7 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
     let failed: Vec<&str> = claims.iter().filter(|claim| !claim.holds).map(|claim| claim.name).collect();
     let of = counted(claims.len() as u64, "claim");
     if failed.is_empty() {
-        page.styled(GOOD, &format!("All of {of} hold."));
+        page.styled(GOOD, &if held == 1 { "The claim holds.".to_owned() } else { format!("All {of} hold.") });
     } else {
         page.styled(BAD, &format!("{held} of {of} hold."));
         page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));

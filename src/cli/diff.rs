@@ -1,5 +1,6 @@
 //! `hitreg diff`: what changed between two runs.
 
+mod effects;
 pub(super) mod looking;
 pub(super) mod running;
 pub(super) mod sides;
@@ -17,6 +18,7 @@ use super::trouble::Trouble;
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::report::{diff_junit, diff_line, diff_text};
 use crate::store;
+use effects::look_for_effects;
 use looking::Looking;
 use running::Running;
 use sides::{Missing, Sides, Traces};
@@ -81,7 +83,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
-    let found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    look_for_effects(games, &args.sides, &args.running, [&a, &b], &options, &mut found)?;
     if let Some(path) = &args.junit {
         write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
@@ -110,7 +113,7 @@ pub(super) fn outcome(verdict: Verdict) -> Outcome {
 /// A side without a trace, in words.
 pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
     page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.line());
+    page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
 }
 

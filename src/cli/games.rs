@@ -1,6 +1,8 @@
 //! The games that a build plays, behind one face: a log says which one it is of.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +10,8 @@ use std::sync::atomic::AtomicBool;
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
-use crate::live::{self, Keeper, LiveError, LiveReport};
+use crate::link::LinkModel;
+use crate::live::{self, Joined, Keeper, LiveError, LiveReport};
 use crate::pipeline::Netcode;
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Record, Session};
@@ -19,7 +22,7 @@ use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
-use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::wire::Networked;
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -59,7 +62,7 @@ impl Games {
     /// Adds a game whose logs can be replayed.
     #[must_use]
     pub fn replaying<G: Imported>(mut self) -> Games {
-        self.games.push(Box::new(Of::<G> { game: PhantomData, stage: None }));
+        self.games.push(Box::new(Of::<G> { game: PhantomData, bots: None }));
         self
     }
 
@@ -72,8 +75,7 @@ impl Games {
     where
         G::Body: Networked,
     {
-        let stage = move |scenario: &Scenario, map: Option<&MapFile<'_>>| stage::<G>(rules, scenario, map);
-        self.games.push(Box::new(Of::<G> { game: PhantomData, stage: Some(Box::new(stage)) }));
+        self.games.push(Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) }));
         self
     }
 
@@ -141,6 +143,17 @@ pub(super) enum SetupError {
     Scenario(#[from] SynthError),
 }
 
+/// Why a client could not join, or had to leave.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JoinError {
+    /// The game cannot be played here.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The session.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+}
+
 /// Why drawing could not be scored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScoreError {
@@ -151,6 +164,9 @@ pub(super) enum ScoreError {
     #[error(transparent)]
     State(#[from] BadCells),
 }
+
+/// The bodies of entities, in cells.
+pub(super) type Cells = BTreeMap<EntityId, Vec<u32>>;
 
 /// What the command line does with a game, whichever it is.
 pub(super) trait Playable: Send + Sync {
@@ -167,8 +183,8 @@ pub(super) trait Playable: Send + Sync {
     /// Runs a log's input and links again, and records what comes of it as a new session.
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
 
-    /// Runs one recorded usercmd on a body, which nothing else is around, and gives the body after it.
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String>;
+    /// Runs one recorded usercmd on its player's body among `entities`, that body among them, and gives the body after it.
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String>;
 
     /// The smallest session that `still` says shows it.
     fn shrink(
@@ -187,8 +203,29 @@ pub(super) trait Playable: Send + Sync {
     /// Whether it can record synthetic sessions.
     fn records(&self) -> bool;
 
+    /// A map of the game's own.
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
+
     /// Gets a synthetic session ready to be run.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
+
+    /// Plays as a bot on a server.
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        keeper: &mut dyn Keeper,
+    ) -> Result<Joined, JoinError>;
+}
+
+/// Where to play, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joining<'a> {
+    pub(super) server: SocketAddr,
+    /// What is done to datagrams of both directions.
+    pub(super) link: Option<&'a LinkModel>,
+    /// Set when the client is to leave.
+    pub(super) stop: &'a AtomicBool,
 }
 
 /// A synthetic session that is ready to be run.
@@ -204,15 +241,70 @@ pub(super) trait Staged {
 
     /// Runs it live, over UDP.
     fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
+
+    /// Serves it, for clients elsewhere.
+    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 }
 
-/// One game, and how it sets up a synthetic session if it has bots.
+/// One game, and its bots if it has any.
 struct Of<G> {
     game: PhantomData<fn() -> G>,
-    stage: Option<Box<Stage>>,
+    bots: Option<Box<dyn PlaysItself>>,
 }
 
-type Stage = dyn Fn(&Scenario, Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> + Send + Sync;
+/// What a game can do that has bots.
+trait PlaysItself: Send + Sync {
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
+
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
+
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        keeper: &mut dyn Keeper,
+    ) -> Result<Joined, JoinError>;
+}
+
+/// A game with bots, and how its rules are made.
+struct WithBots<G: Game> {
+    rules: MakeRules<G>,
+}
+
+impl<G: Bots + Netcode> PlaysItself for WithBots<G>
+where
+    G::Body: Networked,
+{
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
+        let found = G::MAPS.iter().find(|(known, _)| *known == name);
+        let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+        match found {
+            Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
+            None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
+        }
+    }
+
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
+        scenario.check().map_err(SynthError::from)?;
+        let named = match (map, &scenario.map) {
+            (None, Some(name)) => Some(self.map(name)?),
+            _ => None,
+        };
+        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
+        let header = scenario.header::<G>(&rules)?;
+        Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+    }
+
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        keeper: &mut dyn Keeper,
+    ) -> Result<Joined, JoinError> {
+        let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
+        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.stop, keeper)?)
+    }
+}
 
 impl<G: Imported> Playable for Of<G> {
     fn name(&self) -> &'static str {
@@ -232,14 +324,18 @@ impl<G: Imported> Playable for Of<G> {
         replay::rerecord::<G>(session, settings)
     }
 
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, body: &[u32]) -> Result<Vec<u32>, String> {
+    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String> {
         let rules: G::Rules = rmp_serde::from_slice(&session.header.rules).map_err(|error| error.to_string())?;
-        let body = G::Body::read(body).map_err(|error| error.to_string())?;
+        let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
+        let entities: Vec<_> =
+            entities.iter().map(read).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let own = entities.iter().find(|(entity, _)| *entity == who.entity());
+        let (_, body) = own.ok_or_else(|| format!("there is no body of player {who}"))?;
         let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
         let frame = frames.iter().find(|frame| frame.command.seq == which);
         let frame = frame.ok_or_else(|| format!("the log has no usercmd {which} of player {who}"))?;
-        let scene = Scene { seed: session.header.seed, player: who, entities: &[], weapons: true };
-        let after = G::step_body(&rules, &scene, &body, &frame.command, &mut Unheard);
+        let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
+        let after = G::step_body(&rules, &scene, body, &frame.command, &mut Unheard);
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
@@ -264,40 +360,24 @@ impl<G: Imported> Playable for Of<G> {
     }
 
     fn records(&self) -> bool {
-        self.stage.is_some()
+        self.bots.is_some()
+    }
+
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
+        self.bots.as_ref().ok_or(SetupError::NoBots)?.map(name)
     }
 
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
-        let stage = self.stage.as_ref().ok_or(SetupError::NoBots)?;
-        stage(scenario, map)
+        self.bots.as_ref().ok_or(SetupError::NoBots)?.set_up(scenario, map)
     }
-}
 
-fn stage<G: Bots + Netcode>(
-    make_rules: MakeRules<G>,
-    scenario: &Scenario,
-    map: Option<&MapFile<'_>>,
-) -> Result<Box<dyn Staged>, SetupError>
-where
-    G::Body: Networked,
-{
-    scenario.check().map_err(SynthError::from)?;
-    let named = match (map, &scenario.map) {
-        (None, Some(name)) => Some(built_in::<G>(name)?),
-        _ => None,
-    };
-    let rules = Arc::new(make_rules(map.or(named.as_ref())).map_err(SetupError::Rules)?);
-    let header = scenario.header::<G>(&rules)?;
-    Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
-}
-
-/// A map of the game's own.
-fn built_in<G: Bots>(name: &str) -> Result<MapFile<'static>, SetupError> {
-    let found = G::MAPS.iter().find(|(known, _)| *known == name);
-    let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-    match found {
-        Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
-        None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        keeper: &mut dyn Keeper,
+    ) -> Result<Joined, JoinError> {
+        self.bots.as_ref().ok_or(SetupError::NoBots)?.join(map, joining, keeper)
     }
 }
 
@@ -326,6 +406,10 @@ where
 
     fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
         live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
+    }
+
+    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
+        live::serve::<G>(&self.scenario, &self.rules, at, stop, keeper)
     }
 }
 

@@ -12,7 +12,7 @@ use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::{Info, Packets, Percentiles};
 use crate::log::{FORMAT, FileKind};
-use crate::record::{Origin, Session};
+use crate::record::{Holds, Session};
 use crate::replay::{Mode, Options};
 use crate::summary::Summary;
 use crate::trace::Trace;
@@ -115,8 +115,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// Shots and hits, from a replay that is the recorded session.
 fn count_shots(games: &Games, session: &Session) -> Result<(u64, u64), String> {
-    if matches!(session.header.origin, Origin::Imported { .. }) {
-        return Err("the recording does not say what became of them".to_owned());
+    match (session.header.holds(), session.header.side) {
+        (Holds::Whole, _) => {}
+        (Holds::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
+        (Holds::Clients | Holds::Server, _) => return Err("this is one side of a session".to_owned()),
     }
     let game = games.of(session).map_err(|error| error.to_string())?;
     let options = Options { mode: Mode::Closed, ..Options::default() };
@@ -144,6 +146,9 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
         page.styled(UNSURE, &format!("  {warning}"));
     }
     page.pair("session", &format!("{} on {}, {}", info.game, info.map, info.origin));
+    if let (Some(side), Some(session)) = (&info.side, &info.session) {
+        page.pair("side", &format!("{side}, of session {session}; `hitreg merge` makes one log of all sides"));
+    }
     let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
     page.pair("settings", &format!("preset {preset} {}", changed.join(" ")));

@@ -1,25 +1,22 @@
 //! `hitreg record live`: a server and bots over real UDP, in real time, become a log.
 
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::games::Games;
+use super::into_log::{IntoLog, stop_at_ctrl_c};
 use super::output::Output;
 use super::page::Page;
-use super::progress::Progress;
-use super::record::{SynthArgs, parse_share};
+use super::record::SynthArgs;
+use super::session_args::parse_share;
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::link::LinkModel;
-use crate::live::{Keeper, LiveReport, Rates, Traffic};
-use crate::record::{Header, Record};
+use crate::live::{Lateness, LiveReport, Snapshots, Traffic};
 use crate::session::scenario::Scenario;
-use crate::store::{Recording, StoreError};
 use crate::units::Micros;
 
 pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in real time";
@@ -41,7 +38,7 @@ Examples:
   hitreg verify far.hitlog";
 
 /// How long an overtaken datagram is held back when no scenario says it, in ms.
-const REORDER_MS: f64 = 20.0;
+pub(super) const REORDER_MS: f64 = 20.0;
 
 #[derive(clap::Args)]
 pub(super) struct LiveArgs {
@@ -74,106 +71,25 @@ struct Recorded {
 
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = args.scenario()?;
-    let staged = args.session.stage(games, &scenario)?;
+    let staged = args.session.session.stage(games, &scenario)?;
     let header = staged.live_header()?;
     let stop = stop_at_ctrl_c()?;
     let path = &args.session.output;
-    let mut keeper = IntoLog::begin(path, &header, Micros((scenario.seconds * 1e6) as i64))?;
+    let mut keeper = IntoLog::new(path, "recording live", Micros((scenario.seconds * 1e6) as i64));
     let ran = staged.run_live(args.port, &stop, &mut keeper);
-    let ticks = keeper.finish(path, ran.is_ok())?;
+    let span = keeper.finish(ran.is_ok())?;
     let recorded = Recorded {
         path: path.clone(),
         game: header.game,
         map: header.map,
         players: header.players.len(),
-        duration_us: ticks.map_or(0, |(first, last)| (last - first).0),
+        duration_us: span.map_or(0, |(first, last)| (last - first).0),
         interrupted: stop.load(Ordering::Relaxed),
         size_bytes: files::size_bytes(path),
         live: ran?,
     };
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
-}
-
-/// Set by the first Ctrl-C. The second one ends the program on the spot.
-fn stop_at_ctrl_c() -> Result<Arc<AtomicBool>, Trouble> {
-    const INTERRUPTED: i32 = 130;
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
-    let handler = move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|error| Trouble::Request(format!("Ctrl-C cannot be listened to: {error}")))?;
-    Ok(stop)
-}
-
-/// Writes records as they come; the first error is kept for the end.
-struct IntoLog {
-    recording: Recording,
-    error: Option<StoreError>,
-    /// The first tick and the last.
-    ticks: Option<(Micros, Micros)>,
-    progress: Progress,
-}
-
-impl IntoLog {
-    fn begin(path: &Path, header: &Header, length: Micros) -> Result<IntoLog, Trouble> {
-        let recording = Recording::begin(path, header)?;
-        let progress = Progress::of_session("recording live", length);
-        Ok(IntoLog { recording, error: None, ticks: None, progress })
-    }
-
-    fn note(&mut self, done: Result<(), StoreError>) -> ControlFlow<()> {
-        match done {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                self.error = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    /// Ends the log. Nothing is left of a session that never had a tick and ended in trouble.
-    fn finish(self, path: &Path, went_well: bool) -> Result<Option<(Micros, Micros)>, Trouble> {
-        if let Some(error) = self.error {
-            return Err(error.into());
-        }
-        if self.ticks.is_none() && !went_well {
-            self.recording.abandon()?;
-        } else {
-            self.recording.finish()?;
-        }
-        if !went_well && self.ticks.is_some() {
-            use std::io::Write;
-            // The error itself follows; this only says that not all is lost.
-            let _ = writeln!(anstream::stderr(), "note: what was recorded until then is in {}", path.display());
-        }
-        Ok(self.ticks)
-    }
-}
-
-impl Keeper for IntoLog {
-    fn record(&mut self, record: &Record) -> ControlFlow<()> {
-        if let Record::Tick(tick) = record {
-            let first = self.ticks.map_or(tick.at, |(first, _)| first);
-            self.ticks = Some((first, tick.at));
-        }
-        let pushed = self.recording.push(record);
-        self.note(pushed)
-    }
-
-    fn every_second(&mut self) -> ControlFlow<()> {
-        let flushed = self.recording.flush();
-        self.note(flushed)
-    }
-
-    fn show(&mut self, rates: &Rates) {
-        let rate = bytes(rates.bytes_per_s as u64);
-        let message = format!("{:.0} ticks/s, {:.0} datagrams/s, {rate}/s", rates.ticks_per_s, rates.datagrams_per_s);
-        self.progress.reached_with(rates.at, message);
-    }
 }
 
 impl LiveArgs {
@@ -206,25 +122,12 @@ impl Recorded {
             ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
         };
         page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
-        if let Some(late) = live.lateness {
-            let ms = |us: u32| f64::from(us) / 1e3;
-            page.pair(
-                "lateness",
-                &format!(
-                    "median {:.2} ms, 95 % {:.2} ms, 99 % {:.2} ms, most {:.2} ms",
-                    ms(late.p50_us),
-                    ms(late.p95_us),
-                    ms(late.p99_us),
-                    ms(late.max_us)
-                ),
-            );
+        if let Some(late) = &live.lateness {
+            page.pair("lateness", &lateness(late));
         }
         page.pair("clients sent", &self.traffic(&live.up));
         page.pair("server sent", &self.traffic(&live.down));
-        if live.down_partial > 0 {
-            let partial = count(live.down_partial);
-            page.pair("partial", &format!("{partial} snapshots had no room for all that was new, and were not used"));
-        }
+        page.pair("snapshots", &snapshots(&live.snapshots));
         if live.down_undecodable + live.refused > 0 {
             let late = count(live.down_undecodable);
             page.pair(
@@ -235,13 +138,32 @@ impl Recorded {
         page.pair("holds", &format!("{} usercmds in {}", count(live.usercmds), bytes(self.size_bytes)));
     }
 
-    /// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 bytes each), 97.0 % arrived`.
     fn traffic(&self, traffic: &Traffic) -> String {
-        let seconds = Micros(self.duration_us).as_s_f64().max(0.001);
-        let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
-        let each = traffic.bytes / traffic.datagrams.max(1);
-        let arrived = share(traffic.arrived, traffic.datagrams);
-        let datagrams = count(traffic.datagrams);
-        format!("{datagrams} datagrams, {} ({per_s}/s, {each} bytes each); used {arrived}", bytes(traffic.bytes))
+        let used = share(traffic.arrived, traffic.datagrams);
+        format!("{}; used {used}", sent(traffic, Micros(self.duration_us)))
     }
+}
+
+/// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 bytes each)`.
+pub(super) fn sent(traffic: &Traffic, length: Micros) -> String {
+    let seconds = length.as_s_f64().max(0.001);
+    let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
+    let each = traffic.bytes / traffic.datagrams.max(1);
+    format!("{} datagrams, {} ({per_s}/s, {each} bytes each)", count(traffic.datagrams), bytes(traffic.bytes))
+}
+
+/// How late ticks were, in words.
+pub(super) fn lateness(late: &Lateness) -> String {
+    let ms = |us: u32| f64::from(us) / 1e3;
+    let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);
+    format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, most {max:.2} ms")
+}
+
+/// What became of snapshots, in words.
+fn snapshots(snapshots: &Snapshots) -> String {
+    let Snapshots { sent, whole, in_fragments, used } = *snapshots;
+    let whole = if whole < sent { format!("{} of them whole; ", share(whole, sent)) } else { String::new() };
+    let fragments =
+        if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };
+    format!("{} sent; {whole}{fragments}used {}", count(sent), share(used, sent))
 }

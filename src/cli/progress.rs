@@ -52,6 +52,11 @@ impl Progress {
         self.bar.set_message(message);
     }
 
+    /// How much session time there will be, once that is known.
+    pub(super) fn set_length(&self, length: Micros) {
+        self.bar.set_length(length.0.max(0) as u64);
+    }
+
     /// One more thing is done.
     pub(super) fn one_done(&self) {
         self.bar.inc(1);

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, speed};
-use super::games::{Games, MapFile, Staged};
+use super::games::{Games, Staged};
 use super::output::Output;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
+use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use super::{Outcome, files, live};
-use crate::link::{Jitter, LinkModel, Loss};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
@@ -65,40 +65,10 @@ pub(super) struct SynthArgs {
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
     pub(super) output: PathBuf,
-    /// A scenario in TOML; the other options change it
-    #[arg(long, value_name = "FILE")]
-    scenario: Option<PathBuf>,
-    /// The settings' preset [default: half-life]
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-    /// A setting that differs from the preset; may be given more than once
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// How many bots play, 1 to 64 [default: 4]
-    #[arg(long, value_name = "N")]
-    players: Option<u16>,
-    /// How long they play [default: 20]
-    #[arg(long, value_name = "S")]
-    seconds: Option<f64>,
-    /// Where all chances start from [default: 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// What every packet takes at least, each way [default: 40]
-    #[arg(long, value_name = "MS")]
-    delay_ms: Option<f64>,
-    /// What packets take beyond that on average (exponentially distributed) [default: 0]
-    #[arg(long, value_name = "MS")]
-    jitter_ms: Option<f64>,
-    /// The share of packets that is lost, as 2% or 0.02 [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    loss: Option<f64>,
-    /// A map in the .map format of Quake's level editors, or one that is built in: courtyard, or orchard, where every
-    /// rendering category has something to draw [default: courtyard]
-    #[arg(long, value_name = "FILE|NAME")]
-    map: Option<PathBuf>,
-    /// Which game is played, where a build has bots for more than one
-    #[arg(long, value_name = "NAME")]
-    game: Option<String>,
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
+    #[command(flatten)]
+    pub(super) link: LinkArgs,
 }
 
 /// What was recorded.
@@ -121,7 +91,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Source::Live(args) => return live::run(games, args, output),
     };
     let scenario = args.scenario()?;
-    let recorded = record(&*args.stage(games, &scenario)?, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    let recorded =
+        record(&*args.session.stage(games, &scenario)?, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
@@ -215,75 +186,12 @@ impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
 }
 
 impl SynthArgs {
-    /// Gets the session ready to be run.
-    pub(super) fn stage(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn Staged>, Trouble> {
-        let game = games.recordable(self.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
-        match &self.map {
-            Some(path) if !is_name(path) => {
-                let bytes = store::read_bytes(path)?;
-                let name = path.display().to_string();
-                let file = MapFile { path: &name, bytes: &bytes };
-                game.set_up(scenario, Some(&file)).map_err(|error| Trouble::file(path, error))
-            }
-            _ => game.set_up(scenario, None).map_err(|error| Trouble::Request(error.to_string())),
-        }
-    }
-
+    /// The scenario that the options ask for.
     pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
-        let mut scenario = match &self.scenario {
-            Some(path) => read_scenario(path)?,
-            None => Scenario::default(),
-        };
-        if let Some(preset) = &self.preset {
-            scenario.preset.clone_from(preset);
-        }
-        if let Some(name) = self.map.as_deref().filter(|path| is_name(path)) {
-            scenario.map = Some(name.display().to_string());
-        }
-        scenario.players = self.players.unwrap_or(scenario.players);
-        scenario.seconds = self.seconds.unwrap_or(scenario.seconds);
-        scenario.seed = self.seed.unwrap_or(scenario.seed);
-        for pair in &self.set {
-            // Checked here, where the pair is still as it was typed.
-            scenario.settings()?.set_pair(pair)?;
-            if let Some((key, value)) = pair.split_once('=') {
-                scenario.settings.insert(key.trim().to_owned(), value.trim().to_owned());
-            }
-        }
-        scenario.change_links(|link| self.impaired(link));
+        let mut scenario = self.session.scenario()?;
+        scenario.change_links(|link| self.link.impaired(link));
         scenario.check()?;
         Ok(scenario)
-    }
-
-    fn impaired(&self, link: LinkModel) -> LinkModel {
-        LinkModel {
-            delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
-            jitter: self.jitter_ms.map_or(link.jitter, Jitter::Exponential),
-            loss: self.loss.map_or(link.loss, Loss::Random),
-            ..link
-        }
-    }
-}
-
-/// Whether it is the name of a map rather than a file: there is no such file, and it does not look like one.
-fn is_name(path: &Path) -> bool {
-    path.extension().is_none() && path.components().count() == 1 && !path.exists()
-}
-
-fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
-    let text =
-        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
-    Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
-}
-
-pub(super) fn parse_share(text: &str) -> Result<f64, String> {
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
-        None => text.parse(),
-    };
-    match number {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        Ok(_) | Err(_) => Err("it should be a share from 0 to 1, or a percentage such as 2%".to_owned()),
     }
 }
 
@@ -308,18 +216,5 @@ impl Recorded {
     /// How many usercmds were recorded.
     pub(super) fn usercmds(&self) -> u64 {
         self.usercmds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loss_is_a_share_or_a_percentage() {
-        assert_eq!([parse_share("0.02"), parse_share("2%"), parse_share("2.5 %")], [Ok(0.02), Ok(0.02), Ok(0.025)]);
-        for wrong in ["2", "-1%", "101%", "nan", "some"] {
-            assert!(parse_share(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -9,17 +9,18 @@ use serde::Serialize;
 use super::diff::looking::Looking;
 use super::diff::running::Running;
 use super::diff::sides::Ways;
-use super::figures::{bytes, count, duration};
+use super::figures::{bytes, count, counted, duration};
 use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::build::Runner;
+use super::{Outcome, files, interrupt};
 use crate::build::condition::{Answer, Condition};
+use crate::build::{Runner, Stop};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
+use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
 use crate::store;
 
@@ -64,6 +65,7 @@ struct Report<'a> {
     path: &'a Path,
     from: &'a Path,
     players: usize,
+    ticks: usize,
     duration_us: i64,
     size_bytes: u64,
     probes: u64,
@@ -89,16 +91,25 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
+        Err(ShrinkError::Replay(ReplayError::NoServer)) => {
+            let what = "an imported recording has no server that could record what is left of it: it cannot be shrunk";
+            return Err(Trouble::file(&args.log, what));
+        }
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
             return Err(Trouble::file(&args.log, error));
         }
-        Err(ShrinkError::Property(CannotTell(why))) => return Err(Trouble::Request(why)),
+        Err(ShrinkError::Property(CannotTell(why))) => {
+            // Whatever could not be told after that could not because of it.
+            interrupt::check(property.stop())?;
+            return Err(Trouble::Request(why));
+        }
     };
     store::save_log(&args.output, &shrunk.session, LogOptions::whole())?;
     let report = Report {
         path: &args.output,
         from: &args.log,
         players: shrunk.session.players.len(),
+        ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
         size_bytes: files::size_bytes(&args.output),
         probes: shrunk.probes,
@@ -111,19 +122,22 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// What a session must still show.
 enum Property<'a> {
-    Asked(Condition),
+    Asked(Condition, Stop),
     Differs { games: &'a Games, ways: &'a Ways, runner: Runner, options: DiffOptions, sought: String },
 }
 
 impl<'a> Property<'a> {
     fn of(games: &'a Games, args: &'a Args) -> Result<Property<'a>, Trouble> {
         if let Some(command) = &args.condition {
-            return Ok(Property::Asked(Condition::new(command, args.running.time_limit())));
+            let stop = interrupt::stop()?;
+            return Ok(Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop));
         }
         // Every candidate is another log: nothing of it would ever be wanted again.
         let runner = Runner { cache: None, ..args.running.runner()? };
         let options = args.looking.options();
-        let found = compare(games, &args.ways, &runner, &options, &args.log).map_err(Trouble::Request)?;
+        let found = compare(games, &args.ways, &runner, &options, &args.log);
+        interrupt::check(&runner.stop)?;
+        let found = found.map_err(Trouble::Request)?;
         let sought = found.as_ref().and_then(sought_in).ok_or_else(|| {
             Trouble::file(&args.log, "the two sides play it alike, or one cannot play it: there is nothing to keep")
         })?;
@@ -132,17 +146,28 @@ impl<'a> Property<'a> {
 
     fn sought(&self) -> Option<&str> {
         match self {
-            Property::Asked(_) => None,
+            Property::Asked(..) => None,
             Property::Differs { sought, .. } => Some(sought),
         }
     }
 
+    fn stop(&self) -> &Stop {
+        match self {
+            Property::Asked(_, stop) => stop,
+            Property::Differs { runner, .. } => &runner.stop,
+        }
+    }
+
     fn shows(&self, session: &Session) -> Result<bool, CannotTell> {
+        if self.stop().is_stopped() {
+            return Err(CannotTell("interrupted".to_owned()));
+        }
         let folder = tempfile::tempdir().map_err(|error| CannotTell(format!("no temporary folder: {error}")))?;
         let path = folder.path().join("candidate.hitlog");
         store::save_log(&path, session, LogOptions::whole()).map_err(|error| CannotTell(error.to_string()))?;
         match self {
-            Property::Asked(condition) => match condition.ask(&path, None) {
+            Property::Asked(condition, stop) => match condition.ask(&path, None) {
+                _ if stop.is_stopped() => Err(CannotTell("interrupted".to_owned())),
                 Ok(Answer::Shows) => Ok(true),
                 Ok(Answer::Gone | Answer::Unknown(_)) => Ok(false),
                 Err(error) => Err(CannotTell(error.to_string())),
@@ -177,7 +202,8 @@ fn sought_in(found: &TraceDiff) -> Option<String> {
 fn print(page: &mut Page, report: &Report<'_>) {
     page.heading(&report.path.display().to_string());
     let length = duration(crate::units::Micros(report.duration_us));
-    page.pair("holds", &format!("{} players, {length}, {}", report.players, bytes(report.size_bytes)));
+    let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
+    page.pair("holds", &format!("{players}, {ticks} ({length}), {}", bytes(report.size_bytes)));
     if let Some(shows) = report.shows {
         page.pair("shows", &format!("a first difference in {shows}"));
     }

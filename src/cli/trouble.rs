@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use super::Outcome;
 use crate::live::LiveError;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
 use crate::store::StoreError;
 
-/// Why a command could not do its work. All of these end with exit code 128.
+/// Why a command could not do its work. All of these end with exit code 128, but for an interruption.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     /// A file that cannot be opened, written or renamed.
@@ -29,6 +30,12 @@ pub(super) enum Trouble {
     /// Whoever read the output has stopped.
     #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
     ClosedPipe,
+    /// Ctrl-C.
+    #[error("interrupted{}", if *resumes { "; the same command, given again, goes on where it was" } else { "" })]
+    Interrupted {
+        /// Whether the same command goes on from here.
+        resumes: bool,
+    },
     /// The output cannot be written.
     #[error("standard output cannot be written: {}", reason(.0))]
     Output(#[source] std::io::Error),
@@ -38,6 +45,11 @@ impl Trouble {
     /// Trouble with a file.
     pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> Trouble {
         Trouble::File { path: path.to_owned(), what: what.into() }
+    }
+
+    /// How the command ends.
+    pub(super) fn outcome(&self) -> Outcome {
+        if let Trouble::Interrupted { .. } = self { Outcome::Interrupted } else { Outcome::Trouble }
     }
 
     /// Says it on stderr, as long as somebody listens there.

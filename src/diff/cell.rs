@@ -80,6 +80,23 @@ impl Serialize for Value {
     }
 }
 
+/// How the numbers of a column are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Measure {
+    /// How far apart they may be and still count as the same.
+    pub(crate) within: Option<f64>,
+    /// They are degrees, which come round again: from 355 to 0 it is 5.
+    pub(crate) is_angle: bool,
+}
+
+impl Measure {
+    /// The measure of a column or field, bit by bit.
+    pub(crate) fn of(name: &str) -> Measure {
+        let is_angle = name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"));
+        Measure { within: None, is_angle }
+    }
+}
+
 /// How two cells compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Compared {
@@ -128,11 +145,11 @@ impl<'a> Cells<'a> {
     }
 
     /// Compares row `i` of A with row `j` of B.
-    pub(crate) fn compare(&self, i: usize, j: usize, tolerance: Option<f64>) -> Compared {
+    pub(crate) fn compare(&self, i: usize, j: usize, measure: Measure) -> Compared {
         match self {
-            Cells::U32(a, b) => integers(i64::from(a[i]), i64::from(b[j]), tolerance),
-            Cells::I64(a, b) => integers(a[i], b[j], tolerance),
-            Cells::F32(a, b) => floats(a[i], b[j], tolerance),
+            Cells::U32(a, b) => integers(i64::from(a[i]), i64::from(b[j]), measure.within),
+            Cells::I64(a, b) => integers(a[i], b[j], measure.within),
+            Cells::F32(a, b) => floats(a[i], b[j], measure),
             Cells::U64(a, b) if a[i] == b[j] => Compared::Same,
             Cells::U64(..) => Compared::Differs { class: Class::Hash, error: None },
             Cells::Names { a, b, names: [names_a, names_b] } => {
@@ -157,19 +174,26 @@ fn integers(a: i64, b: i64, tolerance: Option<f64>) -> Compared {
     }
 }
 
-fn floats(a: f32, b: f32, tolerance: Option<f64>) -> Compared {
+fn floats(a: f32, b: f32, measure: Measure) -> Compared {
     // NaN stands for "none" in a trace, whatever its payload.
     if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
         return Compared::Same;
     }
-    let error = (f64::from(a) - f64::from(b)).abs();
-    match tolerance {
+    let apart = (f64::from(a) - f64::from(b)).abs();
+    let error = if measure.is_angle { shortest_way(apart) } else { apart };
+    match measure.within {
         Some(within) if error <= within => return Compared::Within,
         _ => {}
     }
     let drifted = error <= DRIFT_ABSOLUTE || (error.is_finite() && ulps_apart(a, b) <= DRIFT_ULPS);
     let class = if drifted { Class::Drift } else { Class::Difference };
     Compared::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
+}
+
+/// So many degrees as the lesser way round the circle.
+fn shortest_way(degrees: f64) -> f64 {
+    let once_round = degrees % 360.0;
+    once_round.min(360.0 - once_round)
 }
 
 /// How many representable values lie from one to the other; 0 and -0 are one apart.
@@ -188,7 +212,7 @@ mod tests {
     use super::*;
 
     fn class(a: f32, b: f32) -> Option<Class> {
-        match floats(a, b, None) {
+        match floats(a, b, Measure::default()) {
             Compared::Differs { class, .. } => Some(class),
             Compared::Same | Compared::Within => None,
         }
@@ -204,6 +228,24 @@ mod tests {
         assert_eq!(class(1.0, f32::NAN), Some(Class::Difference));
         assert_eq!(class(f32::MAX, f32::INFINITY), Some(Class::Difference));
         assert_eq!(class(f32::NAN, -f32::NAN), None);
+    }
+
+    #[test]
+    fn angles_go_the_shortest_way_round() {
+        let turn = |a, b, within| floats(a, b, Measure { within, ..Measure::of("own.viewangles.y") });
+        let differs = |error| Compared::Differs { class: Class::Difference, error: Some(error) };
+        assert_eq!(turn(355.0, 0.0, None), differs(5.0));
+        assert_eq!(
+            [turn(-179.0, 179.0, None), turn(1.0, 719.0, None), turn(0.0, 180.0, None)],
+            [2.0, 2.0, 180.0].map(differs)
+        );
+        assert_eq!([turn(355.0, 0.0, Some(5.0)), turn(355.0, 1.0, Some(5.0))], [Compared::Within, differs(6.0)]);
+        // The same direction in other bits is no further off, but it is not the same.
+        assert_eq!(turn(0.0, 360.0, None), Compared::Differs { class: Class::Drift, error: Some(0.0) });
+        assert_eq!(turn(0.0, f32::INFINITY, Some(9.0)), Compared::Differs { class: Class::Difference, error: None });
+        assert_eq!(floats(355.0, 0.0, Measure::of("origin.x")), differs(355.0));
+        let angles = ["yaw", "pitch", "viewangles.x", "own.viewangles.z"].map(|name| Measure::of(name).is_angle);
+        assert_eq!((angles, Measure::of("aim_off_degrees").is_angle), ([true; 4], false));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cell::{Cells, Class, Compared, Value, ulps_apart};
+use super::cell::{Cells, Class, Compared, Measure, Value, ulps_apart};
 use super::clock::Clock;
 use super::keys::Side;
 use super::pairing::{Pairing, Spot};
@@ -124,7 +124,11 @@ impl Divergence {
     fn measure(&mut self, pairing: &Pairing<'_>, field: &str, i: usize, j: usize) {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
         let cells = columns.and_then(|(a, b)| Cells::of(&a.data, &b.data));
-        if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, None)) {
+        // In the table of errors the values of a row are those of the field that it names.
+        let of_field = pairing.a.column("field").filter(|_| pairing.a.name == "errors");
+        let name = of_field.and_then(|column| Value::at(column, i)).map(|name| name.to_string());
+        let measure = Measure::of(name.as_deref().unwrap_or(field));
+        if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {
             self.class = Some(class);
             self.error = error;
         }

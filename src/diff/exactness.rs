@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::cell::{Cells, Class, Compared};
+use super::cell::{Cells, Class, Compared, Measure};
 use super::clock::numbers;
+use super::kinds::Kind;
 use super::options::{On, Tolerances};
 use crate::trace::{Data, Table};
 
@@ -20,46 +21,41 @@ pub(crate) struct Exactness<'a> {
 pub(crate) struct Column<'a> {
     cells: Cells<'a>,
     rule: Rule<'a>,
-    /// Where one trace predicted a body and the other did not, there is no body to compare with.
-    has_body: Option<[&'a [u32]; 2]>,
+    kinds: Vec<[Kind<'a>; 2]>,
 }
 
 /// When two cells are the same.
 enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
-    Plain(Option<f64>),
+    Plain(Measure),
     /// State hashes, by the ticks of A.
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
     /// The values of many fields, by the field codes of A: each has the tolerance of its field.
-    ByField { codes: &'a [u8], within: Vec<Option<f64>> },
+    ByField { codes: &'a [u8], measures: Vec<Measure> },
     /// The bits of another column's values: they tell only what these do not.
-    BitsOf { values: Cells<'a>, codes: &'a [u8], within: Vec<Option<f64>> },
+    BitsOf { values: Cells<'a>, codes: &'a [u8], measures: Vec<Measure> },
 }
 
 impl<'a> Column<'a> {
     /// `None` when a trace does not have it, or has it as another type.
     pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &Exactness<'a>) -> Option<Column<'a>> {
         let cells = Cells::of(&a.column(name)?.data, &b.column(name)?.data)?;
+        let measure = |name: &str| Measure { within: exactness.tolerances.of(name), ..Measure::of(name) };
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
             ("errors", Some(Data::Name { names, codes })) => {
-                let within = names.iter().map(|field| exactness.tolerances.of(field)).collect();
+                let measures = names.iter().map(|field| measure(field)).collect();
                 let values = name.strip_suffix("_bits").and_then(|value| both(a, b, value));
                 match values {
-                    Some(values) => Rule::BitsOf { values, codes, within },
-                    None => Rule::ByField { codes, within },
+                    Some(values) => Rule::BitsOf { values, codes, measures },
+                    None => Rule::ByField { codes, measures },
                 }
             }
             ("ticks", _) if name == "hash" => {
                 Rule::Hash { ticks: numbers(a, "tick"), tolerated: exactness.tolerated_ticks }
             }
-            _ => Rule::Plain(exactness.tolerances.of(name)),
+            _ => Rule::Plain(measure(name)),
         };
-        let is_of_body = a.name == "frames" && (name.starts_with("own.") || name.starts_with("drawn."));
-        let has_body = match both(a, b, "has_body") {
-            Some(Cells::U32(a, b)) if is_of_body => Some([a, b]),
-            _ => None,
-        };
-        Some(Column { cells, rule, has_body })
+        Some(Column { cells, rule, kinds: Kind::all(a, b, name) })
     }
 
     /// Whether a stretch of rows is the same to the bit on both sides. False says nothing yet.
@@ -69,24 +65,24 @@ impl<'a> Column<'a> {
 
     /// Compares row `i` of A with row `j` of B.
     pub(crate) fn compare(&self, i: usize, j: usize) -> Compared {
-        if self.has_body.is_some_and(|[a, b]| a[i] != b[j]) {
+        if self.kinds.iter().any(|[a, b]| a.of(i) != b.of(j)) {
             return Compared::Same;
         }
-        let of_field = |codes: &[u8], within: &[Option<f64>]| {
-            codes.get(i).and_then(|code| within.get(usize::from(*code))).copied().flatten()
+        let of_field = |codes: &[u8], measures: &[Measure]| {
+            codes.get(i).and_then(|code| measures.get(usize::from(*code))).copied().unwrap_or_default()
         };
         match &self.rule {
-            Rule::Plain(within) => self.cells.compare(i, j, *within),
-            Rule::ByField { codes, within } => self.cells.compare(i, j, of_field(codes, within)),
-            Rule::Hash { ticks, tolerated } => match self.cells.compare(i, j, None) {
+            Rule::Plain(measure) => self.cells.compare(i, j, *measure),
+            Rule::ByField { codes, measures } => self.cells.compare(i, j, of_field(codes, measures)),
+            Rule::Hash { ticks, tolerated } => match self.cells.compare(i, j, Measure::default()) {
                 Compared::Differs { .. } if ticks.get(i).is_some_and(|tick| tolerated.contains(tick)) => {
                     Compared::Within
                 }
                 compared => compared,
             },
-            Rule::BitsOf { values, codes, within } => match self.cells.compare(i, j, None) {
+            Rule::BitsOf { values, codes, measures } => match self.cells.compare(i, j, Measure::default()) {
                 Compared::Same | Compared::Within => Compared::Same,
-                Compared::Differs { .. } => match values.compare(i, j, of_field(codes, within)) {
+                Compared::Differs { .. } => match values.compare(i, j, of_field(codes, measures)) {
                     // A counter beyond what a float can tell apart.
                     Compared::Same => Compared::Differs { class: Class::Difference, error: None },
                     Compared::Within => Compared::Within,

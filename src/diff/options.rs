@@ -66,9 +66,10 @@ pub struct Tolerances(Vec<Tolerance>);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// A column (`rewind_us`), or the front part of several (`origin` is `origin.x`, `origin.y`, `origin.z`, and
-    /// `own.origin.x` and so on as well).
+    /// `own.origin.x` and so on as well; `pitch`, `yaw` and `roll` are `viewangles.x`, `.y` and `.z` as well).
     pub column: String,
-    /// The greatest difference that is none, in the column's unit; finite and not negative.
+    /// The greatest difference that is none, in the column's unit; finite and not negative. Angles are degrees, by the
+    /// shortest way round.
     pub within: f64,
 }
 
@@ -150,7 +151,14 @@ impl Tolerance {
         let is_or_begins = |name: &str| {
             name.strip_prefix(self.column.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        is_or_begins(column) || column.strip_prefix("own.").is_some_and(is_or_begins)
+        let own = column.strip_prefix("own.");
+        let other_name = match own.unwrap_or(column) {
+            "viewangles.x" => Some("pitch"),
+            "viewangles.y" => Some("yaw"),
+            "viewangles.z" => Some("roll"),
+            _ => None,
+        };
+        [Some(column), own, other_name].into_iter().flatten().any(is_or_begins)
     }
 }
 
@@ -177,6 +185,10 @@ mod tests {
         let of = |column| tolerances.of(column);
         assert_eq!([of("origin.x"), of("own.origin.z"), of("origin")], [Some(0.1); 3]);
         assert_eq!([of("rewind_us"), of("origins.x"), of("velocity.x")], [Some(500.0), None, None]);
+        let yaw: Tolerances = std::iter::once("yaw=1".parse().expect("a tolerance")).collect();
+        let of = |column| yaw.of(column);
+        assert_eq!([of("yaw"), of("viewangles.y"), of("own.viewangles.y")], [Some(1.0); 3]);
+        assert_eq!([of("pitch"), of("viewangles.x"), of("own.yawn")], [None; 3]);
     }
 
     #[test]

@@ -51,6 +51,23 @@ pub enum LiveError {
         /// The server.
         server: SocketAddr,
     },
+    /// A name that is no address.
+    #[error("`{name}` is no address of a server ({why}): write HOST:PORT")]
+    NoAddress {
+        /// What was given.
+        name: String,
+        /// Why it is none.
+        why: String,
+    },
+    /// What the server says cannot be played by.
+    #[error(transparent)]
+    Welcome(#[from] super::WelcomeError),
+    /// The server gave up waiting for players.
+    #[error("the server at {server} ended the session before it began")]
+    NeverBegan {
+        /// The server.
+        server: SocketAddr,
+    },
     /// The server does not answer any more.
     #[error("the server at {server} is gone: it has not been heard for 5 seconds")]
     ServerGone {

@@ -20,7 +20,9 @@ use crate::record::{ArrivalRecord, Header};
 use crate::session::{Observer, Recorder};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId};
-use crate::wire::{Heard, Leaving, Lobby, LobbyOptions, Networked};
+use crate::wire::{
+    Heard, Leaving, Lobby, LobbyOptions, MessageType, Networked, Waiting, decode_waiting, encode_waiting, message_type,
+};
 use peer::Peer;
 
 /// A client that is not heard for this long has left.
@@ -68,6 +70,7 @@ where
         lobby: Lobby::new(options),
         server: G::Server::new(setup, seats),
         peers: (0..seats).map(|p| Peer::new(PlayerId(p), seats)).collect(),
+        is_ready: vec![false; usize::from(seats)],
         recorder: Recorder::new(&mut books),
         post: hosting.post,
         counts: hosting.counts,
@@ -75,13 +78,17 @@ where
         running: false,
     };
     let is_over = || hosting.stop.load(Ordering::Relaxed);
-    while !is_over() && host.lobby.players().count() < usize::from(seats) {
+    hosting.counts.seats.set(seats.into());
+    while !is_over() && host.ready() < seats {
         host.hear(&hosting.inbox, LOOK_UP_EVERY)?;
+        host.lobby.expire(host.clock.now());
     }
     host.running = true;
+    host.lobby.close();
     let begins = host.clock.now();
+    host.counts.began_at.get_or_init(|| begins);
     let mut schedule = Schedule::new(begins, hosting.settings.server.tick_hz);
-    while !is_over() && schedule.due() - begins <= hosting.length {
+    while !is_over() && schedule.due() - begins <= hosting.length && host.lobby.players().next().is_some() {
         let due = schedule.due();
         if host.clock.now() >= due {
             host.tick(due);
@@ -99,6 +106,8 @@ struct Host<'a, G: Netcode> {
     lobby: Lobby,
     server: G::Server,
     peers: Vec<Peer<G::Body>>,
+    /// Which of the players have said that they are ready.
+    is_ready: Vec<bool>,
     recorder: Recorder<'a, Books>,
     post: Post,
     counts: &'a Counts,
@@ -126,11 +135,35 @@ where
             Heard::Reply(reply) => self.post.send(from, &reply),
             // Whoever lost his place to a silence, or started anew, has lost what the session said so far.
             Heard::Joined { player, .. } if self.running => self.dismiss(player, Leaving::TimedOut),
-            Heard::Joined { reply, .. } => self.post.send(from, &reply),
+            Heard::Joined { player, reply, .. } => {
+                self.is_ready[usize::from(player.0)] = false;
+                self.post.send(from, &reply);
+            }
+            Heard::Live { player, datagram } if message_type(datagram) == Ok(MessageType::Waiting) => {
+                self.handle_waiting(player, datagram);
+            }
             Heard::Live { player, datagram } if self.running => self.handle_live(player, datagram),
             Heard::Live { .. } | Heard::Left { .. } => {}
             Heard::Ignored(_) => self.counts.refused.add(1),
         }
+    }
+
+    /// Tells a client who waits how many are ready. Once the session runs, its frames say all there is to say.
+    fn handle_waiting(&mut self, player: PlayerId, datagram: &[u8]) {
+        let Ok(said) = decode_waiting(datagram) else { return self.counts.refused.add(1) };
+        self.is_ready[usize::from(player.0)] = said.ready > 0;
+        let waiting = Waiting { ready: self.ready(), seats: self.peers.len() as u16 };
+        let answer = if self.running { None } else { self.lobby.address(player, encode_waiting(waiting)) };
+        if let Some((to, answer)) = answer {
+            self.post.send(to, &answer);
+        }
+    }
+
+    /// How many players have a place and are ready.
+    fn ready(&self) -> u16 {
+        let ready = self.lobby.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
+        self.counts.ready.set(ready.into());
+        ready
     }
 
     fn handle_live(&mut self, player: PlayerId, datagram: &[u8]) {
@@ -165,11 +198,16 @@ where
     }
 
     fn send(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
-        let datagram = self.peers[usize::from(player.0)].close(snapshot);
-        if let Some((to, bytes)) = datagram.and_then(|datagram| self.lobby.address(player, datagram)) {
-            self.counts.down_datagrams.add(1);
-            self.counts.down_bytes.add(bytes.len() as u64);
-            self.post.send_on(player, Direction::Down, at, to, bytes);
+        let Some(closed) = self.peers[usize::from(player.0)].close(snapshot) else { return };
+        self.counts.snapshots.add(1);
+        self.counts.snapshots_whole.add(u64::from(closed.is_whole));
+        self.counts.snapshots_in_fragments.add(u64::from(closed.datagrams.len() > 1));
+        for datagram in closed.datagrams {
+            if let Some((to, bytes)) = self.lobby.address(player, datagram) {
+                self.counts.down_datagrams.add(1);
+                self.counts.down_bytes.add(bytes.len() as u64);
+                self.post.send_on(usize::from(player.0), Direction::Down, at, to, bytes);
+            }
         }
     }
 

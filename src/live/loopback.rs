@@ -2,35 +2,29 @@
 //! modelled links between them.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use super::LiveError;
 use super::books::{Books, Counts, WAITING_RECORDS};
 use super::clock::Clock;
 use super::host::{Hosting, host};
-use super::player::{Playing, knock, play};
+use super::keep::Keeping;
+use super::player::{Endpoint, Playing, knock, play};
 use super::post::{ModelledLinks, Post, WAITING_POSTS, deliver};
-use super::report::{Keeper, LiveReport, Rates};
-use super::socket::{Datagram, WAITING_DATAGRAMS, open, read};
+use super::report::{Keeper, LiveReport};
+use super::socket::{Datagram, open};
+use super::threads::{read_from, spawn, wait_for};
 use crate::game::Bots;
-use crate::link::ModelledLink;
 use crate::pipeline::Netcode;
 use crate::record::{Header, Origin, Record};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
-use crate::units::{Micros, Seed};
+use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{COMMANDS_MAX, Networked};
-
-/// How often progress is shown.
-const SHOW_EVERY: Micros = Micros::from_ms(100);
-/// How often the log is made safe.
-const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// The header of the log that a scenario gives when it is recorded live.
 ///
@@ -73,11 +67,16 @@ where
         over: AtomicBool::new(false),
     };
     let server = open_local(port)?;
+    keeper.listening(server.local_addr().map_err(LiveError::Socket)?);
+    if keeper.begin(&session.header).is_break() {
+        return Ok(LiveReport::new(&session.counts, Vec::new()));
+    }
     let clients = (0..scenario.players).map(|_| open_local(0)).collect::<Result<Vec<_>, _>>()?;
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
         let ran = session.start::<G>(scope, rules, &server, &clients, records).and_then(|running| {
-            session.keep(keeper, &recorded, stop);
+            let keeping = Keeping { clock: session.clock, counts: &session.counts, stop, ending: &session.ending };
+            keeping.keep(keeper, &recorded);
             running.finish()
         });
         // Those threads that run although others could not be started end too.
@@ -139,20 +138,28 @@ impl Loopback {
         let host_rules = Arc::clone(rules);
         let host = spawn(scope, "server", move || self.ends_with(host::<G>(hosting, host_rules)))?;
         let mut players = Vec::new();
-        for socket in clients {
-            let playing = Playing {
-                settings: Arc::clone(&self.settings),
-                seed: self.header.seed,
+        let bots = G::bots(rules, self.header.seed, clients.len() as u16);
+        let bench: Arc<Bench<G>> = Arc::new(Mutex::new(bots.into_iter().map(Some).collect()));
+        for (line, socket) in clients.iter().enumerate() {
+            let endpoint = Endpoint {
                 clock: self.clock,
                 post: Post::new(Arc::clone(socket), Some(posts.clone())),
+                line,
                 inbox: self.read_from(scope, socket)?,
                 server: address,
-                books: Books(records.clone()),
                 counts: &self.counts,
                 stop: &self.ending,
             };
-            let player_rules = Arc::clone(rules);
-            players.push(spawn(scope, "client", move || self.ends_with(join_and_play::<G>(playing, player_rules)))?);
+            let playing = Playing {
+                endpoint,
+                settings: Arc::clone(&self.settings),
+                seed: self.header.seed,
+                books: Books(records.clone()),
+                keeps_snapshots: false,
+            };
+            let (rules, bench) = (Arc::clone(rules), Arc::clone(&bench));
+            let work = move || self.ends_with(join_and_play::<G>(playing, rules, &bench));
+            players.push(spawn(scope, "client", work)?);
         }
         Ok(Running { host, players })
     }
@@ -168,80 +175,42 @@ impl Loopback {
         scope: &'scope Scope<'scope, 'env>,
         socket: &Arc<UdpSocket>,
     ) -> Result<Receiver<Datagram>, LiveError> {
-        let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
-        let socket = Arc::clone(socket);
-        spawn(scope, "socket", move || read(&socket, &datagrams, &self.over))?;
-        Ok(inbox)
-    }
-
-    /// Hands records on until all who make them are gone.
-    fn keep(&self, keeper: &mut dyn Keeper, recorded: &Receiver<Record>, stop: &AtomicBool) {
-        let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
-        let mut kept = ControlFlow::Continue(());
-        loop {
-            match recorded.recv_timeout(Duration::from_millis(50)) {
-                Ok(record) if kept.is_continue() => kept = keeper.record(&record),
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            let now = self.clock.now();
-            if now >= show_at {
-                show_at = now + SHOW_EVERY;
-                keeper.show(&Rates::new(&self.counts, now));
-            }
-            if now >= save_at && kept.is_continue() {
-                save_at = now + SAVE_EVERY;
-                kept = keeper.every_second();
-            }
-            if kept.is_break() || stop.load(Ordering::Relaxed) {
-                self.ending.store(true, Ordering::Relaxed);
-            }
-        }
+        read_from(scope, socket, None, &self.over)
     }
 }
 
 impl Running<'_> {
     /// Waits for all of them. The first error is the one that counts.
     fn finish(self) -> Result<Vec<u32>, LiveError> {
-        let players: Vec<_> = self.players.into_iter().map(join).collect();
-        let lateness = join(self.host);
+        let players: Vec<_> = self.players.into_iter().map(wait_for).collect();
+        let lateness = wait_for(self.host);
         players.into_iter().collect::<Result<(), LiveError>>()?;
         lateness
     }
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) -> Result<T, LiveError> {
-    thread.join().unwrap_or(Err(LiveError::ThreadGone))
-}
+/// The bots that have no place yet, by their players.
+type Bench<G> = Mutex<Vec<Option<<G as Bots>::Bot>>>;
 
-fn join_and_play<G>(playing: Playing<'_>, rules: Arc<G::Rules>) -> Result<(), LiveError>
+fn join_and_play<G>(playing: Playing<'_>, rules: Arc<G::Rules>, bench: &Bench<G>) -> Result<(), LiveError>
 where
     G: Bots + Netcode,
     G::Body: Networked,
 {
-    match knock(&playing, G::NAME)? {
-        Some(session) => play::<G>(playing, &session, rules),
-        None => Ok(()),
-    }
-}
-
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, LiveError> {
-    Builder::new().name(name.to_owned()).spawn_scoped(scope, work).map_err(LiveError::Thread)
+    let Some(session) = knock(&playing.endpoint, G::NAME)? else { return Ok(()) };
+    let mut bots = bench.lock().unwrap_or_else(PoisonError::into_inner);
+    let bot = bots.get_mut(usize::from(session.player.0)).and_then(Option::take);
+    drop(bots);
+    // A place is given to one client alone, and each has a bot.
+    let bot = bot.ok_or(LiveError::ThreadGone)?;
+    play::<G>(playing, &session, rules, bot)
 }
 
 fn open_local(port: u16) -> Result<Arc<UdpSocket>, LiveError> {
     open(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(Arc::new)
 }
 
-/// The same links that a synthetic session of the scenario has.
 fn links_of(scenario: &Scenario) -> Vec<ModelledLinks> {
-    let link = |player: u16, direction: u64| {
-        let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player) << 1) | direction;
-        ModelledLink::new(scenario.link_of(player).clone(), Seed(scenario.seed), stream)
-    };
-    (0..scenario.players).map(|p| ModelledLinks { up: link(p, 0), down: link(p, 1) }).collect()
+    let links = |p| ModelledLinks::new(scenario.link_of(p), Seed(scenario.seed), PlayerId(p));
+    (0..scenario.players).map(links).collect()
 }

@@ -1,16 +1,19 @@
 //! What lies between the sockets: datagrams wait here for as long as a modelled link delays them, and then go out
-//! through the socket that they were meant for.
+//! through the socket that they were meant for, or in to whoever reads them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::Duration;
 
 use super::clock::Clock;
-use crate::link::{Link, ModelledLink};
-use crate::units::{Micros, PlayerId};
+use super::socket::Datagram;
+use crate::link::{Link, LinkModel, ModelledLink};
+use crate::units::{Micros, PlayerId, Seed};
+use crate::wire::{MessageType, message_type};
 
 /// Datagrams that may wait for the thread that delays them.
 pub(super) const WAITING_POSTS: usize = 8192;
@@ -30,14 +33,23 @@ pub(super) struct Post {
 }
 
 /// A datagram on its way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Posted {
-    socket: Arc<UdpSocket>,
-    to: SocketAddr,
+    to: To,
     bytes: Vec<u8>,
     sent_at: Micros,
-    player: PlayerId,
+    /// Which of the modelled connections it takes.
+    line: usize,
     direction: Direction,
+}
+
+/// Where a datagram is to go in the end.
+#[derive(Clone, Debug)]
+enum To {
+    /// Out, to this address.
+    Address(Arc<UdpSocket>, SocketAddr),
+    /// In, to whoever reads here; it came from this address.
+    Inbox(SyncSender<Datagram>, SocketAddr),
 }
 
 impl Post {
@@ -50,23 +62,44 @@ impl Post {
         let _ = self.socket.send_to(bytes, to);
     }
 
-    /// Sends a datagram of a player's connection.
-    pub(super) fn send_on(
-        &self,
-        player: PlayerId,
-        direction: Direction,
-        sent_at: Micros,
-        to: SocketAddr,
-        bytes: Vec<u8>,
-    ) {
+    /// Sends a datagram of a connection.
+    pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
         match &self.delays {
             None => self.send(to, &bytes),
             Some(delays) => {
-                let socket = Arc::clone(&self.socket);
+                let to = To::Address(Arc::clone(&self.socket), to);
                 // The other end is gone only when the session is over.
-                let _ = delays.send(Posted { socket, to, bytes, sent_at, player, direction });
+                let _ = delays.send(Posted { to, bytes, sent_at, line, direction });
             }
         }
+    }
+}
+
+/// Where datagrams that have come in go: to their reader at once, or by way of modelled links.
+#[derive(Clone, Debug)]
+pub(super) struct Inlet {
+    reader: SyncSender<Datagram>,
+    delays: Option<(Clock, SyncSender<Posted>)>,
+}
+
+impl Inlet {
+    pub(super) fn new(reader: SyncSender<Datagram>, delays: Option<(Clock, SyncSender<Posted>)>) -> Inlet {
+        Inlet { reader, delays }
+    }
+
+    /// Takes a datagram in; breaks off when nobody reads any more. The handshake and farewells are not delayed.
+    pub(super) fn take(&self, from: SocketAddr, bytes: Vec<u8>) -> ControlFlow<()> {
+        let is_frame =
+            matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
+        let is_over = match &self.delays {
+            Some((clock, delays)) if is_frame => {
+                let to = To::Inbox(self.reader.clone(), from);
+                let posted = Posted { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
+                delays.send(posted).is_err()
+            }
+            Some(_) | None => matches!(self.reader.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
+        };
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -75,6 +108,17 @@ impl Post {
 pub(super) struct ModelledLinks {
     pub(super) up: ModelledLink,
     pub(super) down: ModelledLink,
+}
+
+impl ModelledLinks {
+    /// The same links that a synthetic session has for this player.
+    pub(super) fn new(model: &LinkModel, seed: Seed, player: PlayerId) -> ModelledLinks {
+        let link = |direction: u64| {
+            let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1) | direction;
+            ModelledLink::new(model.clone(), seed, stream)
+        };
+        ModelledLinks { up: link(0), down: link(1) }
+    }
 }
 
 /// Delays datagrams until all who post them are gone. What is still on its way then is lost.
@@ -89,7 +133,7 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
             }
             waiting.pop();
             if let Some(post) = held.remove(&number) {
-                let _ = post.socket.send_to(&post.bytes, post.to);
+                post.arrive();
             }
         }
         let wait = waiting.peek().map_or(Duration::from_secs(1), |Reverse((due, _))| clock.until(*due));
@@ -98,17 +142,26 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let Some(links) = links.get_mut(usize::from(post.player.0)) else { continue };
+        let Some(links) = links.get_mut(post.line) else { continue };
         let link = match post.direction {
             Direction::Up => &mut links.up,
             Direction::Down => &mut links.down,
         };
         let fate = link.send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
-        let copy = |post: &Posted| Posted { socket: Arc::clone(&post.socket), bytes: post.bytes.clone(), ..*post };
         for due in fate.arrivals() {
             waiting.push(Reverse((due, posted)));
-            held.insert(posted, copy(&post));
+            held.insert(posted, post.clone());
             posted += 1;
+        }
+    }
+}
+
+impl Posted {
+    /// Goes where it is to go. What cannot be taken there is lost.
+    fn arrive(self) {
+        match self.to {
+            To::Address(socket, to) => drop(socket.send_to(&self.bytes, to)),
+            To::Inbox(reader, from) => drop(reader.try_send((from, self.bytes))),
         }
     }
 }

@@ -1,16 +1,33 @@
 //! What a live session tells about itself: while it runs, and at its end.
 
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
 
 use super::books::Counts;
-use crate::record::Record;
+use crate::record::{Header, Record};
 use crate::stats::percentile;
 use crate::units::Micros;
 
 /// Keeps the records of a live session. Called on one thread, in an order in which causes come before effects.
 pub trait Keeper {
+    /// Called once before the first record, when the header of the log is known. To break off is to end the session.
+    fn begin(&mut self, header: &Header) -> ControlFlow<()> {
+        let _ = header;
+        ControlFlow::Continue(())
+    }
+
+    /// Called once with how long the session is to be, where that is known only then.
+    fn expecting(&mut self, length: Micros) {
+        let _ = length;
+    }
+
+    /// Called once with the address that a server listens at.
+    fn listening(&mut self, address: SocketAddr) {
+        let _ = address;
+    }
+
     /// Takes a record. To break off is to end the session.
     fn record(&mut self, record: &Record) -> ControlFlow<()>;
 
@@ -24,13 +41,19 @@ pub trait Keeper {
 /// How a session is going.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// The time since the first tick.
-    pub at: Micros,
+    /// The time since the session began; `None` while players are still waited for.
+    pub at: Option<Micros>,
+    /// How many players are ready.
+    pub ready: u64,
+    /// How many the session waits for; 0 while that is not known.
+    pub seats: u64,
+    /// Usercmds of the clients of this process, in each second so far.
+    pub usercmds_per_s: f64,
     /// Ticks in each second so far.
     pub ticks_per_s: f64,
     /// Datagrams of all clients, both ways, in each second so far.
     pub datagrams_per_s: f64,
-    /// Bytes of all clients, both ways, in each second so far.
+    /// Bytes that were sent by this process, in each second so far.
     pub bytes_per_s: f64,
 }
 
@@ -49,9 +72,11 @@ pub struct LiveReport {
     pub up: Traffic,
     /// From the server.
     pub down: Traffic,
+    /// Snapshots: all that the server sent, and what became of them.
+    pub snapshots: Snapshots,
     /// Snapshots that arrived a second time.
     pub down_duplicates: u64,
-    /// Snapshots that came without all of their entities, because a datagram has no room for more; clients do not use them.
+    /// Snapshots that came without all of their entities, because a message has no room for more; clients do not use them.
     pub down_partial: u64,
     /// Snapshots that came too late to be made sense of.
     pub down_undecodable: u64,
@@ -68,6 +93,19 @@ pub struct Traffic {
     pub bytes: u64,
     /// Datagrams that arrived and were used.
     pub arrived: u64,
+}
+
+/// What became of snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Snapshots {
+    /// Sent.
+    pub sent: u64,
+    /// Those of them that had room for all that their client did not know yet.
+    pub whole: u64,
+    /// Those that took more than one datagram.
+    pub in_fragments: u64,
+    /// Those that arrived whole and that a client used.
+    pub used: u64,
 }
 
 /// How late ticks were, in µs.
@@ -107,6 +145,12 @@ impl LiveReport {
             usercmds: counts.usercmds.get(),
             up,
             down,
+            snapshots: Snapshots {
+                sent: counts.snapshots.get(),
+                whole: counts.snapshots_whole.get(),
+                in_fragments: counts.snapshots_in_fragments.get(),
+                used: counts.snapshots_used.get(),
+            },
             down_duplicates: counts.down_duplicates.get(),
             down_partial: counts.down_partial.get(),
             down_undecodable: counts.down_undecodable.get(),
@@ -116,13 +160,21 @@ impl LiveReport {
 }
 
 impl Rates {
-    pub(super) fn new(counts: &Counts, at: Micros) -> Rates {
-        let seconds = at.as_s_f64().max(0.1);
+    pub(super) fn new(counts: &Counts, now: Micros) -> Rates {
+        let at = counts.began_at.get().map(|began| now - *began);
+        let seconds = at.map_or(0.0, Micros::as_s_f64).max(0.1);
         let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
         Rates {
             at,
+            ready: counts.ready.get(),
+            seats: counts.seats.get(),
+            usercmds_per_s: per_s(&[counts.usercmds.get()]),
             ticks_per_s: per_s(&[counts.ticks.get()]),
-            datagrams_per_s: per_s(&[counts.up_datagrams.get(), counts.down_datagrams.get()]),
+            // A side alone knows of the other side's datagrams only those that arrived.
+            datagrams_per_s: per_s(&[
+                counts.up_datagrams.get().max(counts.up_arrived.get()),
+                counts.down_datagrams.get().max(counts.down_arrived.get()),
+            ]),
             bytes_per_s: per_s(&[counts.up_bytes.get(), counts.down_bytes.get()]),
         }
     }

@@ -4,10 +4,10 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use super::LiveError;
+use super::post::Inlet;
 use crate::wire::DATAGRAM_BYTES_MAX;
 
 /// Datagrams that may wait to be read; more are dropped, as the kernel would.
@@ -34,7 +34,7 @@ pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
 }
 
 /// Passes datagrams on until `over` is set or nobody takes them.
-pub(super) fn read(socket: &UdpSocket, into: &SyncSender<Datagram>, over: &AtomicBool) {
+pub(super) fn read(socket: &UdpSocket, into: &Inlet, over: &AtomicBool) {
     // One byte more than a datagram may have, so that those that are too long are told from those that are not.
     let mut bytes = [0; DATAGRAM_BYTES_MAX + 1];
     while !over.load(Ordering::Relaxed) {
@@ -43,7 +43,7 @@ pub(super) fn read(socket: &UdpSocket, into: &SyncSender<Datagram>, over: &Atomi
         if length > DATAGRAM_BYTES_MAX {
             continue;
         }
-        if let Err(TrySendError::Disconnected(_)) = into.try_send((from, bytes[..length].to_vec())) {
+        if into.take(from, bytes[..length].to_vec()).is_break() {
             return;
         }
     }

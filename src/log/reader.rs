@@ -46,7 +46,7 @@ impl<R: Read> LogReader<R> {
     fn read_all(mut self) -> Result<(Session, Option<Torn>), LogError> {
         let mut session = Session::new(self.header.clone());
         let mut used = 0usize;
-        loop {
+        let torn = loop {
             match self.next_chunk() {
                 Ok(Some(chunk)) => {
                     used = used.saturating_add(chunk.memory());
@@ -56,11 +56,13 @@ impl<R: Read> LogReader<R> {
                     }
                     chunk.append_to(&mut session);
                 }
-                Ok(None) => return Ok((session, None)),
-                Err(LogError::Torn(torn)) => return Ok((session, Some(torn))),
+                Ok(None) => break None,
+                Err(LogError::Torn(torn)) => break Some(torn),
                 Err(error) => return Err(error),
             }
-        }
+        };
+        session.put_in_order();
+        Ok((session, torn))
     }
 }
 

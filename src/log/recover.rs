@@ -68,6 +68,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     };
     recovery.count(&frame);
     recovery.run(frame.bytes.len())?;
+    recovery.session.put_in_order();
     Ok((recovery.session, recovery.damage))
 }
 

@@ -13,7 +13,7 @@ pub struct Version {
 }
 
 /// What this build writes.
-pub const FORMAT: Version = Version { major: 1, minor: 0 };
+pub const FORMAT: Version = Version { major: 1, minor: 1 };
 
 impl From<(u16, u16)> for Version {
     fn from((major, minor): (u16, u16)) -> Version {
@@ -102,6 +102,6 @@ mod tests {
 
     #[test]
     fn a_version_is_stored_as_a_pair() {
-        assert_eq!(rmp_serde::to_vec_named(&FORMAT).unwrap(), [0x92, 1, 0]);
+        assert_eq!(rmp_serde::to_vec_named(&FORMAT).unwrap(), [0x92, 1, 1]);
     }
 }

@@ -62,6 +62,7 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
         preset: None,
         players: (0..=highest).map(player).collect(),
         origin: Origin::Imported { format: "qwd".to_owned() },
+        side: None,
         fields: BodyRow::fields(),
     })
 }

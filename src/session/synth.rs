@@ -56,6 +56,7 @@ impl Scenario {
             preset: Some(self.preset.clone()),
             players: (0..self.players).map(player).collect(),
             origin: Origin::Synthetic,
+            side: None,
             fields: G::Body::fields(),
         })
     }
@@ -106,11 +107,12 @@ impl<G: Bots> BotHands<G> {
     fn new(scenario: &Scenario, rules: Arc<G::Rules>, settings: &Settings) -> BotHands<G> {
         let seed = Seed(scenario.seed);
         let cmd_hz = settings.client.cmd_hz;
-        let bots = (0..scenario.players)
-            .map(|p| {
+        let bots = (0u16..)
+            .zip(G::bots(&rules, seed, scenario.players))
+            .map(|(p, bot)| {
                 let phase = Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(p)).below(cmd_hz.interval().0 as u64);
                 let phase = Micros(phase as i64);
-                BotPlayer { bot: G::bot(&rules, seed, PlayerId(p)), phase, frames: 0, last_ms: phase.0 / 1000 }
+                BotPlayer { bot, phase, frames: 0, last_ms: phase.0 / 1000 }
             })
             .collect();
         BotHands { rules, bots, cmd_hz }

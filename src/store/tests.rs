@@ -13,6 +13,7 @@ fn session() -> Session {
         preset: None,
         players: vec![PlayerInfo { name: "p0".into(), recorded: true }],
         origin: Origin::Synthetic,
+        side: None,
         fields: Vec::new(),
     });
     session.players[0].frames = (1..200).map(frame).collect();

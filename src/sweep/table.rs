@@ -84,14 +84,15 @@ impl Sweep {
     /// The headline figures in lines of at most 80 columns; where the values of a row need more room than there is, they
     /// have a line of their own.
     pub fn text(&self) -> String {
-        const LABEL: usize = 16;
+        const LABEL: usize = 14;
         let mut text = format!(
-            "{:LABEL$}{:>15}{:>15}{:>19}{:>15}\n{:LABEL$}{:>7}{:>8}{:>7}{:>8}{:>6}{:>6}{:>7}{:>7}{:>8}\n",
+            "{:LABEL$}{:>14}{:>12}{:>16}{:>13}{:>11}\n{:LABEL$}{:>6}{:>8}{:>6}{:>6}{:>5}{:>5}{:>6}{:>6}{:>7}{:>6}{:>5}\n",
             "",
             "shots",
             "view error",
             "hits in cover",
             "corrections",
+            "kB/s",
             "",
             "hit",
             "missed*",
@@ -102,6 +103,8 @@ impl Sweep {
             "units",
             "n",
             "p95",
+            "down",
+            "up",
         );
         for row in &self.rows {
             let label = row.values.join(" ");
@@ -115,11 +118,12 @@ impl Sweep {
             let part = |spread: Option<Spread>, part: fn(Spread) -> f32, digits: usize| {
                 spread.map_or("-".to_owned(), |spread| format!("{:.digits$}", part(spread)))
             };
+            let kilobytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3));
             let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
             let _ = writeln!(
                 text,
-                "{:>7}{:>8}{:>7}{:>8}{:>6}{:>6}{:>7}{:>7}{:>8}",
-                f.hits,
+                "{:>6}{:>8}{:>6}{:>6}{:>5}{:>5}{:>6}{:>6}{:>7}{:>6}{:>5}",
+                count((f.shots > 0).then_some(f.hits)),
                 count(f.missed_on_target),
                 part(f.view_error_units, |s| s.p50, 1),
                 part(f.view_error_units, |s| s.p95, 1),
@@ -128,11 +132,13 @@ impl Sweep {
                 part(f.in_cover_units, |s| s.p50, 0),
                 f.corrections,
                 part(f.correction_units, |s| s.p95, 2),
+                kilobytes(f.down_bytes_per_s),
+                kilobytes(f.up_bytes_per_s),
             );
         }
         let _ = write!(
             text,
-            "\nrows: {}\n* on target on the shooter's screen\nerrors in units; in cover: medians of time and way on the target's own screen\n",
+            "\nrows: {}\n* on target on the shooter's screen\nerrors in units; in cover: medians of time and way on the target's own screen\nkB/s: of each player, from the server and to it\n",
             self.keys.join(" ")
         );
         text

@@ -2,14 +2,14 @@
 
 use super::bits::{BitReader, BitWriter};
 use super::siphash::siphash;
-use super::{DecodeError, Key, Wrapping16};
+use super::{DecodeError, Key, MESSAGE_BYTES_MAX, Wrapping16};
 
 /// The first 32 bits of every datagram: "HRG" and the number of the layout of headers, so that what is not meant for
 /// this protocol is told at once.
 pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
 
 /// The version of everything behind the headers. Server and client must have the same; the handshake sees to it.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// No datagram is longer, so that none is cut into fragments on the way: IPv6's least MTU of 1280 bytes, less headers.
 pub const DATAGRAM_BYTES_MAX: usize = 1200;
@@ -56,6 +56,10 @@ message_types! {
     LiveFromServer = 8,
     /// Client to server: something that is to be answered by a `REQUEST_ACK`.
     RequestFromClient = 9,
+    /// Server to client: a part of a message that is longer than a datagram.
+    FragmentFromServer = 10,
+    /// Either way, before the session begins: whoever says it is there.
+    Waiting = 11,
 }
 
 /// The type of a datagram that has the right filter.
@@ -93,7 +97,9 @@ pub(crate) fn begin(message: MessageType) -> BitWriter {
 
 /// Checks filter and type, and goes on behind them.
 pub(crate) fn expect(datagram: &[u8], expected: MessageType) -> Result<BitReader<'_>, DecodeError> {
-    if datagram.len() > DATAGRAM_BYTES_MAX {
+    // Only what the server says of a frame may have come in fragments.
+    let most = if expected == MessageType::LiveFromServer { MESSAGE_BYTES_MAX } else { DATAGRAM_BYTES_MAX };
+    if datagram.len() > most {
         return Err(DecodeError::TrailingBits);
     }
     let mut from = BitReader::new(datagram);

@@ -1,12 +1,13 @@
-//! The server's end of one client's updates: each snapshot becomes one datagram of at most a given size, in which every
+//! The server's end of one client's updates: each snapshot becomes one message of at most a given size, in which every
 //! entity is told from the last state of it that the client acked.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::change::Change;
+use super::fragment::MESSAGE_BYTES_MAX;
 use super::frame::FrameInfo;
-use super::header::{COUNT_AT_BYTE, DATAGRAM_BYTES_MAX, SEAL_BYTES, ServerHeader};
+use super::header::{COUNT_AT_BYTE, SEAL_BYTES, ServerHeader};
 use super::layout::{Layout, Networked};
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
 use super::track::Track;
@@ -139,8 +140,8 @@ impl<B: Networked> Sender<B> {
         }
     }
 
-    /// Encodes a snapshot in at most `budget_bytes` (and [`DATAGRAM_BYTES_MAX`]), the seal included.
-    /// `calibration_ms` is the calibration helper.
+    /// Encodes a snapshot in at most `budget_bytes` (and [`MESSAGE_BYTES_MAX`]), the seal included. What is longer than
+    /// a datagram is to be sent as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
     ///
     /// # Errors
     /// When the budget does not hold the client's own body, or the snapshot is not newer than the last. Nothing
@@ -154,7 +155,7 @@ impl<B: Networked> Sender<B> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
             return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
         }
-        let budget = budget_bytes.min(DATAGRAM_BYTES_MAX);
+        let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
         let mut changes = self.changes(snapshot);
         changes.sort_by_key(|change| (change.id != self.avatar, std::cmp::Reverse(change.score), change.id));
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);

@@ -36,6 +36,7 @@ pub(crate) fn header(players: u16) -> Header {
         preset: Some("half-life".into()),
         players: (0..players).map(|p| PlayerInfo { name: format!("p{p}"), recorded: true }).collect(),
         origin: Origin::Synthetic,
+        side: None,
         fields: CELLS.map(field).to_vec(),
     }
 }

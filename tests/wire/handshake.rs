@@ -6,7 +6,7 @@ use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::wire::{
     Heard, Ignored, Key, Knock, KnockOptions, Leaving, Lobby, LobbyOptions, MessageType, Outcome, Refusal, SEAL_BYTES,
-    Session, WELCOME_BYTES_MAX, encode_disconnect, message_type, seal, unseal,
+    Session, VERSION, WELCOME_BYTES_MAX, encode_disconnect, message_type, seal, unseal,
 };
 
 pub(crate) fn lobby(seats: u16) -> Lobby {
@@ -103,9 +103,9 @@ fn refusals_say_why() {
     let Heard::Reply(reply) = lobby.handle_datagram(ms(0), address(1, 4), &request) else { panic!("no answer") };
     let mut knock = Knock::new(KnockOptions::new("discs"), 4, ms(0));
     knock.handle_datagram(ms(0), &reply);
-    assert_eq!(knock.outcome(), Some(&Outcome::Refused(Refusal::Version { server: 1 })));
+    assert_eq!(knock.outcome(), Some(&Outcome::Refused(Refusal::Version { server: VERSION })));
     let Some(Outcome::Refused(why)) = knock.outcome() else { panic!("it was refused") };
-    assert_eq!(why.to_string(), "the server speaks version 1 of the protocol, this client version 1");
+    assert_eq!(why.to_string(), "the server speaks version 2 of the protocol, this client version 2");
 }
 
 #[test]

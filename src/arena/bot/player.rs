@@ -16,6 +16,10 @@ impl Bots for Arena {
         Bot::new(seed, player, rules)
     }
 
+    fn bots(rules: &ArenaRules, seed: Seed, players: u16) -> Vec<Bot> {
+        Bot::crew(seed, players, rules)
+    }
+
     fn think(
         bot: &mut Bot,
         rules: &ArenaRules,

@@ -41,8 +41,11 @@ pub(super) struct Found {
     pub(super) subject: Option<String>,
     /// All that may be the first bad one.
     pub(super) candidates: Vec<String>,
-    /// How many were tried.
+    /// How many were tried, of which the search used the answer.
     pub(super) probes: usize,
+    /// How many were begun beside those and not needed after all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) speculative: Option<usize>,
     /// How many of those an earlier run of this search had tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) resumed: Option<usize>,
@@ -51,6 +54,9 @@ pub(super) struct Found {
     /// Why nothing can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) untestable: Option<String>,
+    /// What the build said last on which everything rests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) last_words: Vec<String>,
     /// What differs between the last good and the first bad one.
     pub(super) diff: Option<TraceDiff>,
 }
@@ -85,12 +91,20 @@ impl Found {
             subject: None,
             candidates: Vec::new(),
             probes: tried.len(),
+            speculative: None,
             resumed: None,
             skipped: tried.iter().filter_map(skipped).collect(),
             tested: tried.iter().map(tested).collect(),
             untestable: None,
+            last_words: Vec::new(),
             diff: None,
         }
+    }
+
+    /// The same when what everything rests on cannot be judged.
+    pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> Found {
+        let Untestable { reason, last_words } = why.clone();
+        Found { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 
     /// Adds the difference between two outcomes.
@@ -126,6 +140,7 @@ impl Found {
         }
         if let Some(reason) = &self.untestable {
             page.paragraph(2, reason);
+            print_last_words(page, &self.last_words);
         }
         if let Some(subject) = &self.subject {
             page.pair("subject", subject);
@@ -135,9 +150,11 @@ impl Found {
         }
         let resumed = self.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
         let skipped = self.skipped.len() as u64;
-        page.pair("tried", &format!("{}{resumed}; {} untestable", counted(self.probes as u64, what), skipped));
+        if self.probes > 0 {
+            page.pair("tried", &format!("{}{resumed}; {} untestable", counted(self.probes as u64, what), skipped));
+        }
         for Skipped { name, why } in &self.skipped {
-            page.paragraph(4, &format!("{name}: {}", why.reason));
+            page.paragraph(2, &format!("{name}: {}", why.reason));
             print_last_words(page, &why.last_words);
         }
         if let Some(diff) = &self.diff {

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::build::condition::{self, Condition};
-use crate::build::{Build, Request, Runner, Untestable};
+use crate::build::{Build, Request, Runner, Stop, Untestable};
 use crate::cli::diff::looking::Looking;
 use crate::cli::diff::running::Running;
+use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 use crate::diff::{DiffOptions, Verdict, diff};
 use crate::trace::Trace;
@@ -36,6 +37,7 @@ pub(super) enum Answer {
 }
 
 /// Judges builds.
+#[derive(Clone)]
 pub(super) struct Judge<'a> {
     condition: Option<Condition>,
     options: DiffOptions,
@@ -45,7 +47,8 @@ pub(super) struct Judge<'a> {
 
 impl Sought {
     pub(super) fn judge<'a>(&self, running: &Running, request: Request<'a>) -> Result<Judge<'a>, Trouble> {
-        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit()));
+        let stop = interrupt::stop()?;
+        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
         if condition.as_ref().is_some_and(|condition| !condition.names_build()) {
             let what = "the command of --while never names the build: write {build} where its path belongs";
             return Err(Trouble::Request(what.to_owned()));
@@ -60,6 +63,20 @@ impl Sought {
 }
 
 impl Judge<'_> {
+    /// What ends everything that judges run.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.runner.stop
+    }
+
+    /// A judge like this one, whom another hand stops.
+    pub(super) fn under(&self, stop: &Stop) -> Self {
+        Judge {
+            condition: self.condition.as_ref().map(|condition| condition.under(stop.clone())),
+            runner: Runner { stop: stop.clone(), ..self.runner.clone() },
+            ..self.clone()
+        }
+    }
+
     /// Whether builds are compared with the good one, so that its trace is needed.
     pub(super) fn compares(&self) -> bool {
         self.condition.is_none()

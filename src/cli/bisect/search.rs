@@ -1,6 +1,6 @@
 //! Which candidate to try next. Candidates that cannot be judged are stepped over, as `git bisect skip` does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The candidate to try among those that are left, which come best first, when so many others among them could not be
 /// judged.
@@ -33,6 +33,23 @@ impl Line {
         let mut left: Vec<usize> = self.between().filter(|at| !self.skipped.contains(at)).collect();
         left.sort_by_key(|at| at.abs_diff(middle));
         choose(&left, self.between().count() - left.len()).copied()
+    }
+
+    /// What may be tried next, at most so many: what is tried now, then what is tried when that is bad, or good, and so on.
+    pub(super) fn ahead(&self, most: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut lines = VecDeque::from([self.clone()]);
+        while found.len() < most {
+            let Some(line) = lines.pop_front() else { break };
+            let Some(at) = line.next() else { continue };
+            found.push(at);
+            for told in [Line::bad, Line::good] {
+                let mut line = line.clone();
+                told(&mut line, at);
+                lines.push_back(line);
+            }
+        }
+        found
     }
 
     pub(super) fn good(&mut self, at: usize) {
@@ -92,6 +109,23 @@ mod tests {
             assert!(probes <= 6, "{probes} probes for {bad}");
         }
         assert_eq!(search(2, 1, &[]), (vec![1], 0));
+    }
+
+    #[test]
+    fn what_may_come_next_is_known_ahead() {
+        let line = Line::new(64);
+        assert_eq!(line.ahead(7), [31, 15, 47, 7, 23, 39, 55]);
+        assert_eq!((line.ahead(1), line.ahead(1000).len()), (vec![31], 62));
+        for bad in 1..64 {
+            let mut line = Line::new(64);
+            let mut ahead = vec![31];
+            while let Some(at) = line.next() {
+                assert!(ahead.contains(&at));
+                ahead = line.ahead(3);
+                if at < bad { line.good(at) } else { line.bad(at) }
+            }
+        }
+        assert!(Line::new(2).ahead(5).is_empty());
     }
 
     #[test]

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::judge::Answer;
 use crate::cli::trouble::Trouble;
 use crate::store;
-use crate::trace::{Digest, Trace};
+use crate::trace::Digest;
 
-/// The folder of one search: what was answered, the traces, the worktree.
+/// The folder of one search: what was answered, the traces, the worktrees.
 pub(super) struct State {
     folder: PathBuf,
     file: Remembered,
@@ -37,6 +37,8 @@ impl State {
                 format!("the search cannot be kept here ({error}); name another folder with --cache"),
             )
         };
+        // Git is asked about worktrees in it from the repository, where a relative path would mean another place.
+        let folder = std::path::absolute(&folder).map_err(trouble)?;
         std::fs::create_dir_all(&folder).map_err(trouble)?;
         let lock = File::create(folder.join("lock")).map_err(trouble)?;
         match lock.try_lock() {
@@ -45,6 +47,9 @@ impl State {
                 return Err(Trouble::file(&folder, "the same search is running already"));
             }
             Err(TryLockError::Error(error)) => return Err(trouble(error)),
+        }
+        if restart {
+            forget_traces(&folder).map_err(trouble)?;
         }
         let fresh = || Remembered { search: search.to_owned(), answers: Vec::new() };
         // What cannot be read any more is no help: the search starts anew.
@@ -68,24 +73,23 @@ impl State {
         Ok(store::save_bytes(&self.folder.join("state.json"), &text)?)
     }
 
-    pub(super) fn worktree(&self) -> PathBuf {
-        self.folder.join("worktree")
-    }
-
-    pub(super) fn trace(&self, commit: &str) -> Option<Trace> {
-        store::read_trace(&self.trace_path(commit)).ok()
-    }
-
-    pub(super) fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), Trouble> {
-        Ok(store::save_trace(&self.trace_path(commit), trace)?)
-    }
-
-    fn trace_path(&self, commit: &str) -> PathBuf {
-        self.folder.join(format!("{commit}.hittrace"))
+    /// Where traces and worktrees are kept beside the answers.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Forgets the search, which has come to its end.
     pub(super) fn forget(self) -> Result<(), Trouble> {
         std::fs::remove_dir_all(&self.folder).map_err(|error| Trouble::file(&self.folder, error))
     }
+}
+
+fn forget_traces(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "hittrace") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }

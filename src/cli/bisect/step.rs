@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::games::Games;
+use crate::cli::games::{Cells, Games};
 use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
 use crate::diff::{Named, Value};
 use crate::game::{CellKind, Field};
 use crate::store;
-use crate::units::{CommandSeq, PlayerId};
+use crate::units::{CommandSeq, EntityId, PlayerId};
 
 /// Run one usercmd of a log on one body
 #[derive(clap::Args)]
@@ -26,9 +26,9 @@ pub(in crate::cli) struct Args {
     /// Its number
     #[arg(long)]
     command: u32,
-    /// The body's cells as numbers of 32 bits, in the order of the log's fields
-    #[arg(long, value_delimiter = ',')]
-    cells: Vec<u32>,
+    /// An entity's body in cells, numbers of 32 bits in the order of the log's fields; the player's own among them
+    #[arg(long, value_name = "ENTITY=CELL,CELL", value_parser = parse_body)]
+    body: Vec<(EntityId, Vec<u32>)>,
     /// Where the body after it goes, as JSON
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -44,16 +44,30 @@ pub(in crate::cli) fn run(games: &Games, args: &Args) -> Result<Outcome, Trouble
     let log = files::read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let (player, command) = (PlayerId(args.player), CommandSeq(args.command));
-    let cells = game.step(&log.session, player, command, &args.cells).map_err(Trouble::Request)?;
+    let entities = args.body.iter().cloned().collect();
+    let cells = game.step(&log.session, player, command, &entities).map_err(Trouble::Request)?;
     let text = serde_json::to_vec(&After { cells }).map_err(std::io::Error::from)?;
     store::save_bytes(&args.output, &text)?;
     Ok(Outcome::Done)
 }
 
 /// The arguments that ask a build for one usercmd.
-pub(super) fn arguments(player: u32, command: u32, cells: &[u32]) -> Vec<String> {
-    let cells: Vec<String> = cells.iter().map(u32::to_string).collect();
-    [format!("--player={player}"), format!("--command={command}"), format!("--cells={}", cells.join(","))].into()
+pub(super) fn arguments(player: u32, command: u32, entities: &Cells) -> Vec<String> {
+    let body = |(entity, cells): (&EntityId, &Vec<u32>)| {
+        let cells: Vec<String> = cells.iter().map(u32::to_string).collect();
+        format!("--body={}={}", entity.0, cells.join(","))
+    };
+    let which = [format!("--player={player}"), format!("--command={command}")];
+    which.into_iter().chain(entities.iter().map(body)).collect()
+}
+
+fn parse_body(text: &str) -> Result<(EntityId, Vec<u32>), String> {
+    let (entity, cells) = text.split_once('=').ok_or("write ENTITY=CELL,CELL and so on")?;
+    let cells: Result<Vec<u32>, _> = cells.split(',').map(str::parse).collect();
+    match (entity.parse(), cells) {
+        (Ok(entity), Ok(cells)) => Ok((EntityId(entity), cells)),
+        (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+    }
 }
 
 /// What a build answered.
@@ -105,6 +119,12 @@ mod tests {
         let body = [(-0.0f32).to_bits(), -7i32 as u32, u32::MAX];
         let values = named(&fields, &body).unwrap();
         assert_eq!(cells(&fields, &values), Ok(body.to_vec()));
+        let entities = Cells::from([(EntityId(3), body.to_vec()), (EntityId(7), vec![0])]);
+        let asked = arguments(7, 12, &entities);
+        assert_eq!(asked[..2], ["--player=7", "--command=12"]);
+        let bodies = asked[2..].iter().map(|arg| parse_body(arg.strip_prefix("--body=").unwrap()).unwrap());
+        assert_eq!(bodies.collect::<Cells>(), entities);
+        assert!(parse_body("3").is_err() && parse_body("3=x").is_err());
         assert!(named(&fields, &body[1..]).is_err());
         assert!(cells(&fields, &values[1..]).unwrap_err().contains("`x`"));
     }

@@ -13,12 +13,13 @@ use crate::cli::diff::running::Running;
 use crate::cli::diff::sides::{Sides, Traces};
 use crate::cli::diff::{outcome, print_missing};
 use crate::cli::files::{self, Log};
-use crate::cli::games::Games;
+use crate::cli::games::{Cells, Games};
+use crate::cli::interrupt;
 use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
 use crate::diff::{DiffOptions, Named, Side};
 use crate::report::bisect_text;
-use crate::units::{CommandSeq, PlayerId};
+use crate::units::{CommandSeq, EntityId, PlayerId};
 
 /// Find the first tick, entity and field in which two runs part, and why
 ///
@@ -72,6 +73,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut rerun = again.as_ref().map(|again| |side: Side, step: &Step<'_>| again.step(side, step));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut Rerun<'_>);
     let found = bisect_ticks(&a, &b, &options, rerun).map_err(|error| Trouble::Request(error.to_string()))?;
+    if let Some(again) = &again {
+        interrupt::check(&again.runner.stop)?;
+    }
     let bisected = Bisected { a: &names[0], b: &names[1], found: &found };
     output.show(&bisected, |page| {
         page.pair("A", &names[0]);
@@ -94,7 +98,9 @@ struct Again<'a> {
 impl Again<'_> {
     fn step(&self, side: Side, step: &Step<'_>) -> Result<Vec<Named>, String> {
         let fields = &self.log.session.header.fields;
-        let before = cells(fields, step.body)?;
+        let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
+        let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
+        let entities = all.collect::<Result<Cells, String>>()?;
         let (player, command) = (step.command.player, step.command.command);
         let build = match side {
             Side::A => self.builds[0],
@@ -104,10 +110,10 @@ impl Again<'_> {
             None => {
                 let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
                 let game = self.games.of(&self.log.session).map_err(|error| error.to_string())?;
-                game.step(&self.log.session, player, CommandSeq(command), &before)?
+                game.step(&self.log.session, player, CommandSeq(command), &entities)?
             }
             Some(path) => {
-                let options = arguments(player, command, &before);
+                let options = arguments(player, command, &entities);
                 let request = Request { log: self.path, log_digest: self.log.digest, options: &options };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
                 let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;

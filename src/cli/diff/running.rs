@@ -1,9 +1,11 @@
 //! Options about running builds: how long they may take, and where their traces are kept.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::build::{Build, Cache, Runner, TIME_LIMIT};
+use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 
 /// How builds are run.
@@ -27,7 +29,7 @@ impl Running {
             true => None,
             false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),
         };
-        Ok(Runner { time_limit: self.time_limit(), cache })
+        Ok(Runner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
     }
 
     pub(in crate::cli) fn time_limit(&self) -> Duration {
@@ -43,6 +45,10 @@ impl Running {
 /// The build at a path, or trouble that says what is wrong with it.
 pub(in crate::cli) fn build_at(path: &std::path::Path) -> Result<Build, Trouble> {
     Build::at(path).map_err(|error| Trouble::Request(error.to_string()))
+}
+
+pub(in crate::cli) fn parse_jobs(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse().map_err(|_| "it should be a number from 1 on".to_owned())
 }
 
 pub(in crate::cli) fn parse_seconds(text: &str) -> Result<Duration, String> {

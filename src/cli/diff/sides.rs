@@ -9,7 +9,9 @@ use crate::bisect::recorded;
 use crate::build::{Request, Runner, Untestable};
 use crate::cli::files::{self, Log};
 use crate::cli::games::Games;
+use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
+use crate::diff::Side;
 use crate::log::{FileKind, Options as LogOptions};
 use crate::replay::{Mode, Options, Replayed};
 use crate::settings::Settings;
@@ -116,6 +118,7 @@ impl Sides {
         let of_b = b.as_ref().unwrap_or(&a);
         let (made_a, made_b) =
             rayon::join(|| way_a.trace(games, &runner, &a, "a"), || way_b.trace(games, &runner, of_b, "b"));
+        interrupt::check(&runner.stop)?;
         both([way_a.name(&a), way_b.name(of_b)], made_a?, made_b?)
     }
 
@@ -133,7 +136,9 @@ impl Sides {
         }
         let folder = tempfile::tempdir().map_err(|error| Trouble::Request(format!("no temporary folder: {error}")))?;
         let between = folder.path().join("server.hitlog");
-        if let Err(untestable) = server.rerecord(games, runner, &path, &log, &between)? {
+        let rerecorded = server.rerecord(games, runner, &path, &log, &between)?;
+        interrupt::check(&runner.stop)?;
+        if let Err(untestable) = rerecorded {
             let build = build_name(server.build);
             let reason = format!("as the server, {}", untestable.reason);
             let missing = Missing::new("a", build, Untestable { reason, ..untestable });
@@ -144,11 +149,29 @@ impl Sides {
         let a = Way { build: self.ways.a.as_deref().or(server.build), open: true, ..self.ways.a() };
         let b = Way { build: self.client_build.as_deref(), open: true, ..self.ways.b() };
         let (made_a, made_b) = rayon::join(|| a.trace(games, runner, &log, "a"), || b.trace(games, runner, &log, "b"));
+        interrupt::check(&runner.stop)?;
         let name = |way: &Way<'_>| {
             let (client, server) = (build_name(way.build), build_name(server.build));
             format!("the client of {client} on the server of {server}, {}", path.display())
         };
         both([name(&a), name(&b)], made_a?, made_b?)
+    }
+
+    /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
+    pub(in crate::cli) fn with_setting(
+        &self,
+        games: &Games,
+        runner: &Runner,
+        side: Side,
+        pair: String,
+    ) -> Result<Option<Trace>, Trouble> {
+        let source = Source::read(&self.first)?;
+        let (way, name) = match side {
+            Side::A => (self.ways.a(), "a"),
+            Side::B => (self.ways.b(), "b"),
+        };
+        let set = [way.set, &[pair]].concat();
+        Ok(Way { set: &set, ..way }.trace(games, runner, &source, name)?.ok())
     }
 
     /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
@@ -173,6 +196,7 @@ impl Ways {
         b.check(&source)?;
         let (made_a, made_b) =
             rayon::join(|| a.trace(games, runner, &source, "a"), || b.trace(games, runner, &source, "b"));
+        interrupt::check(&runner.stop)?;
         both([a.name(&source), b.name(&source)], made_a?, made_b?)
     }
 
@@ -341,7 +365,12 @@ impl Missing {
 
     /// Why, in one line.
     pub(in crate::cli) fn line(&self) -> String {
-        format!("untestable: {}: {}", self.build, self.reason)
+        format!("untestable: {}", self.who_and_why())
+    }
+
+    /// Which build, and why.
+    pub(in crate::cli) fn who_and_why(&self) -> String {
+        format!("{}: {}", self.build, self.reason)
     }
 
     pub(in crate::cli) fn last_words(&self) -> &[String] {

@@ -6,13 +6,20 @@ use super::super::envelope;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::units::PlayerId;
 use crate::wire::{
-    ClientReference, DATAGRAM_BYTES_MAX, Networked, OutOfSeqWarning, Sender, Wrapping16, decode_commands,
+    ClientReference, MESSAGE_BYTES_MAX, Networked, OutOfSeqWarning, Sender, Wrapping16, decode_commands, fragments,
 };
 
 /// How many packets back a late one may be.
 const PACKETS_REMEMBERED: u32 = 256;
 /// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
 const ARRIVALS_MAX: u8 = 2;
+
+/// A snapshot, ready to be sealed and sent.
+pub(super) struct Closed {
+    pub(super) datagrams: Vec<Vec<u8>>,
+    /// False when there was no room for all that is new.
+    pub(super) is_whole: bool,
+}
 
 /// One client.
 pub(super) struct Peer<B> {
@@ -45,16 +52,19 @@ impl<B: Networked> Peer<B> {
         Some(packet)
     }
 
-    /// The datagram of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says so.
-    pub(super) fn close(&mut self, snapshot: &Snapshot<B>) -> Option<Vec<u8>> {
+    /// The datagrams of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says
+    /// so.
+    pub(super) fn close(&mut self, snapshot: &Snapshot<B>) -> Option<Closed> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
         }
-        let budget = DATAGRAM_BYTES_MAX - envelope::DOWN_BYTES;
+        let budget = MESSAGE_BYTES_MAX - envelope::DOWN_BYTES;
         let encoded = self.sender.encode(snapshot, snapshot.helper_ms, budget).ok()?;
         self.reference.sent = snapshot.seq;
-        Some(envelope::close_down(encoded.datagram, encoded.deferred.is_empty() && encoded.warnings_dropped == 0))
+        let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
+        let datagrams = fragments(snapshot.seq, envelope::close_down(encoded.datagram, is_whole))?;
+        Some(Closed { datagrams, is_whole })
     }
 
     /// Counts an arrival; false when it is one too many, or too old to know.

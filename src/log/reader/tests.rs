@@ -28,6 +28,7 @@ fn header() -> Header {
         preset: None,
         players: Vec::new(),
         origin: Origin::Synthetic,
+        side: None,
         fields: (0..12).map(field).collect(),
     }
 }

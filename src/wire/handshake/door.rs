@@ -39,6 +39,7 @@ pub struct Lobby {
     seats: Vec<Option<Seat>>,
     by_address: BTreeMap<SocketAddr, PlayerId>,
     ended: VecDeque<Ended>,
+    closed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,12 @@ impl Lobby {
     /// A server with all places free.
     pub fn new(options: LobbyOptions) -> Lobby {
         let seats = vec![None; usize::from(options.seats)];
-        Lobby { options, seats, by_address: BTreeMap::new(), ended: VecDeque::new() }
+        Lobby { options, seats, by_address: BTreeMap::new(), ended: VecDeque::new(), closed: false }
+    }
+
+    /// Lets nobody in from now on. Those who are in stay, and are told so again if they have not heard it.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Takes a datagram that came from `from` at `now`.
@@ -161,7 +167,7 @@ impl Lobby {
                 let hello = Hello::decode(datagram, message)?;
                 self.admit(now, from, &hello)
             }
-            MessageType::LiveFromClient | MessageType::RequestFromClient => {
+            MessageType::LiveFromClient | MessageType::RequestFromClient | MessageType::Waiting => {
                 let (player, seat) = self.seat_of(from)?;
                 let datagram = unseal(seat.key, datagram)?;
                 seat.heard_at = now;
@@ -213,6 +219,9 @@ impl Lobby {
                 // The client has not heard that it was let in.
                 return Ok(Heard::Reply(accepted(player, seat.key)));
             }
+            if self.closed {
+                return refuse(Refusal::Begun);
+            }
             self.free(now, player);
             let key = self.seat_down(now, from, salt, player);
             return Ok(Heard::Joined { player, again: true, reply: accepted(player, key) });
@@ -220,6 +229,9 @@ impl Lobby {
         let Some(free) = self.seats.iter().position(Option::is_none) else {
             return refuse(Refusal::Full { seats: self.options.seats });
         };
+        if self.closed {
+            return refuse(Refusal::Begun);
+        }
         let player = PlayerId(free as u16);
         let key = self.seat_down(now, from, salt, player);
         Ok(Heard::Joined { player, again: false, reply: accepted(player, key) })

@@ -55,6 +55,9 @@ pub enum Refusal {
     /// The challenge is not the server's, or older than it remembers. Asking anew helps.
     #[error("the challenge has expired")]
     Expired,
+    /// Nobody is let in any more.
+    #[error("the session has begun, and nobody can join it any more")]
+    Begun,
 }
 
 impl Hello {
@@ -158,6 +161,7 @@ fn put_refusal(out: &mut BitWriter, why: &Refusal) {
             out.put(u64::from(*seats), 16);
         }
         Refusal::Expired => out.put(3, 8),
+        Refusal::Begun => out.put(4, 8),
     }
 }
 
@@ -167,6 +171,7 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
         1 => Ok(Refusal::Game { server: get_name(from)? }),
         2 => Ok(Refusal::Full { seats: from.get_u16()? }),
         3 => Ok(Refusal::Expired),
+        4 => Ok(Refusal::Begun),
         code => Err(DecodeError::bad("a refusal", u64::from(code))),
     }
 }

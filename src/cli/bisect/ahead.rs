@@ -1,0 +1,181 @@
+//! Probes that run at the same time: the one whose answer a search waits for, and those that it may need next.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+
+use crate::build::Stop;
+
+/// Runs one probe. The number is that of a place to run it in, which no other probe uses at the same time.
+pub(super) type Probe<'env, K, T> = dyn Fn(&K, &Stop, usize) -> T + Sync + 'env;
+
+/// Runs probes, so many at a time.
+pub(super) struct Ahead<'scope, 'env, K, T> {
+    scope: &'scope Scope<'scope, 'env>,
+    probe: &'env Probe<'env, K, T>,
+    stop: Stop,
+    jobs: usize,
+    running: BTreeMap<K, Running>,
+    done: BTreeMap<K, T>,
+    begun: usize,
+    told: Sender<Ended<K, T>>,
+    heard: Receiver<Ended<K, T>>,
+}
+
+struct Running {
+    stop: Stop,
+    place: usize,
+}
+
+type Ended<K, T> = (K, Result<T, Box<dyn Any + Send>>);
+
+impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scope, 'env, K, T> {
+    /// Nothing is run yet. All of it ends when `stop` says so.
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        probe: &'env Probe<'env, K, T>,
+        stop: &Stop,
+        jobs: usize,
+    ) -> Ahead<'scope, 'env, K, T> {
+        let (told, heard) = channel();
+        Ahead {
+            scope,
+            probe,
+            stop: stop.clone(),
+            jobs: jobs.max(1),
+            running: BTreeMap::new(),
+            done: BTreeMap::new(),
+            begun: 0,
+            told,
+            heard,
+        }
+    }
+
+    /// What came of the first of these; meanwhile the others run as well, as far as there is room for them. What nobody wants
+    /// any more is ended.
+    pub(super) fn get(&mut self, first: &K, wanted: &[K]) -> T {
+        self.done.retain(|key, _| key == first || wanted.contains(key));
+        loop {
+            if let Some(found) = self.done.remove(first) {
+                return found;
+            }
+            for (_, running) in self.running.iter().filter(|(key, _)| *key != first && !wanted.contains(key)) {
+                running.stop.stop();
+            }
+            for key in std::iter::once(first).chain(wanted) {
+                if self.running.len() < self.jobs && !self.running.contains_key(key) && !self.done.contains_key(key) {
+                    self.begin(key);
+                }
+            }
+            // Something runs: the first one, or what stands in its way and has been told to end.
+            let Ok((key, ended)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
+            let stopped = self.running.remove(&key).is_none_or(|running| running.stop.is_stopped());
+            match ended {
+                Ok(found) if !stopped || self.stop.is_stopped() => drop(self.done.insert(key, found)),
+                Ok(_) => {}
+                Err(panic) => resume_unwind(panic),
+            }
+        }
+    }
+
+    /// Ends what runs, and waits for it.
+    pub(super) fn end(&mut self) {
+        self.stop_all();
+        while !self.running.is_empty() {
+            let Ok((key, _)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
+            self.running.remove(&key);
+        }
+    }
+
+    /// How many probes have ended whose answer nobody has asked for yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.done.len()
+    }
+
+    /// How many probes were begun, ahead of the search or when it wanted them.
+    pub(super) fn begun(&self) -> usize {
+        self.begun
+    }
+
+    fn begin(&mut self, key: &K) {
+        let places = || self.running.values().map(|running| running.place);
+        let place = (0..).find(|place| places().all(|taken| taken != *place)).unwrap_or_default();
+        let stop = self.stop.part();
+        self.running.insert(key.clone(), Running { stop: stop.clone(), place });
+        self.begun += 1;
+        let (probe, key, sender) = (self.probe, key.clone(), self.told.clone());
+        self.scope.spawn(move || {
+            let ended = catch_unwind(AssertUnwindSafe(|| probe(&key, &stop, place)));
+            // Nobody listens when the search has come to its end.
+            let _ = sender.send((key, ended));
+        });
+    }
+}
+
+impl<K, T> Ahead<'_, '_, K, T> {
+    fn stop_all(&self) {
+        for running in self.running.values() {
+            running.stop.stop();
+        }
+    }
+}
+
+impl<K, T> Drop for Ahead<'_, '_, K, T> {
+    fn drop(&mut self) {
+        self.stop_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Takes as long as it is told, unless it is stopped.
+    fn sleep(ms: u64, stop: &Stop) -> Result<(), ()> {
+        for _ in 0..ms {
+            if stop.is_stopped() {
+                return Err(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_wanted_one_is_waited_for_and_the_others_are_ready_or_ended() {
+        let log: Mutex<Vec<(u64, bool)>> = Mutex::default();
+        let probe = |ms: &u64, stop: &Stop, place: usize| {
+            assert!(place < 3);
+            let done = sleep(*ms, stop).is_ok();
+            log.lock().unwrap().push((*ms, done));
+            *ms * 10
+        };
+        std::thread::scope(|scope| {
+            let mut ahead = Ahead::new(scope, &probe, &Stop::default(), 3);
+            assert_eq!(ahead.get(&60, &[1, 60_000, 2]), 600);
+            assert_eq!((ahead.begun(), ahead.waiting() >= 1), (4, true));
+            // The next is known already; what is not wanted any more is ended.
+            assert_eq!(ahead.get(&1, &[3]), 10);
+            assert_eq!(ahead.get(&3, &[50_000]), 30);
+        });
+        let log = log.into_inner().unwrap();
+        assert!(log.contains(&(60_000, false)), "{log:?}");
+        assert_eq!(log.iter().filter(|(_, done)| *done).count(), 4, "{log:?}");
+        assert_eq!(log.len(), if log.contains(&(50_000, false)) { 6 } else { 5 }, "{log:?}");
+    }
+
+    #[test]
+    fn one_at_a_time_runs_nothing_ahead() {
+        let probe = |key: &u32, _: &Stop, place: usize| (*key, place);
+        std::thread::scope(|scope| {
+            let mut ahead = Ahead::new(scope, &probe, &Stop::default(), 1);
+            assert_eq!(ahead.get(&7, &[8, 9]), (7, 0));
+            assert_eq!((ahead.begun(), ahead.waiting()), (1, 0));
+        });
+    }
+}

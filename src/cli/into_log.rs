@@ -1,0 +1,140 @@
+//! Live sessions into logs: what is recorded is written as it comes, and stays whole whatever ends the session.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::figures::bytes;
+use super::progress::Progress;
+use super::trouble::Trouble;
+use crate::live::{Keeper, Rates};
+use crate::record::{Header, Record};
+use crate::store::{Recording, StoreError};
+use crate::units::Micros;
+
+/// Set by the first Ctrl-C. The second one ends the program on the spot.
+pub(super) fn stop_at_ctrl_c() -> Result<Arc<AtomicBool>, Trouble> {
+    const INTERRUPTED: i32 = 130;
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    let handler = move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|error| Trouble::Request(format!("Ctrl-C cannot be listened to: {error}")))?;
+    Ok(stop)
+}
+
+/// Writes records as they come; the first error is kept for the end.
+pub(super) struct IntoLog {
+    path: PathBuf,
+    /// `None` until the session's header is known.
+    recording: Option<Recording>,
+    error: Option<StoreError>,
+    /// The first tick and the last.
+    ticks: Option<(Micros, Micros)>,
+    /// The first client frame and the last.
+    frames: Option<(Micros, Micros)>,
+    progress: Progress,
+    listening: Option<SocketAddr>,
+}
+
+impl IntoLog {
+    /// A log at `path`, begun when the session begins. `length` is how long it will be, for the bar.
+    pub(super) fn new(path: &Path, what: &str, length: Micros) -> IntoLog {
+        IntoLog {
+            path: path.to_owned(),
+            recording: None,
+            error: None,
+            ticks: None,
+            frames: None,
+            progress: Progress::of_session(what, length),
+            listening: None,
+        }
+    }
+
+    fn note(&mut self, done: Result<(), StoreError>) -> ControlFlow<()> {
+        match done {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Ends the log, and says from when to when it goes. Nothing is left of a session that never began and ended in
+    /// trouble.
+    pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, Trouble> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        // A log without ticks is a client's.
+        let span = self.ticks.or(self.frames);
+        let Some(recording) = self.recording else { return Ok(span) };
+        if span.is_none() && !went_well {
+            recording.abandon()?;
+        } else {
+            recording.finish()?;
+        }
+        if !went_well && span.is_some() {
+            use std::io::Write;
+            // The error itself follows; this only says that not all is lost.
+            let _ = writeln!(anstream::stderr(), "note: what was recorded until then is in {}", self.path.display());
+        }
+        Ok(span)
+    }
+}
+
+impl Keeper for IntoLog {
+    fn begin(&mut self, header: &Header) -> ControlFlow<()> {
+        let begun = Recording::begin(&self.path, header).map(|recording| self.recording = Some(recording));
+        self.note(begun)
+    }
+
+    fn listening(&mut self, address: SocketAddr) {
+        self.listening = Some(address);
+    }
+
+    fn expecting(&mut self, length: Micros) {
+        self.progress.set_length(length);
+    }
+
+    fn record(&mut self, record: &Record) -> ControlFlow<()> {
+        let (span, at) = match record {
+            Record::Tick(tick) => (&mut self.ticks, Some(tick.at)),
+            Record::Frame(_, frame) => (&mut self.frames, Some(frame.at)),
+            _ => (&mut self.frames, None),
+        };
+        if let Some(at) = at {
+            let first = span.map_or(at, |(first, _)| first);
+            *span = Some((first, at));
+        }
+        let pushed = self.recording.as_mut().map_or(Ok(()), |recording| recording.push(record));
+        self.note(pushed)
+    }
+
+    fn every_second(&mut self) -> ControlFlow<()> {
+        let flushed = self.recording.as_mut().map_or(Ok(()), Recording::flush);
+        self.note(flushed)
+    }
+
+    fn show(&mut self, rates: &Rates) {
+        let Some(at) = rates.at else {
+            let at = self.listening.map_or(String::new(), |address| format!("at {address}, "));
+            let message = format!("{at}waiting: {} of {} players are ready", rates.ready, rates.seats);
+            return self.progress.reached_with(Micros::ZERO, message);
+        };
+        let rate = bytes(rates.bytes_per_s as u64);
+        // A client has no ticks, and a server alone no usercmds.
+        let turns = match rates.ticks_per_s {
+            ticks if ticks > 0.0 => format!("{ticks:.0} ticks/s"),
+            _ => format!("{:.0} usercmds/s", rates.usercmds_per_s),
+        };
+        let message = format!("{turns}, {:.0} datagrams/s, {rate}/s", rates.datagrams_per_s);
+        self.progress.reached_with(at, message);
+    }
+}

@@ -1,0 +1,176 @@
+//! `hitreg join`: a bot client over UDP, whose side of the session becomes a log.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, duration};
+use super::games::{Games, Joining};
+use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::live::{REORDER_MS, sent};
+use super::output::Output;
+use super::page::Page;
+use super::serve::PORT;
+use super::session_args::{GameArgs, parse_share};
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::live::{self, LiveReport};
+use crate::units::Micros;
+
+/// Join a server over UDP with a bot, and record its side
+///
+/// The server says what is played: settings, seed, length, and which map, which both sides need to have. The client writes down
+/// what it did and what it received, by its own clock; `hitreg merge` makes one log of all sides. Alone, its log
+/// replays open loop: its own prediction and drawing, on the snapshots that it received.
+///
+/// With --delay-ms and the like datagrams are delayed, lost, overtaken and doubled here, in both directions, so that a server
+/// on the same machine is as far away as wanted.
+///
+/// Ctrl-C leaves the session. What was recorded is kept as a whole log then, and when the server falls silent.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg join localhost -o one.hitlog
+  hitreg join 192.0.2.7:27500 -o two.hitlog
+  hitreg join localhost -o far.hitlog --delay-ms 80 --jitter-ms 15 \\
+      --loss 3% --reorder 2%
+  hitreg replay far.hitlog                    its side alone, open loop")]
+pub(super) struct Args {
+    /// The server's name or address; the port is 27500 where none is given
+    #[arg(value_name = "HOST[:PORT]")]
+    server: String,
+    /// Where the client's log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+    #[command(flatten)]
+    game: GameArgs,
+    #[command(flatten)]
+    link: JoinLinkArgs,
+}
+
+/// What is done to datagrams here, each way.
+#[derive(clap::Args)]
+struct JoinLinkArgs {
+    /// Delay every packet, each way [default: not at all]
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<f64>,
+    /// Delay packets beyond that by as much on average (exponentially distributed) [default: 0]
+    #[arg(long, value_name = "MS")]
+    jitter_ms: Option<f64>,
+    /// Lose this share of packets, as 2% or 0.02 [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    loss: Option<f64>,
+    /// Let later packets overtake this share, by 20 ms [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    reorder: Option<f64>,
+    /// Let this share of packets arrive twice [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    duplicate: Option<f64>,
+}
+
+/// What was recorded.
+#[derive(Serialize)]
+struct Recorded {
+    path: PathBuf,
+    server: String,
+    player: Option<u16>,
+    duration_us: i64,
+    interrupted: bool,
+    size_bytes: u64,
+    #[serde(flatten)]
+    live: LiveReport,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let server = live::resolve(&with_port(&args.server))?;
+    let link = args.link.model();
+    if let Some(link) = &link {
+        link.check().map_err(|error| Trouble::Request(error.to_string()))?;
+    }
+    let stop = stop_at_ctrl_c()?;
+    let mut keeper = IntoLog::new(&args.output, "playing", Micros::ZERO);
+    let joining = Joining { server, link: link.as_ref(), stop: &stop };
+    let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut keeper));
+    let span = keeper.finish(ran.is_ok())?;
+    let joined = ran?;
+    let recorded = Recorded {
+        path: args.output.clone(),
+        server: server.to_string(),
+        player: joined.player.map(|player| player.0),
+        duration_us: span.map_or(0, |(first, last)| (last - first).0),
+        interrupted: stop.load(Ordering::Relaxed),
+        size_bytes: files::size_bytes(&args.output),
+        live: joined.report,
+    };
+    output.show(&recorded, |page| recorded.print(page))?;
+    Ok(Outcome::Done)
+}
+
+/// A name with the usual port, if it has none. An IPv6 address with a port stands in brackets.
+fn with_port(server: &str) -> String {
+    let is_bare_ipv6 = server.parse::<std::net::Ipv6Addr>().is_ok();
+    match (is_bare_ipv6, server.rsplit_once(':')) {
+        (true, _) => format!("[{server}]:{PORT}"),
+        (false, Some((_, port))) if !port.ends_with(']') => server.to_owned(),
+        (false, _) => format!("{server}:{PORT}"),
+    }
+}
+
+impl JoinLinkArgs {
+    /// The link that was asked for; `None` when none was.
+    fn model(&self) -> Option<LinkModel> {
+        let asked = [self.delay_ms, self.jitter_ms, self.loss, self.reorder, self.duplicate];
+        asked.iter().any(Option::is_some).then(|| LinkModel {
+            delay_ms: self.delay_ms.unwrap_or_default(),
+            jitter: self.jitter_ms.map_or(Jitter::None, Jitter::Exponential),
+            loss: self.loss.map_or(Loss::None, Loss::Random),
+            reorder: self.reorder.unwrap_or_default(),
+            reorder_ms: REORDER_MS,
+            duplicate: self.duplicate.unwrap_or_default(),
+            ..LinkModel::default()
+        })
+    }
+}
+
+impl Recorded {
+    fn print(&self, page: &mut Page) {
+        let live = &self.live;
+        page.heading(&self.path.display().to_string());
+        let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
+        page.pair("session", &format!("{player} on the server at {}", self.server));
+        let ended = if self.interrupted { ", left by Ctrl-C" } else { "" };
+        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
+        page.pair("sent", &sent(&live.up, Micros(self.duration_us)));
+        let snapshots = count(live.snapshots.used);
+        page.pair("received", &format!("{snapshots} snapshots, {} twice", count(live.down_duplicates)));
+        if live.down_undecodable + live.down_partial + live.refused > 0 {
+            let [late, partial, refused] = [live.down_undecodable, live.down_partial, live.refused].map(count);
+            let text =
+                format!("{late} snapshots that came too late, {partial} incomplete ones, {refused} other datagrams");
+            page.pair("dropped", &text);
+        }
+        page.pair("holds", &format!("{} usercmds in {}", count(live.usercmds), bytes(self.size_bytes)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_a_port_has_the_usual_one() {
+        let cases = [
+            ("localhost", "localhost:27500"),
+            ("localhost:9", "localhost:9"),
+            ("192.0.2.7", "192.0.2.7:27500"),
+            ("::1", "[::1]:27500"),
+            ("[::1]", "[::1]:27500"),
+            ("[::1]:9", "[::1]:9"),
+        ];
+        for (given, meant) in cases {
+            assert_eq!(with_port(given), meant);
+        }
+    }
+}

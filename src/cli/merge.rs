@@ -1,0 +1,155 @@
+//! `hitreg merge`: one session from the logs of its server and its clients.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration};
+use super::output::Output;
+use super::page::{Align, Cell, Page, UNSURE};
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::info::Info;
+use crate::log::Options;
+use crate::merge::{Aligned, MergeError, Merged, merge};
+use crate::record::{Session, SessionId};
+use crate::store;
+use crate::units::Micros;
+
+/// Make one log of a session from those of its server and its clients
+///
+/// Each side has a clock of its own. How far each client's is from the server's follows from the packets between them: none
+/// arrived before it was sent, and so the fastest of both directions bound the offset from both sides. What is printed
+/// as the error is half of what is left between the bounds. Any offset within them gives the same session, bit for bit.
+///
+/// A log that was cut off is used as far as it goes, and the session ends where the first of them does.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg merge server.hitlog one.hitlog two.hitlog -o duel.hitlog
+  hitreg merge *.hitlog -o /tmp/match.hitlog && hitreg verify /tmp/match.hitlog
+  hitreg merge server.hitlog.part one.hitlog -o rest.hitlog     after a kill")]
+pub(super) struct Args {
+    /// The server's log and each client's, in any order
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// Where the session's log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    path: &'a Path,
+    session: Option<String>,
+    game: String,
+    map: String,
+    clients: Vec<Client<'a>>,
+    /// Logs that are cut off.
+    cut_off: Vec<&'a Path>,
+    /// The last tick, where a client's log ends before the server's.
+    ends_early: Option<EndsEarly>,
+    ticks: usize,
+    usercmds: usize,
+    duration_us: i64,
+    size_bytes: u64,
+}
+
+/// One client's clock.
+#[derive(Serialize)]
+struct Client<'a> {
+    player: u16,
+    path: &'a Path,
+    /// What was added to its times; `null` for a client that was never heard.
+    offset_us: Option<i64>,
+    /// The true offset is no farther away.
+    error_us: Option<i64>,
+    usercmds: usize,
+}
+
+#[derive(Serialize)]
+struct EndsEarly {
+    tick: u32,
+    at_us: i64,
+    /// Whose log ends there.
+    player: u16,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let mut sessions = Vec::with_capacity(args.logs.len());
+    let mut cut_off = Vec::new();
+    for path in &args.logs {
+        let (session, torn) = files::log_prefix_in(path, &store::read_bytes(path)?)?;
+        if torn.is_some() {
+            cut_off.push(path.as_path());
+        }
+        sessions.push(session);
+    }
+    let session_id = sessions.first().and_then(|session: &Session| session.header.side).map(|side| side.session);
+    let merged = merge(sessions).map_err(|error| trouble(args, error))?;
+    store::save_log(&args.output, &merged.session, Options::whole())?;
+    let report = Report::new(args, &merged, session_id, cut_off);
+    output.show(&report, |page| report.print(page))?;
+    Ok(Outcome::Done)
+}
+
+fn trouble(args: &Args, error: MergeError) -> Trouble {
+    match error.log().and_then(|log| args.logs.get(log)) {
+        Some(path) => Trouble::file(path, error),
+        None => Trouble::Request(error.to_string()),
+    }
+}
+
+impl<'a> Report<'a> {
+    fn new(args: &'a Args, merged: &Merged, session: Option<SessionId>, cut_off: Vec<&'a Path>) -> Report<'a> {
+        let info = Info::of(&merged.session);
+        let client = |aligned: &Aligned| Client {
+            player: aligned.player.0,
+            path: &args.logs[aligned.log],
+            offset_us: aligned.offset.map(|found| found.offset.0),
+            error_us: aligned.offset.map(|found| found.error.0),
+            usercmds: merged.session.players[usize::from(aligned.player.0)].frames.len(),
+        };
+        Report {
+            path: &args.output,
+            session: session.map(|id| id.to_string()),
+            game: info.game,
+            map: info.map,
+            clients: merged.clients.iter().map(client).collect(),
+            cut_off,
+            ends_early: merged.cut.map(|cut| EndsEarly { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
+            ticks: info.ticks,
+            usercmds: info.usercmds,
+            duration_us: info.duration_us,
+            size_bytes: files::size_bytes(&args.output),
+        }
+    }
+
+    fn print(&self, page: &mut Page) {
+        page.heading(&self.path.display().to_string());
+        for path in &self.cut_off {
+            page.styled(UNSURE, &format!("  {} is cut off, and used as far as it goes", path.display()));
+        }
+        let players = counted(self.clients.len() as u64, "player");
+        page.pair("session", &format!("{} on {}, {players}", self.game, self.map));
+        let length = duration(Micros(self.duration_us));
+        page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
+        if let Some(end) = &self.ends_early {
+            let text = format!("after tick {}, because player {}'s log does", end.tick, end.player);
+            page.pair("ends early", &text);
+        }
+        page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), bytes(self.size_bytes)));
+        page.heading("Clocks, by what is added to each client's");
+        let right = Align::Right;
+        let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Align::Left)];
+        let row = |client: &Client<'_>| -> Vec<Cell> {
+            let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
+            let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
+            let usercmds = count(client.usercmds as u64);
+            let path = client.path.display().to_string();
+            [client.player.to_string(), offset, error, usercmds, path].map(Cell::from).into_iter().collect()
+        };
+        let rows: Vec<Vec<Cell>> = self.clients.iter().map(row).collect();
+        page.table(&head, &rows);
+    }
+}

@@ -1,0 +1,109 @@
+//! `hitreg serve`: a server over UDP, whose side of the session becomes a log.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration};
+use super::games::Games;
+use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::live::{lateness, sent};
+use super::output::Output;
+use super::page::Page;
+use super::session_args::SessionArgs;
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::live::LiveReport;
+use crate::units::Micros;
+
+/// The port of a server that names none; id's QuakeWorld servers had 27500, too.
+pub(super) const PORT: u16 = 27_500;
+
+/// Run a server over UDP for clients that `join`, and record its side
+///
+/// The server waits until all players have joined, plays for the time that was asked for, and writes down what reached
+/// it and what it made of it, by its own clock. Each client records its own side; `hitreg merge` makes one log of them, which
+/// replays bit for bit. A scenario's links count for nothing here: `join` impairs its connection where that is wanted.
+///
+/// Ctrl-C ends the session early, with a whole log. A server that is killed leaves all but its last second in LOG.part, which
+/// `hitreg recover` makes a log of.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg serve -o server.hitlog --players 2 --seconds 60
+  hitreg join localhost -o one.hitlog         in a second terminal, or elsewhere
+  hitreg join localhost -o two.hitlog         in a third
+  hitreg merge server.hitlog one.hitlog two.hitlog -o duel.hitlog
+  hitreg verify duel.hitlog")]
+pub(super) struct Args {
+    /// Where the server's log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: PathBuf,
+    /// The UDP port to listen at; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+    /// The address to listen at; 127.0.0.1 is for this machine alone
+    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    bind: IpAddr,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// What was recorded.
+#[derive(Serialize)]
+struct Served {
+    path: PathBuf,
+    game: String,
+    map: String,
+    players: usize,
+    duration_us: i64,
+    interrupted: bool,
+    size_bytes: u64,
+    #[serde(flatten)]
+    live: LiveReport,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let scenario = args.session.scenario()?;
+    let staged = args.session.stage(games, &scenario)?;
+    let header = staged.live_header()?;
+    let stop = stop_at_ctrl_c()?;
+    let mut keeper = IntoLog::new(&args.output, "serving", Micros((scenario.seconds * 1e6) as i64));
+    let ran = staged.serve(SocketAddr::new(args.bind, args.port), &stop, &mut keeper);
+    let span = keeper.finish(ran.is_ok())?;
+    let served = Served {
+        path: args.output.clone(),
+        game: header.game,
+        map: header.map,
+        players: header.players.len(),
+        duration_us: span.map_or(0, |(first, last)| (last - first).0),
+        interrupted: stop.load(Ordering::Relaxed),
+        size_bytes: files::size_bytes(&args.output),
+        live: ran?,
+    };
+    output.show(&served, |page| served.print(page))?;
+    Ok(Outcome::Done)
+}
+
+impl Served {
+    fn print(&self, page: &mut Page) {
+        let live = &self.live;
+        page.heading(&self.path.display().to_string());
+        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
+        let ended = if self.interrupted { ", ended by Ctrl-C" } else { "" };
+        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
+        let left_out = match live.ticks_left_out {
+            0 => String::new(),
+            ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
+        };
+        page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
+        if let Some(late) = &live.lateness {
+            page.pair("lateness", &lateness(late));
+        }
+        page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
+        page.pair("sent", &sent(&live.down, Micros(self.duration_us)));
+        page.pair("size", &bytes(self.size_bytes));
+    }
+}

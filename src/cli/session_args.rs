@@ -1,0 +1,165 @@
+//! Options that say what a session of bots consists of: who plays, on what, how long, over which links.
+
+use std::path::{Path, PathBuf};
+
+use super::games::{Games, MapFile, Playable, Staged};
+use super::trouble::Trouble;
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::session::scenario::Scenario;
+use crate::store;
+
+/// What a session consists of, but for its links.
+#[derive(clap::Args)]
+pub(super) struct SessionArgs {
+    /// A scenario in TOML; the other options change it
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// The settings' preset [default: half-life]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// A setting that differs from the preset; may be given more than once
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// How many bots play, 1 to 64 [default: 4]
+    #[arg(long, value_name = "N")]
+    players: Option<u16>,
+    /// How long they play [default: 20]
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Where all chances start from [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    game: GameArgs,
+}
+
+/// Which game, on which map.
+#[derive(clap::Args)]
+pub(super) struct GameArgs {
+    /// A map in the .map format of Quake's level editors, or one that is built in: courtyard, or orchard, where every
+    /// rendering category has something to draw [default: courtyard]
+    #[arg(long, value_name = "FILE|NAME")]
+    map: Option<PathBuf>,
+    /// Which game is played, where a build has bots for more than one
+    #[arg(long, value_name = "NAME")]
+    game: Option<String>,
+}
+
+/// What both directions of every connection do to packets.
+#[derive(clap::Args)]
+pub(super) struct LinkArgs {
+    /// What every packet takes at least, each way [default: 40]
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<f64>,
+    /// What packets take beyond that on average (exponentially distributed) [default: 0]
+    #[arg(long, value_name = "MS")]
+    jitter_ms: Option<f64>,
+    /// The share of packets that is lost, as 2% or 0.02 [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    loss: Option<f64>,
+}
+
+impl SessionArgs {
+    /// Gets the session ready to be run.
+    pub(super) fn stage(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn Staged>, Trouble> {
+        self.game.with_map(games, |game, map| game.set_up(scenario, map))
+    }
+
+    /// The scenario, with the links that it has of its own.
+    pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
+        let mut scenario = match &self.scenario {
+            Some(path) => read_scenario(path)?,
+            None => Scenario::default(),
+        };
+        if let Some(preset) = &self.preset {
+            scenario.preset.clone_from(preset);
+        }
+        scenario.players = self.players.unwrap_or(scenario.players);
+        scenario.seconds = self.seconds.unwrap_or(scenario.seconds);
+        scenario.seed = self.seed.unwrap_or(scenario.seed);
+        for pair in &self.set {
+            // Checked here, where the pair is still as it was typed.
+            scenario.settings()?.set_pair(pair)?;
+            if let Some((key, value)) = pair.split_once('=') {
+                scenario.settings.insert(key.trim().to_owned(), value.trim().to_owned());
+            }
+        }
+        scenario.check()?;
+        Ok(scenario)
+    }
+}
+
+impl GameArgs {
+    /// Does something with the game, and the map file if there is one.
+    pub(super) fn with_map<T, E>(
+        &self,
+        games: &Games,
+        work: impl FnOnce(&dyn Playable, Option<&MapFile<'_>>) -> Result<T, E>,
+    ) -> Result<T, Trouble>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let game = games.recordable(self.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
+        match &self.map {
+            Some(path) if is_name(path) => {
+                let map = game.map(&path.display().to_string());
+                let map = map.map_err(|error| Trouble::Request(error.to_string()))?;
+                work(game, Some(&map)).map_err(|error| Trouble::Request(error.to_string()))
+            }
+            Some(path) => {
+                let bytes = store::read_bytes(path)?;
+                let name = path.display().to_string();
+                let file = MapFile { path: &name, bytes: &bytes };
+                work(game, Some(&file)).map_err(|error| Trouble::file(path, error))
+            }
+            None => work(game, None).map_err(|error| Trouble::Request(error.to_string())),
+        }
+    }
+}
+
+impl LinkArgs {
+    /// A link with what was asked for.
+    pub(super) fn impaired(&self, link: LinkModel) -> LinkModel {
+        LinkModel {
+            delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
+            jitter: self.jitter_ms.map_or(link.jitter, Jitter::Exponential),
+            loss: self.loss.map_or(link.loss, Loss::Random),
+            ..link
+        }
+    }
+}
+
+/// Whether it is the name of a map rather than a file: there is no such file, and it does not look like one.
+fn is_name(path: &Path) -> bool {
+    path.extension().is_none() && path.components().count() == 1 && !path.exists()
+}
+
+fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
+    let text =
+        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
+    Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
+}
+
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.parse(),
+    };
+    match number {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        Ok(_) | Err(_) => Err("it should be a share from 0 to 1, or a percentage such as 2%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_is_a_share_or_a_percentage() {
+        assert_eq!([parse_share("0.02"), parse_share("2%"), parse_share("2.5 %")], [Ok(0.02), Ok(0.02), Ok(0.025)]);
+        for wrong in ["2", "-1%", "101%", "nan", "some"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The threads of a live session, all of which end before it does.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use super::LiveError;
+use super::clock::Clock;
+use super::post::{Inlet, Posted};
+use super::socket::{Datagram, WAITING_DATAGRAMS, read};
+
+pub(super) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, LiveError> {
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, work).map_err(LiveError::Thread)
+}
+
+/// Waits for a thread's end.
+pub(super) fn wait_for<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) -> Result<T, LiveError> {
+    thread.join().unwrap_or(Err(LiveError::ThreadGone))
+}
+
+/// Starts a thread that waits at a socket until `over` is set. What the server says of its frames may come by way of
+/// modelled links.
+pub(super) fn read_from<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    socket: &Arc<UdpSocket>,
+    delays: Option<(Clock, SyncSender<Posted>)>,
+    over: &'env AtomicBool,
+) -> Result<Receiver<Datagram>, LiveError> {
+    let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
+    let socket = Arc::clone(socket);
+    let inlet = Inlet::new(datagrams, delays);
+    spawn(scope, "socket", move || read(&socket, &inlet, over))?;
+    Ok(inbox)
+}

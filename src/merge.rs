@@ -1,0 +1,216 @@
+//! One session from the logs of its sides: the server's and every client's, each recorded with its own clock.
+//!
+//! A client's pipeline sees differences of its own times only, so that one constant offset for each client, in whole
+//! microseconds, changes nothing in it; and the server sees of a client's times nothing but when its packets arrive. So any
+//! offset at which every packet arrives after it was sent gives a session that replays bit for bit.
+
+mod error;
+mod offset;
+
+pub use error::MergeError;
+pub use offset::Offset;
+
+use crate::record::{Header, PlayerRecords, Session};
+use crate::units::{Micros, PlayerId, Tick};
+use offset::NoOffset;
+
+/// A session put together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
+    /// The session, on the server's clock.
+    pub session: Session,
+    /// Its clients, in the order of players.
+    pub clients: Vec<Aligned>,
+    /// Set when the session ends before the server's log does, because a client's log ends earlier.
+    pub cut: Option<Cut>,
+}
+
+/// One client in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aligned {
+    /// Its player.
+    pub player: PlayerId,
+    /// Which of the logs was its.
+    pub log: usize,
+    /// How far its clock is from the server's; `None` of one that never did anything.
+    pub offset: Option<Offset>,
+}
+
+/// Where a session was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The last tick that is left.
+    pub tick: Tick,
+    /// Its time on the server's clock.
+    pub at: Micros,
+    /// Whose log ends there: the server got packets later that are not in it.
+    pub player: PlayerId,
+}
+
+/// Makes one session of its sides, in any order.
+///
+/// # Errors
+/// When they are not the sides of one session, one is missing or there twice, or the clocks do not fit together.
+pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
+    let (mut session, mut sides) = sort_out(logs)?;
+    let mut clients = Vec::with_capacity(sides.len());
+    for (player, (side, server)) in sides.iter_mut().zip(&session.players).enumerate() {
+        let player = PlayerId(player as u16);
+        let offset = align(side, server, player)?;
+        clients.push(Aligned { player, log: side.log, offset });
+    }
+    let (end, cut) = common_end(&session, &sides)?;
+    for (records, side) in session.players.iter_mut().zip(sides) {
+        records.frames = side.records.frames;
+        records.sent = side.records.sent;
+        records.received = side.records.received;
+    }
+    end_at(&mut session, end);
+    session.header.side = None;
+    for player in &mut session.header.players {
+        player.recorded = true;
+    }
+    Ok(Merged { session, clients, cut })
+}
+
+/// What a client's log holds of its own.
+struct ClientSide {
+    log: usize,
+    records: PlayerRecords,
+}
+
+/// So far from zero times can be, in µs, that no sum of three of them is out of bounds.
+const TIME_MAX: i64 = 1 << 60;
+
+/// All times in a log that offsets are made of.
+fn times(session: &Session) -> impl Iterator<Item = Micros> + '_ {
+    let of_player = |player: &'_ PlayerRecords| {
+        let mut times: Vec<Micros> = player.frames.iter().map(|frame| frame.at).collect();
+        times.extend(player.sent.iter().map(|packet| packet.at));
+        times.extend(player.reached.iter().chain(&player.received).map(|arrival| arrival.at));
+        times.extend(player.snapshots.iter().map(|snapshot| snapshot.at));
+        times
+    };
+    session.players.iter().flat_map(of_player).chain(session.ticks.iter().map(|tick| tick.at))
+}
+
+/// The server's log, and the clients' in the order of players.
+fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError> {
+    let mut server: Option<(usize, Session)> = None;
+    let mut sides = Vec::new();
+    for (log, session) in logs.into_iter().enumerate() {
+        let side = session.header.side.ok_or(MergeError::NotASide { log })?;
+        if !times(&session).all(|at| (-TIME_MAX..=TIME_MAX).contains(&at.0)) {
+            return Err(MergeError::OutOfTime { log });
+        }
+        match (side.player, &server) {
+            (Some(player), _) => sides.push((player, log, session)),
+            (None, None) => server = Some((log, session)),
+            (None, Some((first, _))) => return Err(MergeError::TwoServers { first: *first, log }),
+        }
+    }
+    let (_, server) = server.ok_or(MergeError::NoServer)?;
+    for (player, log, session) in &sides {
+        check_header(&server.header, &session.header, *log)?;
+        if usize::from(player.0) >= server.players.len() {
+            return Err(MergeError::OtherBuild { log: *log, what: "number of players" });
+        }
+    }
+    sides.sort_by_key(|(player, log, _)| (*player, *log));
+    if let Some(pair) = sides.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(MergeError::SamePlayer { first: pair[0].1, log: pair[1].1, player: pair[0].0 });
+    }
+    let is_there = |player: &PlayerId| sides.iter().any(|(there, _, _)| there == player);
+    let everyone = (0..server.players.len()).map(|player| PlayerId(player as u16));
+    let missing: Vec<PlayerId> = everyone.filter(|player| !is_there(player)).collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { players: missing, all: server.players.len() });
+    }
+    let of = |(player, log, mut session): (PlayerId, usize, Session)| ClientSide {
+        log,
+        records: without_unsent(session.of(player).map(std::mem::take).unwrap_or_default()),
+    };
+    Ok((server, sides.into_iter().map(of).collect()))
+}
+
+/// A log that was cut off may end between a frame and the packet that carried it. What became of that packet it does not
+/// say, so that the frame cannot be replayed.
+fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
+    let last = records.sent.last().map(|packet| packet.newest);
+    records.frames.retain(|frame| Some(frame.command.seq) <= last);
+    records
+}
+
+/// Checks that a client's log is of the same session, and was recorded under the same rules.
+fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
+    let session = |header: &Header| header.side.map(|side| side.session);
+    if session(server) != session(client) {
+        return Err(MergeError::OtherSession { log });
+    }
+    let same = [
+        ("game", server.game == client.game),
+        ("rules", server.rules == client.rules),
+        ("seed", server.seed == client.seed),
+        ("settings", server.settings == client.settings),
+        ("number of players", server.players.len() == client.players.len()),
+        ("fields of bodies", server.fields == client.fields),
+    ];
+    match same.into_iter().find(|(_, is_same)| !is_same) {
+        Some((what, _)) => Err(MergeError::OtherBuild { log, what }),
+        None => Ok(()),
+    }
+}
+
+/// Brings a client's times to the server's clock.
+fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Result<Option<Offset>, MergeError> {
+    let log = side.log;
+    let found = match offset::offset(&side.records, server) {
+        Ok(found) => found,
+        // Nothing of it was ever heard, and so nothing of it matters.
+        Err(NoOffset::Unbounded) if server.reached.is_empty() => {
+            side.records = PlayerRecords::default();
+            return Ok(None);
+        }
+        Err(NoOffset::Unbounded) => return Err(MergeError::Unbounded { log, player }),
+        Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }) => {
+            return Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady });
+        }
+    };
+    side.records.frames.iter_mut().for_each(|frame| frame.at += found.offset);
+    side.records.sent.iter_mut().for_each(|packet| packet.at += found.offset);
+    side.records.received.iter_mut().for_each(|arrival| arrival.at += found.offset);
+    Ok(Some(found))
+}
+
+/// The last tick up to which every client's log has all that the server heard from it.
+fn common_end(session: &Session, sides: &[ClientSide]) -> Result<((Tick, Micros), Option<Cut>), MergeError> {
+    let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
+    let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &ClientSide))| {
+        let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
+        let first = server.reached.iter().find(|arrival| !is_known(arrival.number))?;
+        Some((first.at, PlayerId(player as u16), side.log))
+    };
+    let first_unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown).min();
+    let Some((until, player, log)) = first_unknown.filter(|(until, _, _)| *until <= last.at) else {
+        return Ok(((last.tick, last.at), None));
+    };
+    let ticks = session.ticks.partition_point(|tick| tick.at < until);
+    let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
+    Ok(((end.tick, end.at), Some(Cut { tick: end.tick, at: end.at, player })))
+}
+
+/// Leaves out all that is after a tick.
+fn end_at(session: &mut Session, (tick, at): (Tick, Micros)) {
+    for player in &mut session.players {
+        player.frames.retain(|frame| frame.at <= at);
+        player.sent.retain(|packet| packet.at <= at);
+        player.reached.retain(|arrival| arrival.at <= at);
+        player.executed.retain(|executed| executed.tick <= tick);
+        player.snapshots.retain(|snapshot| snapshot.tick <= tick);
+        player.received.retain(|arrival| arrival.at <= at);
+    }
+    session.ticks.retain(|kept| kept.tick <= tick);
+    let rows = session.states.keys.partition_point(|(of, _)| *of <= tick);
+    session.states.keys.truncate(rows);
+    session.states.cells.truncate(rows * session.states.width);
+}

@@ -1,0 +1,178 @@
+//! How far two clocks are apart, from the packets that went both ways between them.
+//!
+//! A packet arrives after it was sent. So each one from the client bounds the offset from above, each one from the server
+//! from below, and the fastest of both directions leave an interval as wide as the shortest round trip. Any offset in it
+//! fits all that was recorded.
+
+use crate::record::PlayerRecords;
+use crate::units::Micros;
+
+/// What is to be added to a client's time to get the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// The middle of the interval of all that fit.
+    pub offset: Micros,
+    /// Half of the interval: the true offset is no farther away.
+    pub error: Micros,
+}
+
+/// Why there is no offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum NoOffset {
+    /// No packet of one of the directions is in both logs.
+    Unbounded,
+    /// No one offset fits all packets.
+    Drift {
+        /// By how much packets would arrive before they were sent at least.
+        apart: Micros,
+        /// The steady rate that fits them best, in µs a second.
+        rate_us_per_s: f64,
+        /// Whether all of them fit at that rate.
+        is_steady: bool,
+    },
+}
+
+/// A bound on the offset, and when on the client's clock it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    seen_at: Micros,
+    offset: Micros,
+}
+
+/// The offset between a client's records and the server's records of the same client.
+pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, NoOffset> {
+    let (above, below) = (above(client, server), below(client, server));
+    let most = above.iter().map(|bound| bound.offset).min().ok_or(NoOffset::Unbounded)?;
+    let least = below.iter().map(|bound| bound.offset).max().ok_or(NoOffset::Unbounded)?;
+    if least > most {
+        return Err(drift(&above, &below, least - most));
+    }
+    let width = most - least;
+    Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
+}
+
+/// From what the client sent: it arrived later.
+fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
+    let bound = |arrival: &crate::record::ArrivalRecord| {
+        let index = client.sent.binary_search_by_key(&arrival.number, |packet| packet.number).ok()?;
+        let sent_at = client.sent[index].at;
+        Some(Bound { seen_at: sent_at, offset: arrival.at - sent_at - Micros(1) })
+    };
+    server.reached.iter().filter_map(bound).collect()
+}
+
+/// From what the client received: it was sent earlier.
+fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
+    let bound = |arrival: &crate::record::ArrivalRecord| {
+        let index = server.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0).ok()?;
+        Some(Bound { seen_at: arrival.at, offset: server.snapshots[index].at - arrival.at + Micros(1) })
+    };
+    client.received.iter().filter_map(bound).collect()
+}
+
+/// The steady rate at which the bounds leave the widest interval. The width is concave in the rate, so that thirds find it.
+fn drift(above: &[Bound], below: &[Bound], apart: Micros) -> NoOffset {
+    const RATE_MAX: f64 = 0.05;
+    let width = |rate: f64| {
+        let level = |bound: &Bound| bound.offset.0 as f64 - rate * bound.seen_at.0 as f64;
+        let most = above.iter().map(level).fold(f64::INFINITY, f64::min);
+        let least = below.iter().map(level).fold(f64::NEG_INFINITY, f64::max);
+        most - least
+    };
+    let (mut low, mut high) = (-RATE_MAX, RATE_MAX);
+    for _ in 0..80 {
+        let third = (high - low) / 3.0;
+        if width(low + third) < width(high - third) {
+            low += third;
+        } else {
+            high -= third;
+        }
+    }
+    let rate = (low + high) / 2.0;
+    NoOffset::Drift { apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
+    use crate::units::{CommandSeq, SnapshotSeq, Tick};
+
+    /// A packet each way every 10 ms, 2 to 5 ms up and 3 to 7 ms down. The client's clock shows `apart` less than the
+    /// server's, and loses `drift_ppm`.
+    fn traffic(apart: Micros, drift_ppm: i64) -> (PlayerRecords, PlayerRecords) {
+        let (mut client, mut server) = (PlayerRecords::default(), PlayerRecords::default());
+        let on_client = |at: Micros| at - apart - Micros(at.0 * drift_ppm / 1_000_000);
+        for number in 1..=2_000u32 {
+            let at = Micros::from_ms(10 * i64::from(number));
+            let spread = i64::from(number * 7 % 30);
+            let packet = PacketRecord {
+                number,
+                at: on_client(at),
+                newest: CommandSeq(number),
+                count: 1,
+                ack: SnapshotSeq(0),
+                bytes: 60,
+            };
+            client.sent.push(packet);
+            server.reached.push(ArrivalRecord { number, at: at + Micros(2_000 + 100 * spread) });
+            server.snapshots.push(SnapshotRecord {
+                seq: SnapshotSeq(number),
+                tick: Tick(number),
+                at,
+                server_time: at,
+                ack: CommandSeq(0),
+                bytes: 100,
+                choked: 0,
+                entities: Vec::new(),
+                effects: Vec::new(),
+                extra: Vec::new(),
+                helper_ms: None,
+                warnings: Vec::new(),
+            });
+            let arrived = at + Micros(3_000 + 133 * spread);
+            client.received.push(ArrivalRecord { number, at: on_client(arrived) });
+        }
+        (client, server)
+    }
+
+    #[test]
+    fn the_true_offset_lies_within_the_error() {
+        for apart in [0, 1_234_567, -99_000_001] {
+            let (client, server) = traffic(Micros(apart), 0);
+            let found = offset(&client, &server).expect("one fits");
+            assert!((found.offset.0 - apart).abs() <= found.error.0, "{apart}: {found:?}");
+            // Half of the fastest round trip, of 5 ms.
+            assert!((2_490..=2_500).contains(&found.error.0), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn every_packet_arrives_after_it_was_sent() {
+        let (client, server) = traffic(Micros(77), 20);
+        let found = offset(&client, &server).expect("drift within the round trip is not to be seen").offset;
+        for (packet, arrival) in client.sent.iter().zip(&server.reached) {
+            assert!(packet.at + found < arrival.at);
+        }
+        for (snapshot, arrival) in server.snapshots.iter().zip(&client.received) {
+            assert!(snapshot.at < arrival.at + found);
+        }
+    }
+
+    #[test]
+    fn clocks_that_drift_apart_are_told_with_their_rate() {
+        let (client, server) = traffic(Micros(5_000), 800);
+        let Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }) = offset(&client, &server) else {
+            panic!("20 s at 800 ppm are more than a round trip of 5 ms");
+        };
+        assert!(apart > Micros(10_000) && is_steady);
+        assert!((rate_us_per_s - 800.0).abs() < 300.0, "{rate_us_per_s}");
+    }
+
+    #[test]
+    fn one_direction_alone_bounds_nothing() {
+        let (mut client, server) = traffic(Micros(5), 0);
+        client.received.clear();
+        assert_eq!(offset(&client, &server), Err(NoOffset::Unbounded));
+    }
+}

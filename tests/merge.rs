@@ -1,0 +1,178 @@
+//! Sessions taken apart into their sides, each by a clock of its own, and put together again.
+
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::merge::{MergeError, Merged, merge};
+use hitreg::record::{Header, Origin, PlayerRecords, Session, SessionId, Side};
+use hitreg::replay::{Options, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::units::{Micros, PlayerId};
+
+const CLOCKS: [Micros; 3] = [Micros(-1_234_567), Micros(0), Micros(98_765_432_101)];
+
+/// A session over bad links.
+fn session() -> Session {
+    let link = LinkModel {
+        delay_ms: 30.0,
+        jitter: Jitter::Exponential(8.0),
+        loss: Loss::Random(0.05),
+        duplicate: 0.03,
+        reorder: 0.05,
+        reorder_ms: 20.0,
+        ..LinkModel::default()
+    };
+    let scenario = Scenario { players: 3, seconds: 4.0, seed: 3, link, ..Scenario::default() };
+    let rules = Arc::new(ArenaRules::default());
+    let header = scenario.header::<Arena>(&rules).expect("a good scenario");
+    let mut session = Session::new(Header { origin: Origin::Live, ..header });
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn of_side(session: &Session, player: Option<PlayerId>) -> Session {
+    Session::new(Header { side: Some(Side { session: SessionId(9), player }), ..session.header.clone() })
+}
+
+/// The server's log first, then the clients', whose clocks show so much less.
+fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
+    let mut server = of_side(session, None);
+    server.ticks.clone_from(&session.ticks);
+    server.states = session.states.clone();
+    let mut sides = Vec::new();
+    for (index, (all, clock)) in session.players.iter().zip(clocks).enumerate() {
+        let (reached, executed, snapshots) = (all.reached.clone(), all.executed.clone(), all.snapshots.clone());
+        server.players[index] = PlayerRecords { reached, executed, snapshots, ..PlayerRecords::default() };
+        let mut client = of_side(session, Some(PlayerId(index as u16)));
+        let mine = &mut client.players[index];
+        mine.frames = all.frames.iter().map(|f| hitreg::record::FrameRecord { at: f.at - clock, ..*f }).collect();
+        mine.sent = all.sent.iter().map(|p| hitreg::record::PacketRecord { at: p.at - clock, ..*p }).collect();
+        mine.received = all.received.iter().map(|a| hitreg::record::ArrivalRecord { at: a.at - clock, ..*a }).collect();
+        sides.push(client);
+    }
+    sides.insert(0, server);
+    sides
+}
+
+fn assert_replays(merged: &Merged) {
+    let replayed = replay::<Arena>(&merged.session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    assert_eq!(replayed.first_difference, None);
+    assert_eq!(replayed.hashes_compared, merged.session.ticks.len() as u64);
+}
+
+#[test]
+fn a_session_put_together_replays_whatever_the_clocks_showed() {
+    let whole = session();
+    let merged = merge(sides(&whole, CLOCKS)).expect("sides of one session");
+    assert_eq!(merged.cut, None);
+    assert_eq!(merged.session.ticks, whole.ticks);
+    assert_eq!(merged.session.header, whole.header);
+    assert_replays(&merged);
+    for (client, clock) in merged.clients.iter().zip(CLOCKS) {
+        let found = client.offset.expect("it was heard");
+        assert!((found.offset - clock).0.abs() <= found.error.0, "{found:?}");
+        assert!((29_000..40_000).contains(&found.error.0), "half of twice 30 ms: {found:?}");
+    }
+}
+
+/// Wherever a client's log is cut off, what is left of the session replays, and nothing is lost that could be replayed.
+#[test]
+fn a_session_replays_up_to_wherever_a_clients_log_is_cut_off() {
+    let whole = session();
+    let frames = whole.players[1].frames.len();
+    for cut in (0..frames).step_by(7).chain(frames - 12..frames) {
+        for keeps_packet in [true, false] {
+            let mut logs = sides(&whole, CLOCKS);
+            let client = &mut logs[2].players[1];
+            client.frames.truncate(cut + 1);
+            client.sent.truncate(cut + usize::from(keeps_packet));
+            let until = client.frames[cut].at;
+            client.received.retain(|arrival| arrival.at <= until);
+            let merged = match merge(logs) {
+                Ok(merged) => merged,
+                Err(MergeError::NothingLeft { log: 2 } | MergeError::Unbounded { log: 2, .. }) if cut < 8 => continue,
+                Err(error) => panic!("cut after frame {cut}: {error}"),
+            };
+            assert_replays(&merged);
+            let end = merged.session.ticks.last().expect("a tick").at;
+            assert!(end + Micros::from_ms(16) >= until + CLOCKS[1], "frame {cut} at {until:?}, end {end:?}");
+            assert_eq!(
+                merged.cut.map(|cut| cut.at),
+                Some(end).filter(|_| end < whole.ticks.last().expect("a tick").at)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
+    let whole = session();
+    for cut in (1..whole.ticks.len()).step_by(11) {
+        let mut logs = sides(&whole, CLOCKS);
+        let server = &mut logs[0];
+        let until = server.ticks[cut - 1].at;
+        server.ticks.truncate(cut);
+        for player in &mut server.players {
+            player.reached.retain(|arrival| arrival.at <= until);
+            player.snapshots.retain(|snapshot| snapshot.at <= until);
+            player.executed.retain(|executed| executed.tick.0 as usize <= cut);
+        }
+        match merge(logs) {
+            Ok(merged) => {
+                assert_eq!(merged.session.ticks.len(), cut);
+                // Before anybody's first frame there is nothing to replay.
+                if merged.session.players.iter().any(|player| !player.frames.is_empty()) {
+                    assert_replays(&merged);
+                } else {
+                    assert!(cut < 8);
+                }
+            }
+            Err(error @ MergeError::Unbounded { .. }) => assert!(cut < 8, "{cut}: {error}"),
+            Err(error) => panic!("{cut}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn clocks_that_drift_and_times_out_of_bounds_are_errors() {
+    let whole = session();
+    let mut logs = sides(&whole, CLOCKS);
+    // 5 % slow, which is more than the round trip allows within 4 s.
+    for packet in &mut logs[1].players[0].sent {
+        packet.at = Micros(packet.at.0 * 95 / 100);
+    }
+    for arrival in &mut logs[1].players[0].received {
+        arrival.at = Micros(arrival.at.0 * 95 / 100);
+    }
+    let error = merge(logs).expect_err("no one offset fits");
+    assert!(matches!(error, MergeError::Drift { log: 1, player: PlayerId(0), is_steady: true, .. }), "{error}");
+    assert!(error.to_string().contains("drift apart by 5"), "{error}");
+    let mut logs = sides(&whole, CLOCKS);
+    logs[3].players[2].sent[5].at = Micros(i64::MIN);
+    assert_eq!(merge(logs), Err(MergeError::OutOfTime { log: 3 }));
+}
+
+#[test]
+fn sides_of_other_builds_and_sessions_are_refused() {
+    let whole = session();
+    let refused = |change: fn(&mut Vec<Session>)| {
+        let mut logs = sides(&whole, CLOCKS);
+        change(&mut logs);
+        merge(logs).expect_err("they do not belong together")
+    };
+    assert_eq!(refused(|logs| logs[1].header.rules.push(0)), MergeError::OtherBuild { log: 1, what: "rules" });
+    assert_eq!(
+        refused(|logs| logs[2].header.settings[0].1.push('0')),
+        MergeError::OtherBuild { log: 2, what: "settings" }
+    );
+    assert_eq!(refused(|logs| logs[0].ticks.clear()), MergeError::NoTicks);
+    let other = Side { session: SessionId(8), player: Some(PlayerId(0)) };
+    assert_eq!(other.session.to_string(), "0000000000000008");
+    assert_eq!(
+        refused(|logs| logs[1].header.side = Some(Side { session: SessionId(8), player: Some(PlayerId(0)) })),
+        MergeError::OtherSession { log: 1 }
+    );
+    assert_eq!(refused(|logs| drop(logs.remove(2))), MergeError::Missing { players: vec![PlayerId(1)], all: 3 });
+}
