@@ -21,7 +21,7 @@ Examples:
   hitreg claims                        all of them, by theme
   hitreg claims --list                 their names and statements
   hitreg claims dumb-client            one, with how it is measured
-  hitreg claims lead --off             without lag compensation's like: must fail
+  hitreg claims lead --off             those that begin so, made to fail
   hitreg claims --format json
 
 Exit code 0: all hold. 1: one does not.")]
