@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What a driver knows of a server and a client, so that a game may bring its own.
     ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
     // The live protocol: datagrams in, packets out, no socket.
-    ("wire", &["units", "usercmd", "hash", "rng", "game", "history", "packet"]),
+    ("wire", &["units", "usercmd", "hash", "rng", "game", "record", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
     ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),

@@ -21,7 +21,7 @@ Examples:
   hitreg claims                        all of them, by theme
   hitreg claims --list                 their names and statements
   hitreg claims dumb-client            one, with how it is measured
-  hitreg claims lead --off             without lag compensation's like: must fail
+  hitreg claims lead --off             those that begin so, made to fail
   hitreg claims --format json
 
 Exit code 0: all hold. 1: one does not.")]
@@ -136,7 +136,7 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
     let failed: Vec<&str> = claims.iter().filter(|claim| !claim.holds).map(|claim| claim.name).collect();
     let of = counted(claims.len() as u64, "claim");
     if failed.is_empty() {
-        page.styled(GOOD, &format!("All of {of} hold."));
+        page.styled(GOOD, &if held == 1 { "The claim holds.".to_owned() } else { format!("All {of} hold.") });
     } else {
         page.styled(BAD, &format!("{held} of {of} hold."));
         page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));

@@ -1,29 +1,28 @@
 //! The games that a build plays, behind one face: a log says which one it is of.
 
+mod bots;
+
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+
+pub(super) use bots::{JoinError, Joining, SetupError, Staged};
 
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
-use crate::link::LinkModel;
-use crate::live::{self, Joined, Keeper, LiveError, LiveReport};
-use crate::pipeline::Netcode;
+use crate::live::{Joined, Keeper};
 use crate::quakeworld::QuakeWorld;
-use crate::record::{Header, Record, Session};
+use crate::record::Session;
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
 use crate::session::scenario::Scenario;
-use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::wire::Networked;
+use bots::{PlaysItself, WithBots};
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]
@@ -121,39 +120,6 @@ pub(super) struct NotRecordable {
     able: String,
 }
 
-/// Why a synthetic session could not be set up.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SetupError {
-    /// The game has no bots.
-    #[error("this game has no bots to play it")]
-    NoBots,
-    /// There is no such map.
-    #[error("no map `{name}` is built in, and there is no such file: give one of {known}, or a .map file")]
-    NoMap {
-        /// The name that was asked for.
-        name: String,
-        /// Those that there are.
-        known: String,
-    },
-    /// The map file gives no rules.
-    #[error("no rules can be made from this map: {0}")]
-    Rules(RulesError),
-    /// The scenario cannot be run.
-    #[error(transparent)]
-    Scenario(#[from] SynthError),
-}
-
-/// Why a client could not join, or had to leave.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum JoinError {
-    /// The game cannot be played here.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The session.
-    #[error(transparent)]
-    Live(#[from] LiveError),
-}
-
 /// Why drawing could not be scored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScoreError {
@@ -218,92 +184,10 @@ pub(super) trait Playable: Send + Sync {
     ) -> Result<Joined, JoinError>;
 }
 
-/// Where to play, and how.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Joining<'a> {
-    pub(super) server: SocketAddr,
-    /// What is done to datagrams of both directions.
-    pub(super) link: Option<&'a LinkModel>,
-    /// Set when the client is to leave.
-    pub(super) stop: &'a AtomicBool,
-}
-
-/// A synthetic session that is ready to be run.
-pub(super) trait Staged {
-    /// What its log begins with.
-    fn header(&self) -> &Header;
-
-    /// Runs it, record by record.
-    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
-
-    /// What its log begins with when it is run live.
-    fn live_header(&self) -> Result<Header, LiveError>;
-
-    /// Runs it live, over UDP.
-    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
-
-    /// Serves it, for clients elsewhere.
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
-}
-
 /// One game, and its bots if it has any.
 struct Of<G> {
     game: PhantomData<fn() -> G>,
     bots: Option<Box<dyn PlaysItself>>,
-}
-
-/// What a game can do that has bots.
-trait PlaysItself: Send + Sync {
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
-
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
-
-    fn join(
-        &self,
-        map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
-    ) -> Result<Joined, JoinError>;
-}
-
-/// A game with bots, and how its rules are made.
-struct WithBots<G: Game> {
-    rules: MakeRules<G>,
-}
-
-impl<G: Bots + Netcode> PlaysItself for WithBots<G>
-where
-    G::Body: Networked,
-{
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
-        let found = G::MAPS.iter().find(|(known, _)| *known == name);
-        let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-        match found {
-            Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
-            None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
-        }
-    }
-
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
-        scenario.check().map_err(SynthError::from)?;
-        let named = match (map, &scenario.map) {
-            (None, Some(name)) => Some(self.map(name)?),
-            _ => None,
-        };
-        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
-        let header = scenario.header::<G>(&rules)?;
-        Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
-    }
-
-    fn join(
-        &self,
-        map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
-    ) -> Result<Joined, JoinError> {
-        let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.stop, keeper)?)
-    }
 }
 
 impl<G: Imported> Playable for Of<G> {
@@ -381,38 +265,6 @@ impl<G: Imported> Playable for Of<G> {
     }
 }
 
-struct Ready<G: Game> {
-    scenario: Scenario,
-    rules: Arc<G::Rules>,
-    header: Header,
-}
-
-impl<G: Bots + Netcode> Staged for Ready<G>
-where
-    G::Body: Networked,
-{
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
-    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError> {
-        let mut sink = Passed(sink);
-        record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
-    }
-
-    fn live_header(&self) -> Result<Header, LiveError> {
-        live::live_header::<G>(&self.scenario, &self.rules)
-    }
-
-    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
-        live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
-    }
-
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
-        live::serve::<G>(&self.scenario, &self.rules, at, stop, keeper)
-    }
-}
-
 /// Takes what a usercmd gives off when only the body after it matters.
 struct Unheard;
 
@@ -420,13 +272,4 @@ impl<F> Sink<F> for Unheard {
     fn effect(&mut self, _: Effect) {}
     fn fire(&mut self, _: F) {}
     fn touch(&mut self, _: Touch) {}
-}
-
-/// A sink that is known by its face alone.
-struct Passed<'a>(&'a mut dyn RecordSink);
-
-impl RecordSink for Passed<'_> {
-    fn record(&mut self, record: Record) {
-        self.0.record(record);
-    }
 }

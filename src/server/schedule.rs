@@ -35,7 +35,8 @@ impl<G: Game> Server<G> {
         let connection = &mut self.connections[usize::from(player.0)];
         let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);
         let difference = ahead(newest);
-        connection.calibration.handle_frame(arrived, ticks.time_of(difference));
+        // By the usercmd's own time and not its tick's, which moves by whole ticks only, as no clock that is steered can.
+        connection.calibration.handle_frame(arrived, newest.server_time);
         if is_news && !(0..=AHEAD_MAX_TICKS).contains(&difference) {
             let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
             connection.warn(OutOfSequence { command: newest.seq, difference });
@@ -113,15 +114,6 @@ impl Ticks {
             -1 - (self.before - then).0 / self.interval.0
         }
     }
-
-    /// When the tick that is so far ahead is computed, or was.
-    fn time_of(self, ahead: i64) -> Micros {
-        if ahead < 0 {
-            self.before + Micros((ahead + 1) * self.interval.0)
-        } else {
-            self.now + Micros(ahead * self.interval.0)
-        }
-    }
 }
 
 #[cfg(test)]
@@ -135,7 +127,6 @@ mod tests {
         let ahead = |then_ms| ticks.ahead(Micros::from_ms(then_ms));
         assert_eq!([289, 320, 321, 352, 353].map(ahead), [0, 0, 1, 1, 2]);
         assert_eq!([288, 257, 256, 0].map(ahead), [-1, -1, -2, -10]);
-        assert_eq!([-2, -1, 0, 1].map(|n| ticks.time_of(n).0 / 1000), [256, 288, 320, 352]);
     }
 
     #[test]
