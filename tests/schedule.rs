@@ -91,7 +91,7 @@ fn input_waits_for_its_tick_and_hardly_any_is_late() {
         assert!(f64::from(missed) <= may_miss * f64::from(ran), "{missed} of {ran} missed");
         let late = fates.helpers.iter().filter(|(at, _)| *at > SETTLED);
         let off: Vec<i16> = late.map(|(_, helper)| (*helper - 146).abs()).collect();
-        let far = off.iter().filter(|off| **off > 40).count();
+        let far = off.iter().filter(|off| **off > 20).count();
         assert!(off.len() > 6_000 && far * 100 < off.len(), "{far} of {} helpers are far from the lead", off.len());
     }
 }

@@ -23,13 +23,16 @@ pub(super) fn explain<G: Game>(
     if miss.predicted.teleports() != miss.authoritative.teleports() {
         return (Cause::Teleport, "told");
     }
-    if input_lost_reproduces(context, fields, miss) {
+    // Who stands against somebody hardly moves: then a usercmd that is left out changes nothing, and its loss would seem to
+    // explain whatever the other one did.
+    let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss);
+    if !met && input_lost_reproduces(context, fields, miss) {
         return (Cause::InputLost, "reproduced");
     }
     if G::was_hurt(before, miss.authoritative) {
         return (Cause::Knockback, "told");
     }
-    if miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss) {
+    if met {
         return (Cause::OtherPlayer, "touched");
     }
     if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
