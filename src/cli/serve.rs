@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::figures::{bytes, count, counted, duration};
 use super::games::Games;
 use super::into_log::{IntoLog, stop_at_ctrl_c};
-use super::live::{lateness, sent};
+use super::live::{avatars, lateness, sent};
 use super::output::Output;
 use super::page::Page;
 use super::session_args::SessionArgs;
@@ -103,6 +103,7 @@ impl Served {
             page.pair("lateness", &lateness(late));
         }
         page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
+        page.pair("avatars", &avatars(&live.perceived));
         page.pair("sent", &sent(&live.down, Micros(self.duration_us)));
         page.pair("size", &bytes(self.size_bytes));
     }

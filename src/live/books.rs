@@ -69,4 +69,6 @@ pub(super) struct Counts {
     pub(super) down_partial: Count,
     pub(super) down_undecodable: Count,
     pub(super) refused: Count,
+    pub(super) perceived: Count,
+    pub(super) perceived_right: Count,
 }

@@ -198,7 +198,14 @@ where
     }
 
     fn send(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
-        let Some(closed) = self.peers[usize::from(player.0)].close(snapshot) else { return };
+        let peer = &mut self.peers[usize::from(player.0)];
+        if let Some(avatar) = snapshot.frame.get(player.entity())
+            && let Some(is_right) = peer.saw(snapshot.ack, avatar)
+        {
+            self.counts.perceived.add(1);
+            self.counts.perceived_right.add(u64::from(is_right));
+        }
+        let Some(closed) = peer.close(snapshot) else { return };
         self.counts.snapshots.add(1);
         self.counts.snapshots_whole.add(u64::from(closed.is_whole));
         self.counts.snapshots_in_fragments.add(u64::from(closed.datagrams.len() > 1));

@@ -12,16 +12,17 @@ use super::clock::{Clock, Schedule};
 use super::post::{Direction, Post};
 use super::socket::Datagram;
 use super::{LiveError, envelope};
-use crate::game::Bots;
+use crate::game::{Body, Bots};
+use crate::packet::ClientPacket;
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::rng::Rng;
 use crate::session::{Observer, Recorder, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Hz, Micros, PlayerId, Seed};
 use crate::wire::{
-    ClientMessage, Decoded, Knock, KnockOptions, Leaving, MessageType, Networked, Outcome, Reassembled, Reassembly,
-    Receiver as WireReceiver, Session, Waiting, decode_disconnect, decode_waiting, encode_commands, encode_disconnect,
-    encode_waiting, message_type, seal, unseal,
+    ClientMessage, Decoded, Knock, KnockOptions, Leaving, MessageType, Networked, Outcome, Perceived, Reassembled,
+    Reassembly, Receiver as WireReceiver, Session, Waiting, decode_disconnect, decode_waiting, encode_commands,
+    encode_disconnect, encode_waiting, message_type, seal, unseal,
 };
 
 /// A server that is not heard for this long is gone.
@@ -280,14 +281,15 @@ where
             Observer::<G>::packet_sent(&mut self.recorder, player, record);
         }
         self.endpoint.counts.usercmds.add(1);
-        self.send(at, commanded.packet);
+        let perceived = commanded.predicted.as_ref().map(|body| Perceived::origin(body.origin()));
+        self.send(at, commanded.packet, perceived);
     }
 
-    fn send(&mut self, at: Micros, mut packet: crate::packet::ClientPacket) {
+    fn send(&mut self, at: Micros, mut packet: ClientPacket, perceived: Option<Perceived>) {
         let newest_whole = packet.ack;
         let received = self.receiver.received();
         packet.ack = received.newest;
-        let message = ClientMessage { packet, received_before: received.before, perceived: None };
+        let message = ClientMessage { packet, received_before: received.before, perceived };
         // `check` has seen to it that all usercmds of a packet go into a datagram.
         let Ok(datagram) = encode_commands(&message) else { return };
         let bytes = seal(self.session.key, envelope::close_up(datagram, newest_whole));

@@ -82,6 +82,17 @@ pub struct LiveReport {
     pub down_undecodable: u64,
     /// Datagrams that were not acted on: of other protocols, made up, changed, or repeated.
     pub refused: u64,
+    /// Where clients saw their avatars, held against where the server had them.
+    pub perceived: Perception,
+}
+
+/// What clients say of their avatars with their input, against what the server made of the same usercmds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Perception {
+    /// How many avatars were compared: those after usercmds that a snapshot acked.
+    pub compared: u64,
+    /// How many of them were where the server had them, to an eighth of a unit.
+    pub right: u64,
 }
 
 /// One direction of all connections.
@@ -155,6 +166,7 @@ impl LiveReport {
             down_partial: counts.down_partial.get(),
             down_undecodable: counts.down_undecodable.get(),
             refused: counts.refused.get(),
+            perceived: Perception { compared: counts.perceived.get(), right: counts.perceived_right.get() },
         }
     }
 }

@@ -4,13 +4,16 @@ use std::collections::VecDeque;
 
 use super::super::envelope;
 use crate::packet::{ClientPacket, Snapshot};
-use crate::units::PlayerId;
+use crate::units::{CommandSeq, PlayerId};
 use crate::wire::{
-    ClientReference, MESSAGE_BYTES_MAX, Networked, OutOfSeqWarning, Sender, Wrapping16, decode_commands, fragments,
+    ClientReference, MESSAGE_BYTES_MAX, Networked, OutOfSeqWarning, Perceived, Sender, Wrapping16, decode_commands,
+    fragments,
 };
 
 /// How many packets back a late one may be.
 const PACKETS_REMEMBERED: u32 = 256;
+/// For how many usercmds it is remembered where their clients saw their avatars.
+const PERCEIVED_REMEMBERED: usize = 128;
 /// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
 const ARRIVALS_MAX: u8 = 2;
 
@@ -27,11 +30,18 @@ pub(super) struct Peer<B> {
     reference: ClientReference,
     /// How often each of the last packets came, the newest last; the newest is [`ClientReference::number`].
     came: VecDeque<u8>,
+    /// Where the client says that its avatar was after each of its last usercmds.
+    perceived: VecDeque<(CommandSeq, Perceived)>,
 }
 
 impl<B: Networked> Peer<B> {
     pub(super) fn new(player: PlayerId, players: u16) -> Peer<B> {
-        Peer { sender: Sender::new(player, players), reference: ClientReference::default(), came: VecDeque::new() }
+        Peer {
+            sender: Sender::new(player, players),
+            reference: ClientReference::default(),
+            came: VecDeque::new(),
+            perceived: VecDeque::new(),
+        }
     }
 
     /// The packet in a datagram, as the pipeline is to have it; `None` when the datagram is not what an honest client
@@ -47,9 +57,30 @@ impl<B: Networked> Peer<B> {
         packet.ack = newest_whole;
         if let Some(newest) = packet.commands.last() {
             self.reference.command = self.reference.command.max(newest.seq);
+            if let Some(perceived) = message.perceived {
+                self.remember(newest.seq, perceived);
+            }
         }
         self.sender.handle_ack(&received);
         Some(packet)
+    }
+
+    /// Whether the client saw its avatar where the server had it after the usercmd that a snapshot acks, each told once.
+    /// `None` where the client has not said.
+    pub(super) fn saw(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
+        let place = self.perceived.iter().position(|(seq, _)| *seq == ack)?;
+        let (_, perceived) = self.perceived.remove(place)?;
+        Some(match perceived {
+            Perceived::OriginEighths(_) => perceived == Perceived::origin(avatar.origin()),
+            Perceived::Hash(_) => perceived == Perceived::hash(avatar),
+        })
+    }
+
+    fn remember(&mut self, seq: CommandSeq, perceived: Perceived) {
+        if self.perceived.len() == PERCEIVED_REMEMBERED {
+            self.perceived.pop_front();
+        }
+        self.perceived.push_back((seq, perceived));
     }
 
     /// The datagrams of a snapshot, not yet sealed; `None` when it cannot be sent: then it never arrives, and the log says
@@ -124,6 +155,24 @@ mod tests {
             [counts(144), counts(145), counts(145), counts(400), counts(400)],
             [false, true, false, true, false]
         );
+    }
+
+    #[test]
+    fn an_avatar_is_compared_once_and_only_where_its_client_said() {
+        let mut peer = Peer::<ArenaBody>::new(PlayerId(0), 1);
+        let here = ArenaBody { origin: glam::Vec3::new(8.0, 1.5, 0.0), ..ArenaBody::default() };
+        let there = ArenaBody { origin: glam::Vec3::new(8.0, 2.0, 0.0), ..here };
+        for seq in [1, 2] {
+            let command = Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
+            let packet = ClientPacket { number: seq, ack: SnapshotSeq(0), commands: vec![command] };
+            let perceived = Some(Perceived::origin(here.origin));
+            let message = ClientMessage { packet, received_before: 0, perceived };
+            let datagram = encode_commands(&message).expect("one usercmd");
+            assert!(peer.open(&envelope::close_up(datagram, SnapshotSeq(0))).is_some());
+        }
+        assert_eq!(peer.saw(CommandSeq(1), &here), Some(true));
+        assert_eq!(peer.saw(CommandSeq(2), &there), Some(false));
+        assert_eq!((peer.saw(CommandSeq(1), &here), peer.saw(CommandSeq(3), &here)), (None, None));
     }
 
     #[test]
