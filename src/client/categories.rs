@@ -1,5 +1,5 @@
 //! Drawing by category (NeREIDS): each variable of each entity in the timeline and by the means of its
-//! [`Category`](crate::game::Category). "The client doesn't render every object in the same timeline."
+//! [`Category`]. "The client doesn't render every object in the same timeline."
 
 use std::sync::Arc;
 
