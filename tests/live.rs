@@ -2,17 +2,18 @@
 
 #![expect(clippy::disallowed_types, reason = "an enemy has sockets of his own")]
 
+mod live_stage;
+
 use std::net::UdpSocket;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::live::{Keeper, LiveError, LiveReport, Rates, live_header, record_live};
+use hitreg::live::{LiveError, live_header, record_live};
 use hitreg::packet::ClientPacket;
-use hitreg::record::{Execution, Record, Session};
+use hitreg::record::{Execution, Session};
 use hitreg::replay::{Options, replay, rerecord};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -21,32 +22,7 @@ use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
     CONFIRM_BYTES, ClientMessage, Key, Knock, KnockOptions, Leaving, encode_commands, encode_disconnect, seal,
 };
-
-/// Keeps a session in memory.
-struct InMemory {
-    session: Session,
-}
-
-impl Keeper for InMemory {
-    fn record(&mut self, record: &Record) -> ControlFlow<()> {
-        self.session.push(record.clone()).expect("the session's own records");
-        ControlFlow::Continue(())
-    }
-
-    fn every_second(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn show(&mut self, _: &Rates) {}
-}
-
-fn has_sockets() -> bool {
-    let has = UdpSocket::bind("127.0.0.1:0").is_ok();
-    if !has {
-        eprintln!("skipped: no UDP socket is to be had here");
-    }
-    has
-}
+use live_stage::{InMemory, has_sockets, record};
 
 fn scenario(players: u16, seconds: f64, link: LinkModel) -> Scenario {
     Scenario { players, seconds, seed: 5, link, ..Scenario::default() }
@@ -62,14 +38,6 @@ fn bad_link() -> LinkModel {
         reorder_ms: 30.0,
         ..LinkModel::default()
     }
-}
-
-fn record(scenario: &Scenario) -> (Session, LiveReport) {
-    let rules = Arc::new(ArenaRules::default());
-    let header = live_header::<Arena>(scenario, &rules).expect("a good scenario");
-    let mut keeper = InMemory { session: Session::new(header) };
-    let report = record_live::<Arena>(scenario, &rules, 0, &AtomicBool::new(false), &mut keeper).expect("a session");
-    (keeper.session, report)
 }
 
 /// What a replay runs of a session: all until the last tick.

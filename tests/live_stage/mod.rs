@@ -1,0 +1,47 @@
+//! Live sessions that stay in memory, for tests of what happens over real sockets.
+
+use std::net::UdpSocket;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::live::{Keeper, LiveReport, Rates, live_header, record_live};
+use hitreg::record::{Record, Session};
+use hitreg::session::scenario::Scenario;
+
+/// Keeps a session in memory.
+pub(crate) struct InMemory {
+    pub(crate) session: Session,
+}
+
+impl Keeper for InMemory {
+    fn record(&mut self, record: &Record) -> ControlFlow<()> {
+        self.session.push(record.clone()).expect("the session's own records");
+        ControlFlow::Continue(())
+    }
+
+    fn every_second(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn show(&mut self, _: &Rates) {}
+}
+
+/// Whether this machine has sockets. Says so where it has none.
+pub(crate) fn has_sockets() -> bool {
+    let has = UdpSocket::bind("127.0.0.1:0").is_ok();
+    if !has {
+        eprintln!("skipped: no UDP socket is to be had here");
+    }
+    has
+}
+
+/// Runs a scenario live.
+pub(crate) fn record(scenario: &Scenario) -> (Session, LiveReport) {
+    let rules = Arc::new(ArenaRules::default());
+    let header = live_header::<Arena>(scenario, &rules).expect("a good scenario");
+    let mut keeper = InMemory { session: Session::new(header) };
+    let report = record_live::<Arena>(scenario, &rules, 0, &AtomicBool::new(false), &mut keeper).expect("a session");
+    (keeper.session, report)
+}
