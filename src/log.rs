@@ -19,7 +19,7 @@ mod writer;
 
 pub use chunk::Chunk;
 pub use error::{LogError, Torn, WriteError};
-pub use header::{FileKind, kind_of};
+pub use header::{FileKind, kind_of, version_of};
 pub use limits::{MAX_CHUNK_BYTES, MAX_CHUNK_MEMORY, MAX_RECORD_BYTES, session_budget};
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};

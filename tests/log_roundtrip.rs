@@ -8,7 +8,7 @@ use glam::Vec3;
 use hitreg::game::{CellKind, Effect, Field, Scope};
 use hitreg::log::{
     BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, Options, WriteError, kind_of, read_header,
-    read_session, read_trace, write_session, write_trace,
+    read_session, read_trace, version_of, write_session, write_trace,
 };
 use hitreg::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, OutOfSequence, PacketRecord, PlayerInfo,
@@ -325,7 +325,11 @@ fn the_logs_of_all_versions_can_be_read() {
         assert_eq!(read_session(&log[..]).unwrap(), session);
         let trace = std::fs::read(format!("{folder}/trace-v{version}.hittrace")).unwrap();
         assert_eq!(read_trace(&trace[..]).unwrap(), small_trace());
+        for file in [log, trace] {
+            assert_eq!(version_of(&file).map(|v| v.to_string()).as_deref(), Some(version));
+        }
     }
+    assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
 }
 
 /// Written by the Python on the format page.

@@ -11,7 +11,7 @@ use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::{Info, Packets, Percentiles};
-use crate::log::{FORMAT, FileKind};
+use crate::log::{self, FileKind};
 use crate::record::{Holds, Session};
 use crate::replay::{Mode, Options};
 use crate::summary::Summary;
@@ -87,7 +87,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
         let trace = files::trace_in(path, &file)?;
-        return show_trace(path, file.len(), &trace, output);
+        return show_trace(path, &file, &trace, output);
     }
     let (session, torn) = files::log_prefix_in(path, &file)?;
     let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
@@ -99,7 +99,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let shown = LogInfo {
         path,
         kind: "log",
-        format_version: FORMAT.to_string(),
+        format_version: format_of(path, &file)?,
         shots: shots.map(|(fired, _)| fired),
         hits: shots.map(|(_, hit)| hit),
         shots_unknown,
@@ -212,17 +212,23 @@ fn print_connections(page: &mut Page, info: &Info) {
     }
 }
 
-fn show_trace(path: &Path, size_bytes: usize, trace: &Trace, output: &mut Output) -> Result<Outcome, Trouble> {
+/// The version of the file's format.
+fn format_of(path: &Path, file: &[u8]) -> Result<String, Trouble> {
+    let version = log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+    Ok(version.to_string())
+}
+
+fn show_trace(path: &Path, file: &[u8], trace: &Trace, output: &mut Output) -> Result<Outcome, Trouble> {
     let columns = |table: &'_ crate::trace::Table| table.columns.len();
     let shown = TraceInfo {
         path,
         kind: "trace",
-        format_version: FORMAT.to_string(),
+        format_version: format_of(path, file)?,
         game: &trace.header.game,
         mode: &trace.header.mode,
         log_digest: &trace.header.log_digest,
         digest: trace.digest().to_string(),
-        size_bytes,
+        size_bytes: file.len(),
         tables: trace.tables.iter().map(TableInfo::of).collect(),
     };
     output.show(&shown, |page| {
@@ -230,7 +236,7 @@ fn show_trace(path: &Path, size_bytes: usize, trace: &Trace, output: &mut Output
         page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
         page.pair("digest", &shown.digest);
         page.pair("of the log", shown.log_digest);
-        page.pair("size", &bytes(size_bytes as u64));
+        page.pair("size", &bytes(file.len() as u64));
         page.blank();
         let rows: Vec<Vec<Cell>> = trace
             .tables

@@ -141,7 +141,7 @@ impl Recorded {
 
     fn traffic(&self, traffic: &Traffic) -> String {
         let used = share(traffic.arrived, traffic.datagrams);
-        format!("{}; used {used}", sent(traffic, Micros(self.duration_us)))
+        format!("{}, {used} used", sent(traffic, Micros(self.duration_us)))
     }
 }
 
@@ -151,12 +151,12 @@ pub(super) fn avatars(perceived: &Perception) -> String {
     format!("{right} of {} were where their players saw them", count(perceived.compared))
 }
 
-/// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 bytes each)`.
+/// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
 pub(super) fn sent(traffic: &Traffic, length: Micros) -> String {
     let seconds = length.as_s_f64().max(0.001);
     let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
     let each = traffic.bytes / traffic.datagrams.max(1);
-    format!("{} datagrams, {} ({per_s}/s, {each} bytes each)", count(traffic.datagrams), bytes(traffic.bytes))
+    format!("{} datagrams, {} ({per_s}/s, {each} B each)", count(traffic.datagrams), bytes(traffic.bytes))
 }
 
 /// How late ticks were, in words.

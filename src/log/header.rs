@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, WriteError};
+use super::frames::{Frames, unpack};
 use super::version::{FORMAT, Version, check_readable_by};
 
 /// What a file is.
@@ -52,6 +53,14 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
     };
     let kinds = [FileKind::Log, FileKind::Trace];
     kinds.into_iter().find(|kind| starts_with_magic(got, kind.magic())).unwrap_or(FileKind::Other)
+}
+
+/// The format of a log or trace; `None` for any other file.
+pub fn version_of(file: &[u8]) -> Option<Version> {
+    let frame = Frames::new(file, 0).next().ok()??;
+    let content = unpack(&frame).ok()?;
+    let preamble: Preamble<'_> = rmp_serde::from_slice(&content).ok()?;
+    [FileKind::Log, FileKind::Trace].iter().any(|kind| kind.magic() == preamble.magic).then_some(preamble.format)
 }
 
 /// Unpacks the first bytes of a frame that may go on beyond `bytes`.
