@@ -226,8 +226,7 @@ mod tests {
                 entities: Vec::new(),
                 effects: Vec::new(),
                 extra: Vec::new(),
-                helper_ms: None,
-                warnings: Vec::new(),
+                timing: None,
             };
             add(Record::Snapshot(me, snapshot));
             let arrivals = match n {

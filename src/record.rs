@@ -181,10 +181,26 @@ pub struct SnapshotRecord {
     pub effects: Vec<Effect>,
     /// What else the game put into it (messages, changed movement constants), opaque.
     pub extra: Vec<u8>,
-    /// How many ms before its tick the client's input arrives, where usercmds run on their tick.
+    /// What it says of the client's timing, where usercmds run on their tick. In a box, because most sessions have none and
+    /// every record is moved more than once.
+    pub timing: Option<Box<Timing>>,
+}
+
+/// What a snapshot tells its client of when its input comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// How many ms before its tick the client's input arrives; `None` while the server cannot tell.
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used.
     pub warnings: Vec<OutOfSequence>,
+}
+
+impl Timing {
+    /// `None` where there is nothing to say.
+    pub fn new(helper_ms: Option<i16>, warnings: Vec<OutOfSequence>) -> Option<Box<Timing>> {
+        let says = helper_ms.is_some() || !warnings.is_empty();
+        says.then(|| Box::new(Timing { helper_ms, warnings }))
+    }
 }
 
 /// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd whose tick was over, or too far ahead.

@@ -12,7 +12,7 @@ use hitreg::log::{
 };
 use hitreg::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, OutOfSequence, PacketRecord, PlayerInfo,
-    Record, Session, SessionId, Side, SnapshotRecord, StateRecord, TickRecord,
+    Record, Session, SessionId, Side, SnapshotRecord, StateRecord, TickRecord, Timing,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -97,11 +97,13 @@ fn snapshot() -> impl Strategy<Value = SnapshotRecord> {
                 entities,
                 effects,
                 extra,
-                helper_ms,
-                warnings: warnings
-                    .into_iter()
-                    .map(|(command, difference)| OutOfSequence { command: CommandSeq(command), difference })
-                    .collect(),
+                timing: Timing::new(
+                    helper_ms,
+                    warnings
+                        .into_iter()
+                        .map(|(command, difference)| OutOfSequence { command: CommandSeq(command), difference })
+                        .collect(),
+                ),
             }
         },
     )
@@ -309,9 +311,9 @@ fn the_logs_of_all_versions_can_be_read() {
     // 1.1 brought logs of one side, and what snapshots say of their client's timing.
     let mut one_side = session.clone();
     for (snapshot, number) in one_side.players[1].snapshots.iter_mut().zip(-8i16..) {
-        snapshot.helper_ms = (number >= 0).then_some(number * 9 - 40);
         let warning = OutOfSequence { command: snapshot.ack, difference: number };
-        snapshot.warnings = vec![warning; usize::from(number % 3 == 0)];
+        let warnings = vec![warning; usize::from(number % 3 == 0)];
+        snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
     }
     one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {

@@ -227,8 +227,8 @@ fn a_log_holds_what_a_client_is_told_of_its_timing() {
     let bytes = write_session(Vec::new(), &session, log::Options::whole()).expect("memory");
     let read = read_session(&bytes[..]).expect("a sound log");
     assert!(read == session);
-    let snapshots = || read.players.iter().flat_map(|player| &player.snapshots);
-    assert!(snapshots().any(|s| s.helper_ms.is_some()) && snapshots().any(|s| !s.warnings.is_empty()));
+    let timings = || read.players.iter().flat_map(|player| &player.snapshots).filter_map(|s| s.timing.as_ref());
+    assert!(timings().any(|t| t.helper_ms.is_some()) && timings().any(|t| !t.warnings.is_empty()));
     // So a client alone, on the snapshots of the log, sets its clock as it did.
     let stamps = |mode| {
         let options = Options { mode, ..Options::default() };

@@ -96,7 +96,7 @@ pub(crate) fn snapshot_bytes(r: &SnapshotRecord) -> usize {
     size_of::<SnapshotRecord>()
         + size_of_val(&r.entities[..])
         + size_of_val(&r.effects[..])
-        + size_of_val(&r.warnings[..])
+        + r.timing.as_ref().map_or(0, |t| size_of_val(&**t) + size_of_val(&t.warnings[..]))
         + r.extra.len()
 }
 

@@ -127,8 +127,7 @@ mod tests {
                 entities: Vec::new(),
                 effects: Vec::new(),
                 extra: Vec::new(),
-                helper_ms: None,
-                warnings: Vec::new(),
+                timing: None,
             });
             let arrived = at + Micros(3_000 + 133 * spread);
             client.received.push(ArrivalRecord { number, at: on_client(arrived) });

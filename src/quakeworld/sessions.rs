@@ -147,8 +147,7 @@ impl Importer<'_> {
             entities: self.states.iter().map(|(entity, _)| *entity).collect(),
             effects: told.effects,
             extra: extra.to_bytes()?,
-            helper_ms: None,
-            warnings: Vec::new(),
+            timing: None,
         };
         self.session.push(Record::Snapshot(player, record))?;
         self.session.push(Record::Received(player, ArrivalRecord { number: seq.0, at }))?;

@@ -93,13 +93,14 @@ pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> R
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
+    let timing = record.timing.as_deref().cloned().unwrap_or_default();
     Ok(Snapshot {
         seq: record.seq,
         ack: record.ack,
         frame: Arc::new(frame),
         effects: record.effects.clone(),
         choked: record.choked,
-        helper_ms: record.helper_ms,
-        warnings: record.warnings.clone(),
+        helper_ms: timing.helper_ms,
+        warnings: timing.warnings,
     })
 }

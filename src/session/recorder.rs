@@ -6,7 +6,7 @@ use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Reconciled, Ticked};
 use crate::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Record, SnapshotRecord, StateRecord,
-    TickRecord,
+    TickRecord, Timing,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -79,8 +79,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
             entities: frame.entities.iter().map(|(id, _)| *id).collect(),
             effects: snapshot.effects.clone(),
             extra: Vec::new(),
-            helper_ms: snapshot.helper_ms,
-            warnings: snapshot.warnings.clone(),
+            timing: Timing::new(snapshot.helper_ms, snapshot.warnings.clone()),
         };
         self.sink.record(Record::Snapshot(player, record));
     }

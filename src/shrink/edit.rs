@@ -94,8 +94,7 @@ fn inputs_of(session: &Session) -> Session {
         entities: Vec::new(),
         effects: Vec::new(),
         extra: Vec::new(),
-        helper_ms: None,
-        warnings: Vec::new(),
+        timing: None,
         ..*s
     };
     let player = |p: &PlayerRecords| PlayerRecords {

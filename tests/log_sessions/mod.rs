@@ -119,8 +119,7 @@ fn play(session: &mut Session, player: u16, tick: u32, at: Micros, mut rng: Rng,
         entities: (0..session.header.players.len() as u16).map(EntityId).collect(),
         effects: if input.buttons == 1 { vec![effect] } else { Vec::new() },
         extra: Vec::new(),
-        helper_ms: None,
-        warnings: Vec::new(),
+        timing: None,
     });
     records.received.push(ArrivalRecord { number: tick, at: at + Micros(15_000 + (rng.unit_f32() * 4_000.0) as i64) });
 }

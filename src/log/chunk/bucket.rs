@@ -73,13 +73,13 @@ impl Bucket {
 
 /// A copy of a snapshot in the memory of another.
 fn copy(from: &SnapshotRecord, spare: Option<SnapshotRecord>) -> SnapshotRecord {
-    let Some(SnapshotRecord { mut entities, mut effects, mut extra, mut warnings, .. }) = spare else {
+    let Some(SnapshotRecord { mut entities, mut effects, mut extra, .. }) = spare else {
         return from.clone();
     };
     entities.clone_from(&from.entities);
     effects.clone_from(&from.effects);
     extra.clone_from(&from.extra);
-    warnings.clone_from(&from.warnings);
-    let SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, helper_ms, .. } = *from;
-    SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, entities, effects, extra, helper_ms, warnings }
+    let timing = from.timing.clone();
+    let SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, .. } = *from;
+    SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, entities, effects, extra, timing }
 }

@@ -9,7 +9,7 @@ use super::{Chunk, Stretch, states};
 use crate::game::Effect;
 use crate::log::column;
 use crate::log::limits::Budget;
-use crate::record::{OutOfSequence, SnapshotRecord};
+use crate::record::{OutOfSequence, SnapshotRecord, Timing};
 use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 
 pub(super) fn encode(stretch: &Stretch<'_>) -> Option<Table<ByteBuf>> {
@@ -38,14 +38,18 @@ pub(super) fn encode(stretch: &Stretch<'_>) -> Option<Table<ByteBuf>> {
         rows.raw(column::encode_f32(&bits, &[bits.len()]));
     }
     rows.raw(extra);
-    if rows.iter().any(|r| r.helper_ms.is_some() || !r.warnings.is_empty()) {
-        rows.whole(|r| r.helper_ms.map_or(0, |ms| HELPER_KNOWN + i64::from(ms)));
-        rows.whole(|r| r.warnings.len() as i64);
-        let warnings: Vec<&OutOfSequence> = rows.iter().flat_map(|r| r.warnings.iter()).collect();
+    if rows.iter().any(|r| r.timing.is_some()) {
+        rows.whole(|r| r.timing.as_ref().and_then(|t| t.helper_ms).map_or(0, |ms| HELPER_KNOWN + i64::from(ms)));
+        rows.whole(|r| warnings_of(r).len() as i64);
+        let warnings: Vec<&OutOfSequence> = rows.iter().flat_map(warnings_of).collect();
         rows.raw(flat(warnings.iter().map(|w| i64::from(w.command.0))));
         rows.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
     }
     rows.finish()
+}
+
+fn warnings_of(record: &SnapshotRecord) -> &[OutOfSequence] {
+    record.timing.as_ref().map_or(&[], |timing| &timing.warnings)
 }
 
 /// A helper that is known is above 0, whatever it says.
@@ -72,7 +76,7 @@ pub(super) fn decode(table: &Table<&Bytes>, chunk: &mut Chunk, budget: &mut Budg
     let extra: Vec<u32> = columns.narrow("extra_bytes")?;
     let explicit = listed.iter().map(|&n| n.saturating_sub(1));
     let mut lists = Lists::read(&mut columns, total(explicit), total(effects.iter().copied()), budget)?;
-    let mut timing = Timing::read(&mut columns, budget)?;
+    let mut timing = Timings::read(&mut columns, budget)?;
     let shown = Shown::new(&chunk.states.keys);
     let mut records = Vec::with_capacity(columns.rows);
     for row in 0..columns.rows {
@@ -97,14 +101,7 @@ pub(super) fn decode(table: &Table<&Bytes>, chunk: &mut Chunk, budget: &mut Budg
                 .take(extra[row] as usize)
                 .map_err(|e| format!("table snapshots, column extra: {e}"))?
                 .to_vec(),
-            helper_ms: timing.helper[row]
-                .checked_sub(HELPER_KNOWN)
-                .filter(|_| timing.helper[row] > 0)
-                .map(|ms| {
-                    i16::try_from(ms).map_err(|_| format!("table snapshots, column helper: {ms} is out of range"))
-                })
-                .transpose()?,
-            warnings: timing.warnings.by_ref().take(timing.counts[row] as usize).collect(),
+            timing: timing.of(row)?,
         });
     }
     lists.extra.end().map_err(|e| format!("table snapshots, column extra: {e}"))?;
@@ -123,17 +120,17 @@ struct Lists<'a> {
 }
 
 /// What snapshots say of their clients' timing, since format 1.1; the columns are absent where none says anything.
-struct Timing {
+struct Timings {
     helper: Vec<i64>,
     counts: Vec<u32>,
     warnings: std::vec::IntoIter<OutOfSequence>,
 }
 
-impl Timing {
-    fn read(columns: &mut Columns<'_>, budget: &mut Budget) -> Result<Timing, String> {
+impl Timings {
+    fn read(columns: &mut Columns<'_>, budget: &mut Budget) -> Result<Timings, String> {
         if !columns.has_more() {
             let rows = columns.rows;
-            return Ok(Timing { helper: vec![0; rows], counts: vec![0; rows], warnings: Vec::new().into_iter() });
+            return Ok(Timings { helper: vec![0; rows], counts: vec![0; rows], warnings: Vec::new().into_iter() });
         }
         let helper = columns.whole("helper")?;
         let counts: Vec<u32> = columns.narrow("warnings")?;
@@ -143,7 +140,15 @@ impl Timing {
         let difference: Vec<i16> = flat_numbers(columns, "warning_difference", all)?;
         let warning = |(command, difference)| OutOfSequence { command: CommandSeq(command), difference };
         let warnings: Vec<OutOfSequence> = command.into_iter().zip(difference).map(warning).collect();
-        Ok(Timing { helper, counts, warnings: warnings.into_iter() })
+        Ok(Timings { helper, counts, warnings: warnings.into_iter() })
+    }
+
+    fn of(&mut self, row: usize) -> Result<Option<Box<Timing>>, String> {
+        let helper = self.helper[row];
+        let narrow =
+            |ms: i64| i16::try_from(ms).map_err(|_| format!("table snapshots, column helper: {ms} is out of range"));
+        let helper_ms = (helper != 0).then(|| narrow(helper.wrapping_sub(HELPER_KNOWN))).transpose()?;
+        Ok(Timing::new(helper_ms, self.warnings.by_ref().take(self.counts[row] as usize).collect()))
     }
 }
 
