@@ -5,6 +5,18 @@
 //! how the claimed mechanism is switched off) and a measure, which reads what the pipelines put out and nothing else.
 //! A claim that holds with its mechanism switched off would show nothing; a test sees to it that none does.
 
+/// A claim of a theme: its file in `fixtures/claims` is named as it is.
+macro_rules! claim {
+    ($theme:ident, $name:literal, $measure:expr) => {
+        $crate::claims::Claim {
+            name: $name,
+            theme: $crate::claims::Theme::$theme,
+            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
+            measure: $measure,
+        }
+    };
+}
+
 mod categories;
 mod compensation;
 mod display;

@@ -13,6 +13,7 @@ mod info;
 mod interrupt;
 mod into_log;
 mod join;
+mod kept;
 mod live;
 mod man;
 mod merge;

@@ -5,32 +5,21 @@ use glam::Vec3;
 use super::prediction::key_to_movement;
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, greatest};
+use super::{Claim, ClaimError, Figures, count, greatest};
 use crate::arena::{Arena, ArenaBody, BodyKind, EffectKind};
 use crate::game::{Category, Game, Placed};
 use crate::units::{EntityId, Micros};
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Nereids,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("category-constant", constant),
-    claim!("category-self-contained", self_contained),
-    claim!("category-authoritative", authoritative),
-    claim!("category-controlled", controlled),
-    claim!("category-simulated", simulated),
-    claim!("category-deterministic-ai", deterministic_ai),
-    claim!("category-reactive", reactive),
-    claim!("category-inverted", inverted),
-    claim!("jump-shorter-than-the-round-trip", short_jump),
+    claim!(Nereids, "category-constant", constant),
+    claim!(Nereids, "category-self-contained", self_contained),
+    claim!(Nereids, "category-authoritative", authoritative),
+    claim!(Nereids, "category-controlled", controlled),
+    claim!(Nereids, "category-simulated", simulated),
+    claim!(Nereids, "category-deterministic-ai", deterministic_ai),
+    claim!(Nereids, "category-reactive", reactive),
+    claim!(Nereids, "category-inverted", inverted),
+    claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
 ];
 
 /// Below this nobody has left the ground, in units.

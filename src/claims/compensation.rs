@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenShot, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, forged, greatest, median};
+use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::arena::{ArenaBody, EffectKind};
 use crate::fairness::{Exposure, Fairness};
 use crate::game::Reason;
@@ -10,31 +10,20 @@ use crate::geometry::angle_off;
 use crate::replay::Tables;
 use crate::units::{EntityId, Micros, PlayerId};
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::LagCompensation,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("lead-without-compensation", lead_without),
-    claim!("lead-with-compensation", lead_with),
-    claim!("lead-with-extrapolation", lead_extrapolated),
-    claim!("hit-tone", hit_tone),
-    claim!("rewind-three-terms", three_terms),
-    claim!("rewind-moves-nobody", moves_nobody),
-    claim!("rewind-stance-and-life", stance_and_life),
-    claim!("shot-round-the-corner", round_the_corner),
-    claim!("shot-head-on", head_on),
-    claim!("shot-crossing", crossing),
-    claim!("projectiles-not-compensated", projectiles),
-    claim!("client-says-it-hit", client_says_it_hit),
-    claim!("false-stamps", false_stamps),
+    claim!(LagCompensation, "lead-without-compensation", lead_without),
+    claim!(LagCompensation, "lead-with-compensation", lead_with),
+    claim!(LagCompensation, "lead-with-extrapolation", lead_extrapolated),
+    claim!(LagCompensation, "hit-tone", hit_tone),
+    claim!(LagCompensation, "rewind-three-terms", three_terms),
+    claim!(LagCompensation, "rewind-moves-nobody", moves_nobody),
+    claim!(LagCompensation, "rewind-stance-and-life", stance_and_life),
+    claim!(LagCompensation, "shot-round-the-corner", round_the_corner),
+    claim!(LagCompensation, "shot-head-on", head_on),
+    claim!(LagCompensation, "shot-crossing", crossing),
+    claim!(LagCompensation, "projectiles-not-compensated", projectiles),
+    claim!(LagCompensation, "client-says-it-hit", client_says_it_hit),
+    claim!(LagCompensation, "false-stamps", false_stamps),
 ];
 
 const SHOOTER: u16 = 0;

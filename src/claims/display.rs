@@ -2,34 +2,23 @@
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, SeenSnapshot, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, greatest, median};
+use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::client::Part;
 use crate::game::How;
 use crate::units::{Micros, PlayerId};
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Display,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("extrapolation-distance", extrapolation_distance),
-    claim!("extrapolation-cap", extrapolation_cap),
-    claim!("extrapolation-dodging", extrapolation_dodging),
-    claim!("interpolation-smooth", interpolation_smooth),
-    claim!("interpolation-algorithm", interpolation_algorithm),
-    claim!("interpolation-in-the-past", interpolation_in_the_past),
-    claim!("lost-update-100-ms", lost_update_100_ms),
-    claim!("lost-update-200-ms", lost_update_200_ms),
-    claim!("bouncing-ball", bouncing_ball),
-    claim!("teleport-flag", teleport_flag),
-    claim!("teleport-distance", teleport_distance),
+    claim!(Display, "extrapolation-distance", extrapolation_distance),
+    claim!(Display, "extrapolation-cap", extrapolation_cap),
+    claim!(Display, "extrapolation-dodging", extrapolation_dodging),
+    claim!(Display, "interpolation-smooth", interpolation_smooth),
+    claim!(Display, "interpolation-algorithm", interpolation_algorithm),
+    claim!(Display, "interpolation-in-the-past", interpolation_in_the_past),
+    claim!(Display, "lost-update-100-ms", lost_update_100_ms),
+    claim!(Display, "lost-update-200-ms", lost_update_200_ms),
+    claim!(Display, "bouncing-ball", bouncing_ball),
+    claim!(Display, "teleport-flag", teleport_flag),
+    claim!(Display, "teleport-distance", teleport_distance),
 ];
 
 const VIEWER: u16 = 0;

@@ -2,33 +2,22 @@
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, forged, greatest, median};
+use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::game::Cause;
 use crate::record::Execution;
 use crate::stats::percentile;
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::{ClientMessage, ClientReference, Perceived, decode_commands, encode_commands};
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Nereids,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("every-tick", every_tick),
-    claim!("three-lost-in-a-row", three_lost),
-    claim!("input-waits-for-its-tick", input_waits),
-    claim!("loss-of-5-percent", loss_of_5_percent),
-    claim!("computed-once", computed_once),
-    claim!("out-of-sequence-warnings", warnings),
-    claim!("calibration-helper", calibration_helper),
-    claim!("perceived-avatar", perceived_avatar),
+    claim!(Nereids, "every-tick", every_tick),
+    claim!(Nereids, "three-lost-in-a-row", three_lost),
+    claim!(Nereids, "input-waits-for-its-tick", input_waits),
+    claim!(Nereids, "loss-of-5-percent", loss_of_5_percent),
+    claim!(Nereids, "computed-once", computed_once),
+    claim!(Nereids, "out-of-sequence-warnings", warnings),
+    claim!(Nereids, "calibration-helper", calibration_helper),
+    claim!(Nereids, "perceived-avatar", perceived_avatar),
 ];
 
 fn every_tick(stage: &Stage) -> Result<Figures, ClaimError> {

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, body_of};
-use super::{Claim, ClaimError, Figures, Theme, count, median};
+use super::{Claim, ClaimError, Figures, count, median};
 use crate::arena::{ArenaBody, EffectKind, WeaponId};
 use crate::client::Part;
 use crate::game::Effect;
@@ -12,27 +12,16 @@ use crate::record::Execution;
 use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::buttons;
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Prediction,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("dumb-client", dumb_client),
-    claim!("prediction-at-once", prediction_at_once),
-    claim!("five-in-flight", five_in_flight),
-    claim!("server-corrects", server_corrects),
-    claim!("effects-once", effects_once),
-    claim!("effects-not-told", effects_not_told),
-    claim!("eye-height", eye_height),
-    claim!("weapons-predicted", weapons_predicted),
-    claim!("push-latency", push_latency),
+    claim!(Prediction, "dumb-client", dumb_client),
+    claim!(Prediction, "prediction-at-once", prediction_at_once),
+    claim!(Prediction, "five-in-flight", five_in_flight),
+    claim!(Prediction, "server-corrects", server_corrects),
+    claim!(Prediction, "effects-once", effects_once),
+    claim!(Prediction, "effects-not-told", effects_not_told),
+    claim!(Prediction, "eye-height", eye_height),
+    claim!(Prediction, "weapons-predicted", weapons_predicted),
+    claim!(Prediction, "push-latency", push_latency),
 ];
 
 fn dumb_client(stage: &Stage) -> Result<Figures, ClaimError> {

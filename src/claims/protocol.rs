@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::stage::Stage;
-use super::{Claim, ClaimError, Figures, Theme, count, greatest};
+use super::{Claim, ClaimError, Figures, count, greatest};
 use crate::game::{Body, Field, body};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -17,24 +17,13 @@ use crate::wire::{
     SteeringOptions, Wrapping16,
 };
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Nereids,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("calibration-converges", calibration_converges),
-    claim!("frame-index-wraps", frame_index_wraps),
-    claim!("entity-definition", entity_definition),
-    claim!("update-bitfield", update_bitfield),
-    claim!("update-priority", update_priority),
-    claim!("redundancy-adapts", redundancy_adapts),
+    claim!(Nereids, "calibration-converges", calibration_converges),
+    claim!(Nereids, "frame-index-wraps", frame_index_wraps),
+    claim!(Nereids, "entity-definition", entity_definition),
+    claim!(Nereids, "update-bitfield", update_bitfield),
+    claim!(Nereids, "update-priority", update_priority),
+    claim!(Nereids, "redundancy-adapts", redundancy_adapts),
 ];
 
 macro_rules! creature {

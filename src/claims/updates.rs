@@ -3,25 +3,14 @@
 use super::display::{longest_rest_ms, steps};
 use super::stage::Stage;
 use super::watch::Seen;
-use super::{Claim, ClaimError, Figures, Theme, count, greatest, median};
+use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::units::Micros;
 
-macro_rules! claim {
-    ($name:literal, $measure:expr) => {
-        Claim {
-            name: $name,
-            theme: Theme::Server,
-            text: include_str!(concat!("../../fixtures/claims/", $name, ".toml")),
-            measure: $measure,
-        }
-    };
-}
-
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!("update-rate", update_rate),
-    claim!("choke-spacing", choke_spacing),
-    claim!("choke-and-interpolation", choke_and_interpolation),
-    claim!("clock-adopted", clock_adopted),
+    claim!(Server, "update-rate", update_rate),
+    claim!(Server, "choke-spacing", choke_spacing),
+    claim!(Server, "choke-and-interpolation", choke_and_interpolation),
+    claim!(Server, "clock-adopted", clock_adopted),
 ];
 
 fn update_rate(stage: &Stage) -> Result<Figures, ClaimError> {

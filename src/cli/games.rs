@@ -6,23 +6,21 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::Path;
 
-pub(super) use bots::{JoinError, Joining, SetupError, Staged};
+pub(super) use bots::{Joining, PlaysItself, Staged};
 
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
-use crate::live::{Joined, Keeper};
 use crate::quakeworld::QuakeWorld;
 use crate::record::Session;
 use crate::replay::{self, Imported, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
-use crate::session::scenario::Scenario;
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::wire::Networked;
-use bots::{PlaysItself, WithBots};
+use bots::WithBots;
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]
@@ -86,10 +84,10 @@ impl Games {
     }
 
     /// The game of this name that can record; or the first that can, when none is named.
-    pub(super) fn recordable(&self, name: Option<&str>) -> Result<&dyn Playable, NotRecordable> {
-        let mut able = self.games.iter().filter(|game| game.records());
-        match able.find(|game| name.is_none_or(|name| game.name() == name)) {
-            Some(game) => Ok(&**game),
+    pub(super) fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
+        let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
+        match named.find_map(|game| game.bots()) {
+            Some(bots) => Ok(bots),
             None => Err(NotRecordable { name: name.unwrap_or("any").to_owned(), able: self.able() }),
         }
     }
@@ -99,7 +97,7 @@ impl Games {
     }
 
     fn able(&self) -> String {
-        let able: Vec<_> = self.games.iter().filter(|game| game.records()).map(|game| game.name()).collect();
+        let able: Vec<_> = self.games.iter().filter(|game| game.bots().is_some()).map(|game| game.name()).collect();
         if able.is_empty() { "no game".to_owned() } else { able.join(" and ") }
     }
 }
@@ -166,22 +164,8 @@ pub(super) trait Playable: Send + Sync {
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
-    /// Whether it can record synthetic sessions.
-    fn records(&self) -> bool;
-
-    /// A map of the game's own.
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
-
-    /// Gets a synthetic session ready to be run.
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
-
-    /// Plays as a bot on a server.
-    fn join(
-        &self,
-        map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
-    ) -> Result<Joined, JoinError>;
+    /// What it can do by itself; `None` where it has no bots.
+    fn bots(&self) -> Option<&dyn PlaysItself>;
 }
 
 /// One game, and its bots if it has any.
@@ -243,25 +227,8 @@ impl<G: Imported> Playable for Of<G> {
         Ok(score::score::<G>(session, &rules, settings)?)
     }
 
-    fn records(&self) -> bool {
-        self.bots.is_some()
-    }
-
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
-        self.bots.as_ref().ok_or(SetupError::NoBots)?.map(name)
-    }
-
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
-        self.bots.as_ref().ok_or(SetupError::NoBots)?.set_up(scenario, map)
-    }
-
-    fn join(
-        &self,
-        map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
-    ) -> Result<Joined, JoinError> {
-        self.bots.as_ref().ok_or(SetupError::NoBots)?.join(map, joining, keeper)
+    fn bots(&self) -> Option<&dyn PlaysItself> {
+        self.bots.as_deref()
     }
 }
 

@@ -1,22 +1,22 @@
 //! `hitreg join`: a bot client over UDP, whose side of the session becomes a log.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::figures::{bytes, count, duration};
+use super::Outcome;
+use super::figures::count;
 use super::games::{Games, Joining};
 use super::into_log::{IntoLog, stop_at_ctrl_c};
-use super::live::{REORDER_MS, sent};
+use super::kept::Kept;
+use super::live::REORDER_MS;
 use super::output::Output;
 use super::page::Page;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
 use super::trouble::Trouble;
-use super::{Outcome, files};
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::live::{self, LiveReport};
+use crate::live;
 use crate::units::Micros;
 
 /// Join a server over UDP with a bot, and record its side
@@ -76,11 +76,8 @@ struct Recorded {
     path: PathBuf,
     server: String,
     player: Option<u16>,
-    duration_us: i64,
-    interrupted: bool,
-    size_bytes: u64,
     #[serde(flatten)]
-    live: LiveReport,
+    kept: Kept,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -99,10 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         path: args.output.clone(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
-        duration_us: span.map_or(0, |(first, last)| (last - first).0),
-        interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: files::size_bytes(&args.output),
-        live: joined.report,
+        kept: Kept::new(&args.output, span, &stop, joined.report),
     };
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
@@ -136,13 +130,12 @@ impl JoinLinkArgs {
 
 impl Recorded {
     fn print(&self, page: &mut Page) {
-        let live = &self.live;
+        let live = &self.kept.live;
         page.heading(&self.path.display().to_string());
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
         page.pair("session", &format!("{player} on the server at {}", self.server));
-        let ended = if self.interrupted { ", left by Ctrl-C" } else { "" };
-        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
-        page.pair("sent", &sent(&live.up, Micros(self.duration_us)));
+        self.kept.print_duration(page, "left");
+        page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
         page.pair("received", &format!("{snapshots} snapshots, {} twice", count(live.down_duplicates)));
         if live.down_undecodable + live.down_partial + live.refused > 0 {
@@ -151,7 +144,7 @@ impl Recorded {
                 format!("{late} snapshots that came too late, {partial} incomplete ones, {refused} other datagrams");
             page.pair("dropped", &text);
         }
-        page.pair("holds", &format!("{} usercmds in {}", count(live.usercmds), bytes(self.size_bytes)));
+        page.pair("holds", &self.kept.holds());
     }
 }
 

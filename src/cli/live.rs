@@ -1,23 +1,18 @@
 //! `hitreg record live`: a server and bots over real UDP, in real time, become a log.
 
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-
-use serde::Serialize;
-
-use super::figures::{bytes, count, counted, duration, share};
+use super::Outcome;
+use super::figures::{count, share};
 use super::games::Games;
 use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::page::Page;
 use super::record::SynthArgs;
 use super::session_args::parse_share;
 use super::trouble::Trouble;
-use super::{Outcome, files};
 use crate::link::LinkModel;
-use crate::live::{Lateness, LiveReport, Perception, Snapshots, Traffic};
+use crate::live::{Snapshots, Traffic};
 use crate::session::scenario::Scenario;
-use crate::units::Micros;
 
 pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in real time";
 
@@ -55,40 +50,17 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
-/// What was recorded.
-#[derive(Serialize)]
-struct Recorded {
-    path: PathBuf,
-    game: String,
-    map: String,
-    players: usize,
-    duration_us: i64,
-    interrupted: bool,
-    size_bytes: u64,
-    #[serde(flatten)]
-    live: LiveReport,
-}
-
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = args.scenario()?;
     let staged = args.session.session.stage(games, &scenario)?;
     let header = staged.live_header()?;
     let stop = stop_at_ctrl_c()?;
     let path = &args.session.output;
-    let mut keeper = IntoLog::new(path, "recording live", Micros((scenario.seconds * 1e6) as i64));
+    let mut keeper = IntoLog::new(path, "recording live", scenario.length());
     let ran = staged.run_live(args.port, &stop, &mut keeper);
     let span = keeper.finish(ran.is_ok())?;
-    let recorded = Recorded {
-        path: path.clone(),
-        game: header.game,
-        map: header.map,
-        players: header.players.len(),
-        duration_us: span.map_or(0, |(first, last)| (last - first).0),
-        interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: files::size_bytes(path),
-        live: ran?,
-    };
-    output.show(&recorded, |page| recorded.print(page))?;
+    let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));
+    output.show(&hosted, |page| print(page, &hosted))?;
     Ok(Outcome::Done)
 }
 
@@ -110,60 +82,21 @@ impl LiveArgs {
     }
 }
 
-impl Recorded {
-    fn print(&self, page: &mut Page) {
-        page.heading(&self.path.display().to_string());
-        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        let ended = if self.interrupted { ", ended by Ctrl-C" } else { "" };
-        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
-        let live = &self.live;
-        let left_out = match live.ticks_left_out {
-            0 => String::new(),
-            ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
-        };
-        page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
-        if let Some(late) = &live.lateness {
-            page.pair("lateness", &lateness(late));
-        }
-        page.pair("clients sent", &self.traffic(&live.up));
-        page.pair("server sent", &self.traffic(&live.down));
-        page.pair("snapshots", &snapshots(&live.snapshots));
-        page.pair("avatars", &avatars(&live.perceived));
-        if live.down_undecodable + live.refused > 0 {
-            let late = count(live.down_undecodable);
-            page.pair(
-                "dropped",
-                &format!("{late} snapshots that came too late, {} other datagrams", count(live.refused)),
-            );
-        }
-        page.pair("holds", &format!("{} usercmds in {}", count(live.usercmds), bytes(self.size_bytes)));
+fn print(page: &mut Page, hosted: &Hosted) {
+    hosted.print(page);
+    let live = &hosted.kept.live;
+    let traffic = |traffic: &Traffic| {
+        format!("{}, {} used", hosted.kept.sent(traffic), share(traffic.arrived, traffic.datagrams))
+    };
+    page.pair("clients sent", &traffic(&live.up));
+    page.pair("server sent", &traffic(&live.down));
+    page.pair("snapshots", &snapshots(&live.snapshots));
+    page.pair("avatars", &avatars(&live.perceived));
+    if live.down_undecodable + live.refused > 0 {
+        let late = count(live.down_undecodable);
+        page.pair("dropped", &format!("{late} snapshots that came too late, {} other datagrams", count(live.refused)));
     }
-
-    fn traffic(&self, traffic: &Traffic) -> String {
-        let used = share(traffic.arrived, traffic.datagrams);
-        format!("{}, {used} used", sent(traffic, Micros(self.duration_us)))
-    }
-}
-
-/// `98.2 % of 594 where their clients saw them`.
-pub(super) fn avatars(perceived: &Perception) -> String {
-    let right = share(perceived.right, perceived.compared);
-    format!("{right} of {} were where their players saw them", count(perceived.compared))
-}
-
-/// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
-pub(super) fn sent(traffic: &Traffic, length: Micros) -> String {
-    let seconds = length.as_s_f64().max(0.001);
-    let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
-    let each = traffic.bytes / traffic.datagrams.max(1);
-    format!("{} datagrams, {} ({per_s}/s, {each} B each)", count(traffic.datagrams), bytes(traffic.bytes))
-}
-
-/// How late ticks were, in words.
-pub(super) fn lateness(late: &Lateness) -> String {
-    let ms = |us: u32| f64::from(us) / 1e3;
-    let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);
-    format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, most {max:.2} ms")
+    page.pair("holds", &hosted.kept.holds());
 }
 
 /// What became of snapshots, in words.

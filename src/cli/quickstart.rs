@@ -68,11 +68,12 @@ struct Without {
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = scenario(args.seed);
-    let game = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let staged = game.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let recorded = record::record(&*staged, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let staged = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let recorded = record::record(&*staged, scenario.length(), &args.output)?;
     // From here on only the file counts.
     let session = files::read_log(&args.output)?.session;
+    let game = games.of(&session).map_err(|error| Trouble::file(&args.output, error))?;
     let replay = |options: &Options| replay::replay(game, &args.output, &session, options);
     let (first, seconds) = replay(&Options::default())?;
     let (second, _) = replay(&Options::default())?;

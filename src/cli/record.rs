@@ -91,8 +91,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Source::Live(args) => return live::run(games, args, output),
     };
     let scenario = args.scenario()?;
-    let recorded =
-        record(&*args.session.stage(games, &scenario)?, Micros((scenario.seconds * 1e6) as i64), &args.output)?;
+    let recorded = record(&*args.session.stage(games, &scenario)?, scenario.length(), &args.output)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }

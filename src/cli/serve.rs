@@ -2,21 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
-use serde::Serialize;
-
-use super::figures::{bytes, count, counted, duration};
+use super::Outcome;
+use super::figures::{bytes, count};
 use super::games::Games;
 use super::into_log::{IntoLog, stop_at_ctrl_c};
-use super::live::{avatars, lateness, sent};
+use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::page::Page;
 use super::session_args::SessionArgs;
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::live::LiveReport;
-use crate::units::Micros;
 
 /// The port of a server that names none; id's QuakeWorld servers had 27500, too.
 pub(super) const PORT: u16 = 27_500;
@@ -51,60 +46,24 @@ pub(super) struct Args {
     session: SessionArgs,
 }
 
-/// What was recorded.
-#[derive(Serialize)]
-struct Served {
-    path: PathBuf,
-    game: String,
-    map: String,
-    players: usize,
-    duration_us: i64,
-    interrupted: bool,
-    size_bytes: u64,
-    #[serde(flatten)]
-    live: LiveReport,
-}
-
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = args.session.scenario()?;
     let staged = args.session.stage(games, &scenario)?;
     let header = staged.live_header()?;
     let stop = stop_at_ctrl_c()?;
-    let mut keeper = IntoLog::new(&args.output, "serving", Micros((scenario.seconds * 1e6) as i64));
+    let mut keeper = IntoLog::new(&args.output, "serving", scenario.length());
     let ran = staged.serve(SocketAddr::new(args.bind, args.port), &stop, &mut keeper);
     let span = keeper.finish(ran.is_ok())?;
-    let served = Served {
-        path: args.output.clone(),
-        game: header.game,
-        map: header.map,
-        players: header.players.len(),
-        duration_us: span.map_or(0, |(first, last)| (last - first).0),
-        interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: files::size_bytes(&args.output),
-        live: ran?,
-    };
-    output.show(&served, |page| served.print(page))?;
+    let served = Hosted::new(&args.output, header, Kept::new(&args.output, span, &stop, ran?));
+    output.show(&served, |page| print(page, &served))?;
     Ok(Outcome::Done)
 }
 
-impl Served {
-    fn print(&self, page: &mut Page) {
-        let live = &self.live;
-        page.heading(&self.path.display().to_string());
-        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        let ended = if self.interrupted { ", ended by Ctrl-C" } else { "" };
-        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
-        let left_out = match live.ticks_left_out {
-            0 => String::new(),
-            ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
-        };
-        page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
-        if let Some(late) = &live.lateness {
-            page.pair("lateness", &lateness(late));
-        }
-        page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
-        page.pair("avatars", &avatars(&live.perceived));
-        page.pair("sent", &sent(&live.down, Micros(self.duration_us)));
-        page.pair("size", &bytes(self.size_bytes));
-    }
+fn print(page: &mut Page, served: &Hosted) {
+    served.print(page);
+    let live = &served.kept.live;
+    page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
+    page.pair("avatars", &avatars(&live.perceived));
+    page.pair("sent", &served.kept.sent(&live.down));
+    page.pair("size", &bytes(served.kept.size_bytes));
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::games::{Games, MapFile, Playable, Staged};
+use super::games::{Games, MapFile, PlaysItself, Staged};
 use super::trouble::Trouble;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
@@ -94,7 +94,7 @@ impl GameArgs {
     pub(super) fn with_map<T, E>(
         &self,
         games: &Games,
-        work: impl FnOnce(&dyn Playable, Option<&MapFile<'_>>) -> Result<T, E>,
+        work: impl FnOnce(&dyn PlaysItself, Option<&MapFile<'_>>) -> Result<T, E>,
     ) -> Result<T, Trouble>
     where
         E: std::error::Error + Send + Sync + 'static,

@@ -59,7 +59,7 @@ where
     let session = Loopback {
         header: live_header::<G>(scenario, rules)?,
         settings: Arc::new(scenario.settings().map_err(SynthError::from)?),
-        length: Micros((scenario.seconds * 1e6) as i64),
+        length: scenario.length(),
         links: links_of(scenario),
         clock: Clock::start(),
         counts: Counts::default(),

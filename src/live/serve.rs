@@ -21,7 +21,6 @@ use crate::pipeline::Netcode;
 use crate::record::{Header, SessionId, Side};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
-use crate::units::Micros;
 use crate::wire::Networked;
 
 /// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). Its links
@@ -42,7 +41,7 @@ where
     G::Body: Networked,
 {
     let session = SessionId(super::secret().0);
-    let length = Micros((scenario.seconds * 1e6) as i64);
+    let length = scenario.length();
     let mut header = Header { side: Some(Side { session, player: None }), ..live_header::<G>(scenario, rules)? };
     for player in &mut header.players {
         player.recorded = false;

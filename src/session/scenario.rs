@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::link::LinkModel;
+use crate::units::Micros;
 
 /// A synthetic session before it is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +99,11 @@ impl Scenario {
             link.check()?;
         }
         Ok(())
+    }
+
+    /// How long it is.
+    pub fn length(&self) -> Micros {
+        Micros((self.seconds * 1e6) as i64)
     }
 
     /// Changes every connection alike.

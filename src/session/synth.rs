@@ -81,7 +81,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
     let links = (0..scenario.players).map(|p| Links { up: link(p, 0), down: link(p, 1) }).collect();
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
-    let end = Micros((scenario.seconds * 1e6) as i64);
+    let end = scenario.length();
     let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
     let mut hands = BotHands::<G>::new(scenario, Arc::clone(rules), &settings);
     machine.run(ticks, &mut hands, observer);

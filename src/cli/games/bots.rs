@@ -43,11 +43,14 @@ pub(in crate::cli) trait Staged {
 }
 
 /// What a game can do that has bots.
-pub(super) trait PlaysItself: Send + Sync {
+pub(in crate::cli) trait PlaysItself: Send + Sync {
+    /// A map of the game's own.
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
 
+    /// Gets a synthetic session ready to be run.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
 
+    /// Plays as a bot on a server.
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
@@ -99,9 +102,6 @@ where
 /// Why a synthetic session could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum SetupError {
-    /// The game has no bots.
-    #[error("this game has no bots to play it")]
-    NoBots,
     /// There is no such map.
     #[error("no map `{name}` is built in, and there is no such file: give one of {known}, or a .map file")]
     NoMap {

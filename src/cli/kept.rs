@@ -1,0 +1,100 @@
+//! What is said of a live session that was recorded, by whichever command.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration, share};
+use super::files;
+use super::page::Page;
+use crate::live::{Lateness, LiveReport, Perception, Traffic};
+use crate::record::Header;
+use crate::units::Micros;
+
+/// A log that is finished, and how the session went.
+#[derive(Serialize)]
+pub(super) struct Kept {
+    duration_us: i64,
+    interrupted: bool,
+    pub(super) size_bytes: u64,
+    #[serde(flatten)]
+    pub(super) live: LiveReport,
+}
+
+/// The same where the server ran here.
+#[derive(Serialize)]
+pub(super) struct Hosted {
+    path: PathBuf,
+    game: String,
+    map: String,
+    players: usize,
+    #[serde(flatten)]
+    pub(super) kept: Kept,
+}
+
+impl Kept {
+    /// What is in the log at `path`, from the beginning of `span` to its end.
+    pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, live: LiveReport) -> Kept {
+        Kept {
+            duration_us: span.map_or(0, |(first, last)| (last - first).0),
+            interrupted: stop.load(Ordering::Relaxed),
+            size_bytes: files::size_bytes(path),
+            live,
+        }
+    }
+
+    /// `how` is what Ctrl-C did to it: ended, or left.
+    pub(super) fn print_duration(&self, page: &mut Page, how: &str) {
+        let ended = if self.interrupted { format!(", {how} by Ctrl-C") } else { String::new() };
+        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
+    }
+
+    /// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
+    pub(super) fn sent(&self, traffic: &Traffic) -> String {
+        let seconds = Micros(self.duration_us).as_s_f64().max(0.001);
+        let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
+        let each = traffic.bytes / traffic.datagrams.max(1);
+        format!("{} datagrams, {} ({per_s}/s, {each} B each)", count(traffic.datagrams), bytes(traffic.bytes))
+    }
+
+    /// `40,000 usercmds in 1.20 MB`.
+    pub(super) fn holds(&self) -> String {
+        format!("{} usercmds in {}", count(self.live.usercmds), bytes(self.size_bytes))
+    }
+}
+
+impl Hosted {
+    pub(super) fn new(path: &Path, header: Header, kept: Kept) -> Hosted {
+        Hosted { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
+    }
+
+    /// What was played, for how long, and whether the ticks were on time.
+    pub(super) fn print(&self, page: &mut Page) {
+        let live = &self.kept.live;
+        page.heading(&self.path.display().to_string());
+        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
+        self.kept.print_duration(page, "ended");
+        let left_out = match live.ticks_left_out {
+            0 => String::new(),
+            ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
+        };
+        page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
+        if let Some(late) = &live.lateness {
+            page.pair("lateness", &lateness(late));
+        }
+    }
+}
+
+/// `98.2 % of 594 were where their players saw them`.
+pub(super) fn avatars(perceived: &Perception) -> String {
+    let right = share(perceived.right, perceived.compared);
+    format!("{right} of {} were where their players saw them", count(perceived.compared))
+}
+
+/// How late ticks were, in words.
+fn lateness(late: &Lateness) -> String {
+    let ms = |us: u32| f64::from(us) / 1e3;
+    let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);
+    format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, most {max:.2} ms")
+}
