@@ -8,6 +8,7 @@ mod body;
 mod category;
 mod miss;
 mod placed;
+mod role;
 mod shot;
 
 use glam::Vec3;
@@ -18,6 +19,7 @@ pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use miss::{Cause, Evidence, Grade, Miss};
 pub use placed::{How, Placed};
+pub use role::Role;
 pub use shot::{Reason, Verdict, Wound};
 
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};

@@ -33,7 +33,7 @@ impl WhatIf {
         let recorded = Settings::from_pairs(&session.header.settings)
             .map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
-            Some(name) => Settings::preset(name)?,
+            Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),
         };
         for pair in &self.set {
@@ -52,6 +52,6 @@ impl WhatIf {
             Some(Loop::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        Ok((Options { mode, settings, rollback_every: None }, changed))
+        Ok((Options { mode, settings, ..Options::default() }, changed))
     }
 }
