@@ -176,9 +176,9 @@ impl Tick {
 }
 
 impl CommandSeq {
-    /// The command after this one.
+    /// The command after this one. The last number has no other after it: a client counts there only by lying.
     pub const fn next(self) -> CommandSeq {
-        CommandSeq(self.0 + 1)
+        CommandSeq(self.0.saturating_add(1))
     }
 }
 
