@@ -230,6 +230,21 @@ fn numbers_end_without_a_panic() {
 }
 
 #[test]
+fn any_time_can_be_claimed() {
+    for schedule in ["arrival", "tick"] {
+        let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+        let claims = [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX];
+        for (number, claim) in (1..).zip(claims.repeat(40)) {
+            let seq = CommandSeq(number);
+            let input = Input { buttons: buttons::ATTACK, ..Input::default() };
+            rig.send(SHOOTER, vec![Usercmd { seq, server_time: Micros(claim), lerp_msec: u16::MAX, input }]);
+            rig.tick();
+        }
+        assert!(rig.snapshots.iter().any(|(_, player, _)| *player == SHOOTER));
+    }
+}
+
+#[test]
 fn updates_come_as_often_as_asked_unless_the_rate_is_used_up() {
     let gaps = |settings: &[&str]| {
         let mut rig = Rig::new(settings);
