@@ -8,7 +8,7 @@ use super::*;
 use crate::arena::ArenaBody;
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
 use crate::wire::{ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, Perceived};
 
@@ -82,7 +82,7 @@ fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
     }
     ack(&mut client, &mut server, 1);
     let (with_base, datagrams) = send(&mut server, &snapshot(5, 3));
-    assert_eq!(client.handle_datagram(Micros::ZERO, &first[0]).expect("late, but good").is_some(), true);
+    assert!(client.handle_datagram(Micros::ZERO, &first[0]).expect("late, but good").is_some());
     let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);
     let Ok(Some(ClientEvent::Snapshot { received, bytes, .. })) = event else { panic!("{event:?}") };
     assert_eq!((received.snapshot.frame.entities.len(), received.definitions.len()), (3, 0));
