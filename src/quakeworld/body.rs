@@ -3,12 +3,12 @@
 
 use glam::Vec3;
 
-use super::demo::{Mover, OtherPlayer, OwnState};
-use super::map::EMPTY;
-use super::state::PlayerState;
-use super::usercmd::UserCmd;
-use super::verdict::OriginWire;
+use super::demo::OriginWire;
 use crate::game::body;
+use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState};
+use crate::quakeworld::map::EMPTY;
+use crate::quakeworld::movement::PlayerState;
+use crate::quakeworld::movement::UserCmd;
 use crate::units::EntityId;
 use crate::usercmd::Input;
 

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
-use super::demo::{DemoEnd, Level, Server};
-use super::map::Map;
-use super::movevars::MoveVars;
+use crate::quakeworld::demo::{DemoEnd, Level, Server};
+use crate::quakeworld::map::Map;
+use crate::quakeworld::movement::MoveVars;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// No client has run for longer; beyond it microseconds would not fit, in seconds.
