@@ -21,7 +21,7 @@ pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
-use crate::record::{Header, Holds, Session};
+use crate::record::{Header, Holds, Origin, Session};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
@@ -199,10 +199,26 @@ fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setu
     let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
-        None => Settings::from_pairs(&session.header.settings)?,
+        None => own_settings(&session.header)?,
     };
     Ok(Setup { rules, settings: Arc::new(settings), seed: session.header.seed })
 }
+
+/// The settings that a log carries. One that was imported before `prediction.among` was a setting has its predictions run
+/// as the server ran them, as they were then.
+///
+/// # Errors
+/// When a setting is none of this build's.
+pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
+    let mut settings = Settings::from_pairs(&header.settings)?;
+    let says = header.settings.iter().any(|(key, _)| key == AMONG);
+    if matches!(header.origin, Origin::Imported { .. }) && !says {
+        settings.set(AMONG, "acking-packet")?;
+    }
+    Ok(settings)
+}
+
+const AMONG: &str = "prediction.among";
 
 fn check_input(session: &Session) -> Result<(), ReplayError> {
     if session.players.iter().all(|p| p.frames.is_empty()) { Err(ReplayError::NoInput) } else { Ok(()) }

@@ -13,7 +13,7 @@ pub use table::{Cell, Table};
 
 use crate::pipeline::Netcode;
 use crate::record::Session;
-use crate::replay::{Options, ReplayError, replay};
+use crate::replay::{Options, ReplayError, own_settings, replay};
 use crate::settings::{SettingError, Settings};
 use figures::Gathered;
 
@@ -131,7 +131,7 @@ impl Plan {
 
     /// A session's settings at one point: the preset's where presets are swept, else its own.
     fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
-        let mut settings = Settings::from_pairs(&session.header.settings)?;
+        let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {
                 PRESET => settings = Settings::preset(value)?,

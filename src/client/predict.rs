@@ -120,11 +120,11 @@ impl<G: Game> Window<G> {
     /// that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
-        again + self.run_window(context, self.entries.len(), out)
+        again + self.run_window(context, self.entries.len(), self.push, out)
     }
 
-    /// Runs those of the first `until` commands that have no valid body yet, as far as prediction goes.
-    fn run_window(&mut self, context: &Context<'_, G>, until: usize, out: &mut GivenOff<G::Fire>) -> u32 {
+    /// Runs those of the first `until` commands that have no valid body yet, and no more than `push` in all.
+    fn run_window(&mut self, context: &Context<'_, G>, until: usize, push: Micros, out: &mut GivenOff<G::Fire>) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
         // The server tells all effects to those who do not predict weapons.
@@ -132,7 +132,7 @@ impl<G: Game> Window<G> {
         let mut ran = 0;
         while self.valid < until {
             spent += self.entries[self.valid].time();
-            if spent > self.push {
+            if spent > push {
                 break;
             }
             let before = match self.valid.checked_sub(1) {
@@ -169,7 +169,7 @@ impl<G: Game> Window<G> {
         };
         let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
-        let checks = acked > 0 && self.mode != PredictionMode::Off && played.is_some();
+        let checks = acked > 0 && self.mode != PredictionMode::Off;
         let ran = match self.among {
             Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
             Among::AckingPacket | Among::Known => None,
@@ -194,8 +194,8 @@ impl<G: Game> Window<G> {
         let next = G::resume(context.rules, &acked);
         self.base = Some(next.clone());
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(context) };
-        let grade = if played.is_some() { G::grade(predicted, told) } else { None };
-        let Some(grade) = grade else {
+        let was_predicted = ran.is_some() || played.is_some();
+        let Some(grade) = G::grade(predicted, told).filter(|_| was_predicted) else {
             return Reconciled { comparison: None, correction: None, round_trip: None };
         };
         let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, told));
@@ -234,7 +234,7 @@ impl<G: Game> Window<G> {
         let carried = G::carry(context.rules, &context.scene(), before, &base);
         self.base = Some(carried);
         let valid = self.valid;
-        self.run_from_base(&context, count);
+        self.run_from_base(&context, count, Micros(i64::MAX));
         let ran = self.latest().cloned();
         self.valid = valid;
         self.base = Some(base);
@@ -257,16 +257,16 @@ impl<G: Game> Window<G> {
     fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
         let first_runs = self.first_runs;
         let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
-        let ran = self.run_from_base(context, count);
+        let ran = self.run_from_base(context, count, self.push);
         self.ran_for_correction += ran;
         ran
     }
 
     /// Runs the first `count` commands again from the base, unheard.
-    fn run_from_base(&mut self, context: &Context<'_, G>, count: usize) -> u32 {
+    fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
         self.valid = 0;
         let mut unheard = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
-        self.run_window(context, count, &mut unheard)
+        self.run_window(context, count, push, &mut unheard)
     }
 }
 

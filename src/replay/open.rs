@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::{ReplayError, Replayed, Tables};
-use crate::game::{Body, Game};
+use crate::game::{BadCells, Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use crate::record::{PlayerRecords, Session, SnapshotRecord};
+use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
@@ -45,13 +45,14 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    // A snapshot that acks a usercmd came after it, though both have the same time on a local network.
+    // A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
+    let last = records.frames.last().map_or(CommandSeq(0), |frame| frame.command.seq);
     let mut receive =
         |client: &mut C, tables: &mut Tables, until: Micros, made: CommandSeq| -> Result<(), ReplayError> {
             while let Some(arrival) = arrivals.peek().filter(|a| a.at <= until) {
                 let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
                 if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
-                    if arrival.at == until && record.ack > made {
+                    if record.ack > made && record.ack <= last {
                         break;
                     }
                     let snapshot = snapshot::<G>(session, record)?;
@@ -77,11 +78,18 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
 
 /// The snapshot as the client got it.
 pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> Result<Snapshot<G::Body>, ReplayError> {
+    let bad = |source| ReplayError::BadState { tick: record.tick, source };
+    let is_import = matches!(session.header.origin, Origin::Imported { .. });
     let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
     for entity in &record.entities {
-        if let Some(cells) = session.states.row(record.tick, *entity) {
-            let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: record.tick, source })?;
-            entities.push((*entity, body));
+        match session.states.row(record.tick, *entity) {
+            Some(cells) => entities.push((*entity, G::Body::read(cells).map_err(bad)?)),
+            // A session of several clients keeps a tick's states as its first snapshot has them; an import has them all.
+            None if is_import => {
+                let found = u32::from(entity.0);
+                return Err(bad(BadCells { what: "an entity without a state".to_owned(), found }));
+            }
+            None => {}
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
@@ -96,6 +104,6 @@ pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> R
         warnings: timing.warnings,
         extra: record.extra.clone(),
     };
-    G::check_snapshot(&snapshot).map_err(|source| ReplayError::BadState { tick: record.tick, source })?;
+    G::check_snapshot(&snapshot).map_err(bad)?;
     Ok(snapshot)
 }

@@ -1,27 +1,22 @@
-//! The way back: the demo that a session was imported from, as far as predictions and their causes need it. Exact but for
-//! times, which are whole microseconds in a log.
+//! For tests: the way back, from a session to the demo that it was imported from. Exact but for times, which are whole
+//! microseconds in a log. What comes back whole, nothing of it was lost.
 
 use std::ops::Range;
 
-use crate::game::{BadCells, Body};
-use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
+use crate::game::Body;
+use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, SentCommand, ServerPacket, Span};
 use crate::quakeworld::extra::{Extra, Told};
 use crate::quakeworld::rules::Rules;
-use crate::record::{PlayerRecords, Session, SnapshotRecord};
-use crate::replay::ReplayError;
-use crate::units::{EntityId, PlayerId, Tick};
+use crate::record::{FrameRecord, Session, SnapshotRecord};
+use crate::units::{CommandSeq, EntityId, Micros};
 
-/// The demo that `player` recorded.
-///
-/// # Errors
-/// When the session is not one that [`import`](super::import()) can have made.
-pub fn recorded_demo(session: &Session, rules: &Rules, player: PlayerId) -> Result<Demo, ReplayError> {
-    let nobody = PlayerRecords::default();
-    let records = session.players.get(usize::from(player.0)).unwrap_or(&nobody);
-    let sent = |frame: &crate::record::FrameRecord| SentCommand {
-        seq: rules.demo_seq(frame.command.seq),
-        time_s: rules.time_s(frame.at),
+/// The demo that the session was made of.
+pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
+    let records = &session.players[usize::from(rules.player.0)];
+    let sent = |frame: &FrameRecord| SentCommand {
+        seq: demo_seq(rules, frame.command.seq),
+        time_s: time_s(rules, frame.at),
         cmd: command_of(&frame.command.input),
     };
     let demo = Demo {
@@ -35,40 +30,33 @@ pub fn recorded_demo(session: &Session, rules: &Rules, player: PlayerId) -> Resu
         move_vars: rules.move_vars.clone(),
         end: rules.end,
     };
-    let mut rebuild = Rebuild { session, rules, player, demo, level: 0, move_vars: 0 };
+    let mut rebuild = Rebuild { session, rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {
-        rebuild.add(snapshot)?;
+        rebuild.add(snapshot);
     }
-    Ok(rebuild.demo)
+    rebuild.demo
 }
 
 struct Rebuild<'a> {
     session: &'a Session,
     rules: &'a Rules,
-    player: PlayerId,
     demo: Demo,
     level: u16,
     move_vars: u16,
 }
 
 impl Rebuild<'_> {
-    fn add(&mut self, snapshot: &SnapshotRecord) -> Result<(), ReplayError> {
-        let tick = snapshot.tick;
-        let extra = Extra::of_bytes(&snapshot.extra)
-            .map_err(|_| bad(tick, "the first byte of what else its packet told", first_byte(&snapshot.extra)))?;
+    fn add(&mut self, snapshot: &SnapshotRecord) {
+        let extra = Extra::of_bytes(&snapshot.extra).expect("an import's");
         self.level = extra.level.unwrap_or(self.level);
         self.move_vars = extra.move_vars.unwrap_or(self.move_vars);
-        if usize::from(self.move_vars) >= self.demo.move_vars.len() {
-            return Err(bad(tick, "the number of its movement rules", u32::from(self.move_vars)));
-        }
         let told = Told { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
-        let events = told.events().map_err(|kind| bad(tick, "the kind of an effect", u32::from(kind)))?;
         let starts = [self.demo.others.len(), self.demo.movers.len(), self.demo.events.len()];
-        self.demo.events.extend(events);
+        self.demo.events.extend(told.events().expect("an import's"));
         let mut own = None;
         for entity in &snapshot.entities {
-            let row = self.row(tick, *entity)?;
-            if *entity == self.player.entity() {
+            let row = BodyRow::read(self.session.states.row(snapshot.tick, *entity).expect("a state")).expect("a body");
+            if *entity == self.rules.player.entity() {
                 own = Some(row.own());
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
                 self.demo.movers.push(Mover { model, origin: row.origin.to_array() });
@@ -77,28 +65,28 @@ impl Rebuild<'_> {
             }
         }
         self.demo.packets.push(ServerPacket {
-            time_s: self.rules.time_s(snapshot.at),
+            time_s: time_s(self.rules, snapshot.at),
             sequence: snapshot.seq.0,
             level: self.level,
-            ack: self.rules.demo_seq(snapshot.ack),
+            ack: demo_seq(self.rules, snapshot.ack),
             own,
             others: span(starts[0]..self.demo.others.len()),
             movers: span(starts[1]..self.demo.movers.len()),
             events: span(starts[2]..self.demo.events.len()),
             move_vars: self.move_vars,
         });
-        Ok(())
-    }
-
-    fn row(&self, tick: Tick, entity: EntityId) -> Result<BodyRow, ReplayError> {
-        let cells = self.session.states.row(tick, entity);
-        let cells = cells.ok_or_else(|| bad(tick, "an entity without a state", u32::from(entity.0)))?;
-        let row = BodyRow::read(cells).map_err(|source| ReplayError::BadState { tick, source })?;
-        if row.is_finite() { Ok(row) } else { Err(bad(tick, "an entity at no place", u32::from(entity.0))) }
     }
 
     fn other(&self, entity: EntityId, row: &BodyRow) -> OtherPlayer {
-        row.other(self.rules.swap_slot(self.level, entity.0 as u8))
+        OtherPlayer {
+            slot: self.rules.swap_slot(self.level, entity.0 as u8),
+            origin: row.origin.to_array(),
+            velocity: row.wire_velocity(),
+            age_ms: row.age_ms,
+            dead: !row.alive,
+            gib: row.has(flag::GIB),
+            command: row.last_command(),
+        }
     }
 }
 
@@ -106,10 +94,12 @@ fn span(range: Range<usize>) -> Span {
     Span { start: range.start as u32, end: range.end as u32 }
 }
 
-fn first_byte(bytes: &[u8]) -> u32 {
-    bytes.first().copied().map_or(0, u32::from)
+/// Inverse of [`Rules::at`], for times of at least 16 s, where a single has no finer steps than a microsecond.
+fn time_s(rules: &Rules, at: Micros) -> f32 {
+    (at.0.saturating_add(rules.start_us) as f64 / 1e6) as f32
 }
 
-fn bad(tick: Tick, what: &str, found: u32) -> ReplayError {
-    ReplayError::BadState { tick, source: BadCells { what: what.to_owned(), found } }
+/// The demo's number of a usercmd.
+fn demo_seq(rules: &Rules, seq: CommandSeq) -> i32 {
+    i32::try_from(i64::from(seq.0) - i64::from(rules.seq_shift)).expect("an import's")
 }
