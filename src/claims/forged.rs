@@ -14,7 +14,7 @@ use crate::game::Game;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, ServerPipeline, Setup};
 use crate::server::Server;
-use crate::session::{Hands, Observer, Screen, Shown};
+use crate::session::{InputSource, Observer, Screen, Shown};
 use crate::units::{Micros, PlayerId, Seed};
 
 type Body = <Arena as Game>::Body;
@@ -51,7 +51,7 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
                 }
             }
             while let Some((player, snapshot)) = server.poll_snapshot() {
-                Observer::<Arena>::snapshot_sent(&mut seen, player, now, &snapshot);
+                Observer::<Arena>::snapshot_sent(&mut seen, player, now, &snapshot, snapshot.nominal_bytes());
                 down.push_back((now + delay(player), player, snapshot));
             }
         }

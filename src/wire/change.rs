@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::{Layout, Networked};
+use super::layout::Layout;
 use super::notice::{ID_CHUNK_BITS, kind};
 use super::number::{get_varint, put_varint};
 use super::priority::Urgency;
 use super::track::Track;
+use crate::game::Body;
 use crate::units::{EntityId, SnapshotSeq};
 
 const BASE_CHUNK_BITS: u32 = 4;
@@ -27,7 +28,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    pub(crate) fn new<B: Networked>(
+    pub(crate) fn new<B: Body>(
         layout: &Layout<B>,
         id: EntityId,
         controller: u16,
@@ -54,7 +55,7 @@ impl Change {
     }
 
     /// Writes it. `usual` is the distance to the snapshot that most entities are told from.
-    pub(crate) fn put<B: Networked>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
+    pub(crate) fn put<B: Body>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
         let Some(cells) = &self.cells else {
             put_kind(out, kind::ENTITY_REMOVAL, self.id);
             return;

@@ -8,7 +8,7 @@ use super::change::Change;
 use super::fragment::MESSAGE_BYTES_MAX;
 use super::frame::FrameInfo;
 use super::header::{COUNT_AT_BYTE, SEAL_BYTES, ServerHeader};
-use super::layout::{Layout, Networked};
+use super::layout::Layout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
 use super::track::Track;
 use super::{ReceivedSet, WINDOW, Wrapping16};
@@ -17,13 +17,13 @@ use crate::packet::Snapshot;
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// The most submessages in a datagram.
-const SUBMESSAGES_MAX: u32 = 255;
+pub(super) const SUBMESSAGES_MAX: u32 = 255;
 /// Effects that found no room wait; beyond this many the oldest are given up.
 const EFFECTS_WAITING_MAX: usize = 256;
 /// Warnings that found no room wait; beyond this many the oldest are given up.
 const WARNINGS_WAITING_MAX: usize = 8;
 /// The largest effect.
-const EFFECT_BITS_MAX: usize = 143;
+pub(super) const EFFECT_BITS_MAX: usize = 143;
 
 /// Encodes the snapshots of one client.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub enum EncodeError {
     },
 }
 
-impl<B: Networked> Sender<B> {
+impl<B: Body> Sender<B> {
     /// The updates of `player`, of a session of `players`.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
         Sender {
@@ -100,6 +100,11 @@ impl<B: Networked> Sender<B> {
             outbox: Outbox::default(),
             effects: VecDeque::new(),
         }
+    }
+
+    /// The client's own body.
+    pub(crate) fn avatar(&self) -> EntityId {
+        self.avatar
     }
 
     /// Warns the client about its last frame, with the next snapshot.
