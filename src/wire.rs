@@ -56,7 +56,7 @@ pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, m
 pub use key::Key;
 pub(crate) use layout::Layout;
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
-pub use priority::OVERTAKES_AFTER;
+pub use priority::{OVERTAKES_AFTER, Urgency};
 pub use receiver::{Decoded, Received, Receiver};
 pub use request::{Leaving, Request, What, decode_disconnect, decode_request, encode_disconnect, encode_request};
 pub use sender::{EncodeError, Encoded, Sender};

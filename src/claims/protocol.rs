@@ -13,7 +13,7 @@ use crate::pacing::{Calibration, Redundancy, RedundancyOptions, Steering, Steeri
 use crate::packet::Snapshot;
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-use crate::wire::{Decoded, Layout, Receiver, Sender, Wrapping16};
+use crate::wire::{Decoded, Layout, Receiver, Sender, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "calibration-converges", calibration_converges),
@@ -162,6 +162,9 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
     const CROWD: u16 = 60;
     const EVENTFUL: u16 = 3;
     let mut sender = Sender::<Creature>::new(PlayerId(0), CROWD);
+    if stage.is_off() {
+        sender.prioritize(|urgency| Urgency { waited: 0, ..*urgency }.score());
+    }
     let mut receiver = Receiver::<Creature>::new();
     let mut waits = vec![0u32; usize::from(CROWD)];
     let mut longest = 0;
@@ -171,9 +174,6 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
         let creature = |id| Creature { teleports: teleports(id), ..walker(seq, f32::from(id) * 700.0) };
         let entities = (0..CROWD).map(|id| (EntityId(id), creature(id))).collect();
         let sent = snapshot(seq, Tick(seq), entities);
-        if stage.is_off() {
-            sender.forget_waits();
-        }
         let Ok(encoded) = sender.encode(&sent, None, 300) else { continue };
         encoded.carried.iter().for_each(|id| carried[usize::from(id.0)] += 1);
         encoded.carried.iter().for_each(|id| waits[usize::from(id.0)] = 0);

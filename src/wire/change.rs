@@ -20,8 +20,7 @@ pub(crate) struct Change {
     pub(crate) id: EntityId,
     /// The state to tell; `None` when the entity is gone.
     pub(crate) cells: Option<Arc<[u32]>>,
-    /// The greater, the sooner.
-    pub(crate) score: i64,
+    pub(crate) urgency: Urgency,
     controller: u16,
     /// The state to tell it from, and how many snapshots ago that was carried.
     base: Option<(u32, Arc<[u32]>)>,
@@ -44,9 +43,9 @@ impl Change {
             _ => u8::MAX,
         };
         let echo = track.is_echo(cells.as_deref());
-        let score = Urgency { bits, echo, distance_units, waited: track.waited }.score();
+        let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
         let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
-        Change { id, cells, score, controller, base }
+        Change { id, cells, urgency, controller, base }
     }
 
     /// How many submessages it takes: an entity that appears is defined first.

@@ -1,6 +1,7 @@
 //! The server's end of one client's updates: each snapshot becomes one message of at most a given size, in which every
 //! entity is told from the last state of it that the client acked.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::frame::FrameInfo;
 use super::header::{COUNT_AT_BYTE, SEAL_BYTES, ServerHeader};
 use super::layout::Layout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
+use super::priority::Urgency;
 use super::track::Track;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
@@ -31,6 +33,7 @@ pub struct Sender<B> {
     layout: Layout<B>,
     avatar: EntityId,
     players: u16,
+    score: fn(&Urgency) -> i64,
     tracks: BTreeMap<EntityId, Track>,
     /// The last [`WINDOW`] snapshots.
     sent: VecDeque<Sent>,
@@ -93,6 +96,7 @@ impl<B: Body> Sender<B> {
             layout: Layout::new(),
             avatar: player.entity(),
             players,
+            score: Urgency::score,
             tracks: BTreeMap::new(),
             sent: VecDeque::new(),
             acked: None,
@@ -123,11 +127,9 @@ impl<B: Body> Sender<B> {
         self.outbox.push(notice)
     }
 
-    /// Forgets how long entities have waited, to show what remembering it is for.
-    pub(crate) fn forget_waits(&mut self) {
-        for track in self.tracks.values_mut() {
-            track.waited = 0;
-        }
+    /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is told about.
+    pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
+        self.score = score;
     }
 
     /// Takes what the client says that it has received. What was never sent is not believed.
@@ -162,7 +164,8 @@ impl<B: Body> Sender<B> {
         }
         let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
         let mut changes = self.changes(snapshot);
-        changes.sort_by_key(|change| (change.id != self.avatar, std::cmp::Reverse(change.score), change.id));
+        let order = |change: &Change| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
+        changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let mut page = begin_page(snapshot, calibration_ms, from, budget.saturating_sub(SEAL_BYTES) * 8);

@@ -83,7 +83,7 @@ fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
     }
     ack(&mut client, &mut server, 1);
     let (with_base, datagrams) = send(&mut server, &snapshot(5, 3));
-    assert_eq!(client.handle_datagram(Micros::ZERO, &first[0]).expect("late, but good").is_some(), true);
+    assert!(client.handle_datagram(Micros::ZERO, &first[0]).expect("late, but good").is_some());
     let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);
     let Ok(Some(ClientEvent::Snapshot { received, bytes, .. })) = event else { panic!("{event:?}") };
     assert_eq!((received.snapshot.frame.entities.len(), received.definitions.len()), (3, 0));
