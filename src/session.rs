@@ -52,10 +52,10 @@ pub struct Links<L> {
     pub down: L,
 }
 
-/// Server, clients and links.
-pub struct Machine<G: Netcode, L> {
+/// Server, clients and links. The clients are the netcode's own, unless [`Machine::with_clients`] says otherwise.
+pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
     server: G::Server,
-    clients: Vec<G::Client>,
+    clients: Vec<C>,
     links: Vec<Links<L>>,
     queue: Queue<G>,
 }
@@ -63,10 +63,17 @@ pub struct Machine<G: Netcode, L> {
 impl<G: Netcode, L: Link> Machine<G, L> {
     /// A machine before its first tick, with a player for each pair of links.
     pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
+        Machine::with_clients(setup, links, G::Client::new)
+    }
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
+    /// The same with clients of another kind.
+    pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
         let players = links.len() as u16;
         Machine {
             server: G::Server::new(setup.clone(), players),
-            clients: (0..players).map(|p| G::Client::new(setup.clone(), PlayerId(p))).collect(),
+            clients: (0..players).map(|player| client(setup.clone(), PlayerId(player))).collect(),
             links,
             queue: Queue::default(),
         }
@@ -75,11 +82,6 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     /// The server.
     pub fn server(&mut self) -> &mut G::Server {
         &mut self.server
-    }
-
-    /// One player's client; `None` when nobody has that number.
-    pub fn client(&mut self, player: PlayerId) -> Option<&mut G::Client> {
-        self.clients.get_mut(usize::from(player.0))
     }
 
     /// Runs from the first tick to the last, and tells the observer everything on the way. Client frames and arrivals

@@ -38,6 +38,18 @@ pub struct Prediction {
     pub ground: Share,
     /// Of those that began in the air.
     pub air: Share,
+    /// Where the above are of usercmds run again as the server ran them (`prediction.among=acking-packet`): the same
+    /// acks by what the client had predicted in play, as a client in play could know.
+    pub as_played: Option<AsPlayed>,
+}
+
+/// Predictions as they were made in play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AsPlayed {
+    /// Of those that began on the ground.
+    pub ground: Share,
+    /// Of those that began in the air.
+    pub air: Share,
 }
 
 /// Predictions of one kind.
@@ -108,30 +120,35 @@ impl Prediction {
             usercmds: table.commands.iter().map(|n| u64::from(*n)).sum(),
             ..Prediction::default()
         };
-        for (row, result) in table.result.iter().enumerate() {
-            let share = match table.on_ground.get(row) {
-                Some(1) => &mut prediction.ground,
-                Some(_) | None => &mut prediction.air,
-            };
-            prediction.checked += 1;
-            share.checked += 1;
-            match result {
-                "exact" => {
-                    prediction.exact += 1;
-                    share.exact += 1;
-                }
-                "near" => {
-                    prediction.near += 1;
-                    share.near += 1;
-                }
-                _ => {}
-            }
+        let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
+        let result: Vec<&str> = table.result.iter().collect();
+        prediction.checked = result.len() as u64;
+        [prediction.ground, prediction.air] = shares(&result, &on_ground);
+        prediction.exact = prediction.ground.exact + prediction.air.exact;
+        prediction.near = prediction.ground.near + prediction.air.near;
+        let as_played: Vec<&str> = table.as_played.iter().collect();
+        if !as_played.is_empty() {
+            let [ground, air] = shares(&as_played, &on_ground);
+            prediction.as_played = Some(AsPlayed { ground, air });
         }
         for cause in table.cause.iter().filter(|cause| *cause != "none") {
             *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
         }
         prediction
     }
+}
+
+/// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
+fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
+    let mut shares = [Share::default(); 2];
+    for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
+        let on_ground = on_ground.get(row).copied().unwrap_or(false);
+        let share = &mut shares[usize::from(!on_ground)];
+        share.checked += 1;
+        share.exact += u64::from(*result == "exact");
+        share.near += u64::from(*result == "near");
+    }
+    shares
 }
 
 impl Shots {

@@ -51,7 +51,7 @@ fn a_replay_writes_what_is_declared() {
         assert_eq!(written[..expected.len()], expected, "{}", table.name);
         let more = &written[expected.len()..];
         let prefix = declared.fields.map(|prefix| more.iter().all(|name| name.starts_with(prefix)));
-        assert_eq!(prefix.unwrap_or(more.is_empty()), true, "{}: {more:?}", table.name);
+        assert!(prefix.unwrap_or(more.is_empty()), "{}: {more:?}", table.name);
         for key in declared.key {
             assert!(table.column(key).is_some(), "{} has no {key}", table.name);
         }
@@ -68,7 +68,8 @@ fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
 
 #[test]
 fn whatever_differs_in_a_usercmd_is_not_blamed_on_the_build() {
-    let changes: [(&str, fn(&mut Input)); 3] = [
+    type Change = fn(&mut Input);
+    let changes: [(&str, Change); 3] = [
         ("impulse of usercmd 61 of p1 is 0 in A, 9 in B", |input| input.impulse = TELEPORT),
         ("roll of usercmd 61 of p1 is 0 in A, 12 in B", |input| input.viewangles.z = 12.0),
         ("extra of usercmd 61 of p1 is 0 in A, 5 in B", |input| input.extra = 5),

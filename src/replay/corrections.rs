@@ -37,6 +37,7 @@ impl Corrections {
             // "none" comes before the causes.
             cause: correction.map_or(0, |c| 1 + c.cause as u8),
             evidence: correction.map_or("none", |c| c.evidence),
+            as_played: comparison.as_played.map(|grade| grade as u8),
         });
         for error in correction.iter().flat_map(|c| &c.errors) {
             let field = &fields[error.field];

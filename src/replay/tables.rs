@@ -1,6 +1,5 @@
 //! Turns what happens in a session into the tables of a trace.
 
-use super::Checked;
 use super::columns::CellRows;
 use super::corrections::Corrections;
 use super::cover::{Present, covers};
@@ -48,11 +47,6 @@ impl Tables {
             executed: executed::Writer::default(),
             fields,
         }
-    }
-
-    /// Adds a prediction that was held against the truth elsewhere than in the client pipeline.
-    pub fn checked(&mut self, player: PlayerId, checked: &Checked) {
-        self.corrections.push(&self.fields, player, checked.at, &checked.comparison, checked.correction.as_ref());
     }
 
     /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the

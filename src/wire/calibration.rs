@@ -29,7 +29,8 @@ impl Calibration {
     /// Takes note of a frame whose input arrived at `arrived` and which is, or was, computed at `computed`. To be called
     /// once for each packet, with its newest frame, also when that is too late or too early to be used.
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {
-        let lead = computed - arrived;
+        // What a client claims is not to reach where means overflow; no honest one is off by an hour.
+        let lead = (computed - arrived).clamp(Micros::from_s(-3600), Micros::from_s(3600));
         let is_off = self.middle().is_some_and(|middle| (lead - middle).0.abs() > SET_ABOVE.0);
         if is_off {
             self.off.push(lead);

@@ -224,8 +224,6 @@ impl hitreg::pipeline::Netcode for Discs {
     type Client = hitreg::client::Client<Discs>;
 }
 
-impl hitreg::replay::Imported for Discs {}
-
 /// Walks in a seeded zigzag and shoots at where it sees the nearest other.
 pub(crate) struct Zigzag {
     rng: Rng,

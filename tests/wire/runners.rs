@@ -136,6 +136,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 use crate::diff::Side;
 use crate::log::{FileKind, Options as LogOptions};
-use crate::replay::{Mode, Options, Replayed};
+use crate::replay::{Mode, Options, Replayed, own_settings};
 use crate::settings::Settings;
 use crate::store;
 use crate::trace::Trace;
@@ -335,7 +335,7 @@ impl Way<'_> {
         }
         let mut settings = match self.preset {
             Some(name) => Settings::preset(name)?,
-            None => Settings::from_pairs(&log.session.header.settings)?,
+            None => own_settings(&log.session.header)?,
         };
         for pair in self.set {
             settings.set_pair(pair)?;

@@ -97,7 +97,7 @@ impl Kind for Vec3 {
 #[derive(Debug)]
 pub struct Code;
 
-/// The same, in a column that is left out when no row has a value.
+/// The same or `none`, in a column that is left out when no row has a value.
 #[derive(Debug)]
 pub struct OptionalCode;
 
@@ -129,10 +129,30 @@ impl NameCells {
         });
         self.codes.push(place);
     }
+
+    /// No value has the code after those of the known names.
+    fn push_optional(&mut self, code: Option<u8>) {
+        self.codes.push(code.map_or(self.names.len() as u32, u32::from));
+    }
+
+    fn data(self) -> Data {
+        Data::Name { names: self.names, codes: self.codes }
+    }
+
+    fn optional_data(mut self) -> Option<Data> {
+        let none = self.names.len() as u32;
+        if self.codes.iter().all(|code| *code == none) {
+            return None;
+        }
+        if self.codes.contains(&none) {
+            self.names.push("none".to_owned());
+        }
+        Some(self.data())
+    }
 }
 
 macro_rules! names {
-    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, left_out: $left_out:expr) => {
+    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$finished:ident| $data:expr) => {
         impl Kind for $kind {
             type Row<'r> = $row;
             type Cells = NameCells;
@@ -147,10 +167,8 @@ macro_rules! names {
                 $push
             }
 
-            fn finish(cells: NameCells, name: &str, to: &mut Vec<Column>) {
-                if !($left_out && cells.codes.is_empty()) {
-                    to.push(Column::new(name, Data::Name { names: cells.names, codes: cells.codes }));
-                }
+            fn finish($finished: NameCells, name: &str, to: &mut Vec<Column>) {
+                to.extend($data.map(|data| Column::new(name, data)));
             }
 
             fn view<'t>(table: &'t Table, name: &str) -> Names<'t> {
@@ -160,6 +178,6 @@ macro_rules! names {
     };
 }
 
-names!(Code, u8, |cells, code| cells.codes.push(code.into()), left_out: false);
-names!(OptionalCode, Option<u8>, |cells, code| cells.codes.extend(code.map(u32::from)), left_out: true);
-names!(Text, &'r str, |cells, name| cells.push(name), left_out: false);
+names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.data()));
+names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.data()));
+names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.optional_data());

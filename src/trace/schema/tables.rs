@@ -20,13 +20,14 @@ pub const TABLES: [&TableSchema; 10] = [
     &variables::SCHEMA,
 ];
 
-/// Format 1.2: all of a usercmd, and any number of names in a column.
+/// Format 1.2: all of a usercmd, predictions as played, and any number of names in a column.
 const WIDER: (u16, u16) = (1, 2);
 
 static NOTHING: Table = Table { name: String::new(), columns: Vec::new() };
 
 const ON_SCREEN: [&str; 6] = ["hit", "blocked", "wide", "already dead", "launched", "not predicted"];
 const ON_SERVER: [&str; 6] = ["hit", "blocked", "wide", "already dead", "launched", "not run"];
+const GRADES: [&str; 3] = ["exact", "near", "miss"];
 const CATEGORIES: [&str; 8] = [
     "constant",
     "self-contained",
@@ -131,7 +132,7 @@ table! {
     /// How many usercmds were acked since the ack before.
     commands: u32;
     /// How well the prediction agrees: `near` is within 0.2 units and 1.5 units/s.
-    result: Code, names = &["exact", "near", "miss"];
+    result: Code, names = &GRADES;
     /// Whether the first of them began on the ground.
     on_ground: u32, unit = Unit::Flag;
     /// Distance between predicted and authoritative place.
@@ -148,7 +149,9 @@ table! {
         "water_edge", "quantisation", "unknown",
     ];
     /// What shows that.
-    evidence: Text;
+    evidence: Text, names = &["none"];
+    /// How well the usercmds agree as their player ran them, where the prediction was run again as the server ran it.
+    as_played: OptionalCode, names = &GRADES, since = WIDER;
 }
 
 table! {
