@@ -42,7 +42,6 @@ pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;
-use crate::wire::Networked;
 use output::{Format, Output};
 use trouble::Trouble;
 
@@ -66,7 +65,6 @@ pub fn main<G>() -> ExitCode
 where
     G: Bots + Netcode,
     G::Rules: Default,
-    G::Body: Networked,
 {
     run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),

@@ -166,8 +166,11 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             ack: self.newest,
             commands: self.window.newest(self.redundancy.level(now)),
         };
-        self.redundancy.handle_sent(&packet);
         Commanded { command, packet, predicted, own, drawn_origin, ran, effects: given_off.effects, shots }
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.redundancy.handle_sent(packet, bytes);
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {

@@ -8,6 +8,7 @@ mod acked;
 mod body;
 mod category;
 mod placed;
+mod role;
 mod shot;
 
 use glam::Vec3;
@@ -19,6 +20,7 @@ pub use acked::{Acked, Cause, Evidence, Grade};
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use placed::{How, Placed};
+pub use role::Role;
 pub use shot::{Reason, Verdict, Wound};
 
 use crate::packet::Snapshot;

@@ -35,6 +35,9 @@ pub struct Options {
     pub settings: Option<Settings>,
     /// Checks every so many ticks that the world can be restored and run again to the same hash.
     pub rollback_every: Option<u32>,
+    /// Whether sizes are asked for, [`Replayed::traffic`] that is. Where they are not, and nothing else depends on them,
+    /// no datagrams are made: the trace is the same, and there several times as soon.
+    pub sizes: bool,
 }
 
 /// Which pipelines run.
@@ -58,7 +61,7 @@ pub struct Replayed {
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
-    /// What went over the network; `None` in open loop, where nothing does.
+    /// What went over the network; `None` in open loop, where nothing does, and where [`Options::sizes`] did not ask.
     pub traffic: Option<Traffic>,
     /// How often the world was restored and run again.
     pub rollbacks: u32,
@@ -66,7 +69,7 @@ pub struct Replayed {
     pub rollback_error: Option<RollbackError>,
 }
 
-/// Bytes on the network, by the sizes that packets say they have.
+/// Bytes on the network: those of the datagrams, or nominal ones under `wire.sizes=nominal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// From all clients to the server.
@@ -165,7 +168,7 @@ pub fn replay<G: Netcode>(
         return replay_clients::<G, G::Client>(session, options.settings.as_ref(), progress);
     }
     check_input(session)?;
-    let replayed = closed::replay::<G>(session, &setup, options.rollback_every, progress)?;
+    let replayed = closed::replay::<G>(session, &setup, options, progress)?;
     Ok(labelled::<G>(replayed, "closed", &setup.settings))
 }
 
@@ -237,7 +240,8 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         again.states.keys.push((Tick(0), entity));
         again.states.cells.extend_from_slice(cells);
     }
-    closed::run::<G>(session, &setup, None, &mut Recorder::new(&mut again))?;
+    let mut machine = closed::machine::<G>(session, &setup, None)?;
+    closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again));
     Ok(again)
 }
 

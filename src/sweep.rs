@@ -134,7 +134,7 @@ impl Plan {
         let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {
-                PRESET => settings = Settings::preset(value)?,
+                PRESET => settings = settings.under_preset(value)?,
                 key => settings.set(key, value)?,
             }
         }
@@ -152,7 +152,7 @@ pub fn sweep<G: Netcode>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + S
     let one = |(point, log): (usize, usize)| -> Result<Gathered, SweepError> {
         let session = &sessions[log];
         let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
-        let options = Options { settings: Some(settings), ..Options::default() };
+        let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
         let replayed =
             replay::<G>(session, &options, &mut |_| {}).map_err(|source| SweepError::Replay { log, source })?;
         done();

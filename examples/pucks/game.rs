@@ -27,8 +27,6 @@ body! {
     }
 }
 
-/// What changed of a puck goes over the wire as its fields' names suggest.
-impl hitreg::wire::Networked for Puck {}
 
 /// What differs from build to build.
 pub(crate) trait Version: std::fmt::Debug + Send + Sync + 'static {

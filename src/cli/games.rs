@@ -20,7 +20,6 @@ use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
-use crate::wire::Networked;
 use bots::WithBots;
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -69,10 +68,7 @@ impl Games {
     pub fn recording<G: Bots + Netcode>(
         mut self,
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-    ) -> Games
-    where
-        G::Body: Networked,
-    {
+    ) -> Games {
         self.games.push(Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) }));
         self
     }

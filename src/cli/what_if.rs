@@ -3,7 +3,6 @@
 use super::trouble::Trouble;
 use crate::record::Session;
 use crate::replay::{Mode, Options, own_settings};
-use crate::settings::Settings;
 
 /// How a log is replayed.
 #[derive(clap::Args)]
@@ -33,7 +32,7 @@ impl WhatIf {
         let recorded =
             own_settings(&session.header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
-            Some(name) => Settings::preset(name)?,
+            Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),
         };
         for pair in &self.set {
@@ -52,6 +51,6 @@ impl WhatIf {
             Some(Loop::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        Ok((Options { mode, settings, rollback_every: None }, changed))
+        Ok((Options { mode, settings, ..Options::default() }, changed))
     }
 }

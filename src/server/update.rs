@@ -53,7 +53,6 @@ impl<G: Game> Connection<G> {
         };
         self.history.push(frame);
         self.remember_sent(snapshot.seq, now);
-        self.rate_free_at = now + Micros(i64::from(snapshot.bytes()) * 1_000_000 / settings.server.rate_bytes_per_s);
         // On the average the client gets as many updates as it asked for; a missed turn is not made up for.
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot

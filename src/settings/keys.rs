@@ -2,7 +2,7 @@
 
 use super::{
     Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
-    PredictionMode, Schedule, Server, SettingError, Settings,
+    PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
 };
 use crate::units::Hz;
 
@@ -291,6 +291,17 @@ pub static KEYS: &[Key] = &[
         "whether redundancy follows bandwidth, loss and jitter, up to client.redundancy",
         "NeREIDS plans it, and sends 4:1 until then"
     ),
+    word!(
+        "wire.sizes",
+        wire.sizes,
+        Sizes,
+        "datagrams",
+        "which sizes count for rates and in logs: the datagrams', or nominal ones, as in logs without this key",
+        "what is sent is what counts"
+    ),
+    number!("wire.message_max_bytes", wire.message_max_bytes, 400..=18960 "bytes", "18960",
+        "the longest snapshot; what does not fit waits for the next one, by priority",
+        "16 datagrams of 1,200 bytes"),
 ];
 
 /// 64 Hz.
@@ -338,6 +349,7 @@ impl Default for Settings {
                 lead_ms: 146,
                 adaptive_redundancy: false,
             },
+            wire: Wire { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
         }
     }
 }

@@ -32,8 +32,6 @@ body! {
     }
 }
 
-impl hitreg::wire::Networked for Disc {}
-
 #[derive(Debug)]
 pub(crate) struct Discs;
 

@@ -170,7 +170,6 @@ fn add<T: Copy>(to: &mut Vec<T>, items: &[T]) -> Span {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "reads the data")]
 fn a_real_demo_comes_back_from_its_log_exactly() {
     let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
     if !data.is_dir() {

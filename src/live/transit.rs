@@ -16,7 +16,7 @@ use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{MessageType, message_type};
 
 /// Datagrams that may wait for the thread that delays them.
-pub(super) const WAITING_POSTS: usize = 8192;
+pub(super) const WAITING_IN_TRANSIT: usize = 8192;
 
 /// One of the two directions of a player's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub(super) enum Direction {
 
 /// Sends datagrams through a socket: at once, or by way of modelled links.
 #[derive(Clone, Debug)]
-pub(super) struct Post {
+pub(super) struct Outbound {
     socket: Arc<UdpSocket>,
-    delays: Option<SyncSender<Posted>>,
+    delays: Option<SyncSender<InTransit>>,
 }
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Posted {
+pub(super) struct InTransit {
     to: To,
     bytes: Vec<u8>,
     sent_at: Micros,
@@ -52,9 +52,9 @@ enum To {
     Inbox(SyncSender<Datagram>, SocketAddr),
 }
 
-impl Post {
-    pub(super) fn new(socket: Arc<UdpSocket>, delays: Option<SyncSender<Posted>>) -> Post {
-        Post { socket, delays }
+impl Outbound {
+    pub(super) fn new(socket: Arc<UdpSocket>, delays: Option<SyncSender<InTransit>>) -> Outbound {
+        Outbound { socket, delays }
     }
 
     /// Sends a datagram at once. One that the system does not take is lost, as one on the way would be.
@@ -69,7 +69,7 @@ impl Post {
             Some(delays) => {
                 let to = To::Address(Arc::clone(&self.socket), to);
                 // The other end is gone only when the session is over.
-                let _ = delays.send(Posted { to, bytes, sent_at, line, direction });
+                let _ = delays.send(InTransit { to, bytes, sent_at, line, direction });
             }
         }
     }
@@ -77,14 +77,14 @@ impl Post {
 
 /// Where datagrams that have come in go: to their reader at once, or by way of modelled links.
 #[derive(Clone, Debug)]
-pub(super) struct Inlet {
+pub(super) struct Inbound {
     reader: SyncSender<Datagram>,
-    delays: Option<(Clock, SyncSender<Posted>)>,
+    delays: Option<(Clock, SyncSender<InTransit>)>,
 }
 
-impl Inlet {
-    pub(super) fn new(reader: SyncSender<Datagram>, delays: Option<(Clock, SyncSender<Posted>)>) -> Inlet {
-        Inlet { reader, delays }
+impl Inbound {
+    pub(super) fn new(reader: SyncSender<Datagram>, delays: Option<(Clock, SyncSender<InTransit>)>) -> Inbound {
+        Inbound { reader, delays }
     }
 
     /// Takes a datagram in; breaks off when nobody reads any more. The handshake and farewells are not delayed.
@@ -94,7 +94,7 @@ impl Inlet {
         let is_over = match &self.delays {
             Some((clock, delays)) if is_frame => {
                 let to = To::Inbox(self.reader.clone(), from);
-                let posted = Posted { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
+                let posted = InTransit { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
                 delays.send(posted).is_err()
             }
             Some(_) | None => matches!(self.reader.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
@@ -122,9 +122,9 @@ impl ModelledLinks {
 }
 
 /// Delays datagrams until all who post them are gone. What is still on its way then is lost.
-pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Receiver<Posted>) {
+pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Receiver<InTransit>) {
     let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
-    let mut held: std::collections::BTreeMap<u64, Posted> = std::collections::BTreeMap::new();
+    let mut held: std::collections::BTreeMap<u64, InTransit> = std::collections::BTreeMap::new();
     let mut posted = 0;
     loop {
         while let Some(Reverse((due, number))) = waiting.peek().copied() {
@@ -156,7 +156,7 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
     }
 }
 
-impl Posted {
+impl InTransit {
     /// Goes where it is to go. What cannot be taken there is lost.
     fn arrive(self) {
         match self.to {

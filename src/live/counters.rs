@@ -1,4 +1,4 @@
-//! What is kept of a session while it runs: its records, on one channel from all threads, and counts.
+//! What is kept of a session while it runs: its records, on one channel from all threads, and counters.
 //!
 //! A thread writes down what it did before anyone can see it. So the channel holds causes before effects, and a log that
 //! is cut off anywhere replays up to there.
@@ -16,9 +16,9 @@ pub(super) const WAITING_RECORDS: usize = 1 << 16;
 
 /// One thread's end of the channel.
 #[derive(Clone, Debug)]
-pub(super) struct Books(pub(super) SyncSender<Record>);
+pub(super) struct RecordSender(pub(super) SyncSender<Record>);
 
-impl RecordSink for Books {
+impl RecordSink for RecordSender {
     fn record(&mut self, record: Record) {
         // Whoever keeps the log has stopped only after an error of its own, and ends the session with it.
         let _ = self.0.send(record);
@@ -27,9 +27,9 @@ impl RecordSink for Books {
 
 /// Something that goes up while a session runs.
 #[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
+pub(super) struct Counter(AtomicU64);
 
-impl Count {
+impl Counter {
     pub(super) fn add(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
@@ -43,32 +43,32 @@ impl Count {
     }
 }
 
-/// The counts of a session, for everybody to add to.
+/// The counters of a session, for everybody to add to.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct Counters {
     /// When the session began, once it has.
     pub(super) began_at: OnceLock<Micros>,
     /// How many players are ready.
-    pub(super) ready: Count,
+    pub(super) ready: Counter,
     /// How many the session waits for; 0 while that is not known.
-    pub(super) seats: Count,
-    pub(super) ticks: Count,
-    pub(super) ticks_left_out: Count,
-    pub(super) usercmds: Count,
-    pub(super) up_datagrams: Count,
-    pub(super) up_bytes: Count,
-    pub(super) up_arrived: Count,
-    pub(super) down_datagrams: Count,
-    pub(super) down_bytes: Count,
-    pub(super) down_arrived: Count,
-    pub(super) snapshots: Count,
-    pub(super) snapshots_whole: Count,
-    pub(super) snapshots_in_fragments: Count,
-    pub(super) snapshots_used: Count,
-    pub(super) down_duplicates: Count,
-    pub(super) down_partial: Count,
-    pub(super) down_undecodable: Count,
-    pub(super) refused: Count,
-    pub(super) perceived: Count,
-    pub(super) perceived_right: Count,
+    pub(super) places: Counter,
+    pub(super) ticks: Counter,
+    pub(super) ticks_left_out: Counter,
+    pub(super) usercmds: Counter,
+    pub(super) up_datagrams: Counter,
+    pub(super) up_bytes: Counter,
+    pub(super) up_arrived: Counter,
+    pub(super) down_datagrams: Counter,
+    pub(super) down_bytes: Counter,
+    pub(super) down_arrived: Counter,
+    pub(super) snapshots: Counter,
+    pub(super) snapshots_whole: Counter,
+    pub(super) snapshots_in_fragments: Counter,
+    pub(super) snapshots_used: Counter,
+    pub(super) down_duplicates: Counter,
+    pub(super) down_partial: Counter,
+    pub(super) down_undecodable: Counter,
+    pub(super) refused: Counter,
+    pub(super) perceived: Counter,
+    pub(super) perceived_right: Counter,
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::books::Counts;
 use super::clock::Clock;
+use super::counters::Counters;
 use super::report::{Keeper, Rates};
 use crate::record::Record;
 use crate::units::Micros;
@@ -18,18 +18,18 @@ const SHOW_EVERY: Micros = Micros::from_ms(100);
 const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// What there is to look at while a session is kept.
-pub(super) struct Keeping<'a> {
+pub(super) struct MainLoop<'a> {
     pub(super) clock: Clock,
-    pub(super) counts: &'a Counts,
+    pub(super) counters: &'a Counters,
     /// Set by whoever wants the session to end early.
     pub(super) stop: &'a AtomicBool,
     /// Set when server and clients are to end.
     pub(super) ending: &'a AtomicBool,
 }
 
-impl Keeping<'_> {
+impl MainLoop<'_> {
     /// Hands records on until all who make them are gone.
-    pub(super) fn keep(&self, keeper: &mut dyn Keeper, recorded: &Receiver<Record>) {
+    pub(super) fn run(&self, keeper: &mut dyn Keeper, recorded: &Receiver<Record>) {
         let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
         let mut kept = ControlFlow::Continue(());
         loop {
@@ -41,7 +41,7 @@ impl Keeping<'_> {
             let now = self.clock.now();
             if now >= show_at {
                 show_at = now + SHOW_EVERY;
-                keeper.show(&Rates::new(self.counts, now));
+                keeper.show(&Rates::new(self.counters, now));
             }
             if now >= save_at && kept.is_continue() {
                 save_at = now + SAVE_EVERY;

@@ -4,9 +4,9 @@ use super::super::{Key, VERSION};
 use super::message::{Answer, Hello, Refusal};
 use crate::units::{Micros, PlayerId};
 
-/// How a client knocks.
+/// How a client asks for a place.
 #[derive(Clone, Debug)]
-pub struct KnockOptions {
+pub struct ConnectOptions {
     /// The game that it plays.
     pub game: String,
     /// What was not answered is sent again after this.
@@ -15,17 +15,17 @@ pub struct KnockOptions {
     pub give_up_after: Micros,
 }
 
-impl KnockOptions {
-    /// Knocks four times a second for ten seconds.
-    pub fn new(game: &str) -> KnockOptions {
-        KnockOptions { game: game.to_owned(), resend_after: Micros::from_ms(250), give_up_after: Micros::from_s(10) }
+impl ConnectOptions {
+    /// Asks four times a second for ten seconds.
+    pub fn new(game: &str) -> ConnectOptions {
+        ConnectOptions { game: game.to_owned(), resend_after: Micros::from_ms(250), give_up_after: Micros::from_s(10) }
     }
 }
 
 /// A client that wants a place. A state machine: times come in as arguments.
 #[derive(Clone, Debug)]
-pub struct Knock {
-    options: KnockOptions,
+pub struct Connecting {
+    options: ConnectOptions,
     salt: u64,
     began_at: Micros,
     send_at: Micros,
@@ -33,11 +33,11 @@ pub struct Knock {
     outcome: Option<Outcome>,
 }
 
-/// How knocking ended.
+/// How asking ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// With a place.
-    Accepted(Session),
+    Accepted(Accepted),
     /// Without.
     Refused(Refusal),
     /// Nobody answered in time.
@@ -46,7 +46,7 @@ pub enum Outcome {
 
 /// A place on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct Accepted {
     /// Seals all that follows.
     pub key: Key,
     /// The client's connection, from 1; entities that it controls are defined with this number.
@@ -57,10 +57,10 @@ pub struct Session {
     pub welcome: Vec<u8>,
 }
 
-impl Knock {
+impl Connecting {
     /// Begins at `now`. `salt` is a number that nobody can guess, new for each attempt.
-    pub fn new(options: KnockOptions, salt: u64, now: Micros) -> Knock {
-        Knock { options, salt, began_at: now, send_at: now, challenge: None, outcome: None }
+    pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> Connecting {
+        Connecting { options, salt, began_at: now, send_at: now, challenge: None, outcome: None }
     }
 
     /// The datagram to send at `now`, if any.
@@ -92,7 +92,7 @@ impl Knock {
             Answer::Accepted { salt, key, connection, welcome } if salt == self.salt && self.challenge.is_some() => {
                 // A connection of 0 is the server's own, and no client's.
                 let Some(player) = connection.checked_sub(1).map(PlayerId) else { return };
-                self.outcome = Some(Outcome::Accepted(Session { key, connection, player, welcome }));
+                self.outcome = Some(Outcome::Accepted(Accepted { key, connection, player, welcome }));
             }
             Answer::Refused { salt, why: Refusal::Expired } if salt == self.salt => {
                 self.challenge = None;
