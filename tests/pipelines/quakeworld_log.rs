@@ -157,7 +157,7 @@ fn evidence(corrections: &hitreg::trace::Table) -> String {
     let Some(hitreg::trace::Data::Name { names, codes }) = corrections.column("evidence").map(|c| &c.data) else {
         panic!("no evidence column");
     };
-    let count = |code: usize| codes.iter().filter(|c| usize::from(**c) == code).count();
+    let count = |code: usize| codes.iter().filter(|c| **c as usize == code).count();
     let counted = names.iter().enumerate().skip(1).map(|(code, name)| format!("{} {name}", count(code)));
     counted.collect::<Vec<_>>().join(", ")
 }
