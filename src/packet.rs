@@ -59,6 +59,8 @@ pub struct Snapshot<B> {
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used, since the last snapshot.
     pub warnings: Vec<OutOfSequence>,
+    /// What else it tells, in the game's own encoding: evidence for [`Game::explain`](crate::game::Game::explain).
+    pub extra: Vec<u8>,
 }
 
 impl<B> Snapshot<B> {

@@ -41,6 +41,8 @@ pub struct Prediction {
     pub smooth_ms: i64,
     /// A correction larger than this is shown at once, in units.
     pub smooth_max_units: i64,
+    /// Among which bodies an acked prediction is held against the truth.
+    pub among: Among,
 }
 
 /// How a client draws the others.
@@ -136,6 +138,16 @@ choice! {
         Movement = "movement",
         /// Movement and weapons.
         Weapons = "weapons",
+    }
+}
+choice! {
+    /// Among which bodies the usercmds have run whose outcome is held against the server's word.
+    Among {
+        /// Those that the client knew when it predicted them: as a client in play could know.
+        Known = "known",
+        /// Those of the snapshot that acks them, run again from the state acked before: as the server ran them. What the
+        /// client had predicted in play is judged beside it.
+        AckingPacket = "acking-packet",
     }
 }
 choice! {

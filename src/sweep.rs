@@ -11,8 +11,9 @@ pub use axis::{Axis, AxisError, PRESET};
 pub use figures::Figures;
 pub use table::{Cell, Table};
 
+use crate::pipeline::Netcode;
 use crate::record::Session;
-use crate::replay::{Imported, Options, ReplayError, replay};
+use crate::replay::{Options, ReplayError, own_settings, replay};
 use crate::settings::{SettingError, Settings};
 use figures::Gathered;
 
@@ -130,7 +131,7 @@ impl Plan {
 
     /// A session's settings at one point: the preset's where presets are swept, else its own.
     fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
-        let mut settings = Settings::from_pairs(&session.header.settings)?;
+        let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {
                 PRESET => settings = settings.under_preset(value)?,
@@ -146,7 +147,7 @@ impl Plan {
 ///
 /// # Errors
 /// When a session is not one that this build can replay.
-pub fn sweep<G: Imported>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+pub fn sweep<G: Netcode>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
     let points = plan.points();
     let one = |(point, log): (usize, usize)| -> Result<Gathered, SweepError> {
         let session = &sessions[log];

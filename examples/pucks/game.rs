@@ -208,8 +208,6 @@ impl<V: Version> Game for Pucks<V> {
     }
 }
 
-impl<V: Version> hitreg::replay::Imported for Pucks<V> where Pucks<V>: hitreg::pipeline::Netcode {}
-
 fn start_of(number: u16) -> Vec3 {
     Vec3::new(f32::from(number % 4) * 192.0 - 288.0, f32::from(number / 4) * 192.0 - 288.0, 0.0)
 }

@@ -343,5 +343,6 @@ fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Creature)>) -> Snapsh
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }

@@ -196,7 +196,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
                     Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, bytes);
                 }
-                sequence::snapshot_received::<G>(&mut self.client, at, player, snapshot, &mut self.recorder);
+                sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
                 Told::Frame
             }
             Ok(Some(ClientEvent::Duplicate)) => {
@@ -226,7 +226,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
         let at = self.end.socket.clock.stamp();
         let (bot, rules) = (&mut self.bot, &self.rules);
         let input = |screen: &Screen<'_, G>| bot.input(rules, at, screen);
-        sequence::frame::<G>(&mut self.client, &mut self.end, at, self.player, input, &mut self.recorder);
+        sequence::frame(&mut self.client, &mut self.end, at, self.player, input, &mut self.recorder);
         self.end.socket.counters.usercmds.add(1);
     }
 }

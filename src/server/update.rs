@@ -49,6 +49,7 @@ impl<G: Game> Connection<G> {
             choked: held_back.clamp(0, 255) as u8,
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
+            extra: Vec::new(),
         };
         self.history.push(frame);
         self.remember_sent(snapshot.seq, now);

@@ -22,30 +22,42 @@ pub trait InputSource<G: Game> {
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
 }
 
-/// Server, clients and what is between them.
-pub struct Machine<G: Netcode, L> {
+/// Server, clients and what is between them. The clients are the netcode's own, unless [`Machine::with_clients`] says
+/// otherwise.
+pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
     server: G::Server,
-    clients: Vec<G::Client>,
+    clients: Vec<C>,
     network: Network<G::Body, L>,
 }
 
 impl<G: Netcode, L: Link> Machine<G, L> {
     /// A machine before its first tick, with a connected player for each pair of links.
     pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
-        Self::around(setup, Network::new::<G>(setup, links))
+        Self::with_clients(setup, links, G::Client::new)
     }
 
     /// The same, but packets travel without being encoded, which is several times as fast. `None` where their sizes are sure
     /// to matter. Whether they did is known only afterwards: [`Machine::bytes_matter`].
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
-        Some(Self::around(setup, Network::unencoded(setup, links)?))
+        Some(Self::around(setup, Network::unencoded(setup, links)?, G::Client::new))
+    }
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
+    /// [`Machine::new`] with clients of another kind.
+    pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
+        Self::around(setup, Network::new::<G>(setup, links), client)
     }
 
-    fn around(setup: &Setup<G>, network: Network<G::Body, L>) -> Machine<G, L> {
+    fn around(
+        setup: &Setup<G>,
+        network: Network<G::Body, L>,
+        client: impl Fn(Setup<G>, PlayerId) -> C,
+    ) -> Machine<G, L, C> {
         let players = network.players();
         Machine {
             server: G::Server::new(setup.clone(), players),
-            clients: (0..players).map(|p| G::Client::new(setup.clone(), PlayerId(p))).collect(),
+            clients: (0..players).map(|player| client(setup.clone(), PlayerId(player))).collect(),
             network,
         }
     }
@@ -53,11 +65,6 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     /// The server.
     pub fn server(&mut self) -> &mut G::Server {
         &mut self.server
-    }
-
-    /// One player's client; `None` when nobody has that number.
-    pub fn client(&mut self, player: PlayerId) -> Option<&mut G::Client> {
-        self.clients.get_mut(usize::from(player.0))
     }
 
     /// True when the machine came to where datagrams might have made a difference, and stopped: run
@@ -97,14 +104,14 @@ impl<G: Netcode, L: Link> Machine<G, L> {
                     }
                     Opened::Snapshot(snapshot) => {
                         let client = &mut self.clients[usize::from(player.0)];
-                        sequence::snapshot_received::<G>(client, at, player, &snapshot, observer);
+                        sequence::snapshot_received(client, at, player, &snapshot, observer);
                     }
                     Opened::Nothing => {}
                 },
                 What::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut self.network.end_of(player);
-                    sequence::frame::<G>(client, end, at, player, |screen| input.input(at, screen), observer);
+                    sequence::frame(client, end, at, player, |screen| input.input(at, screen), observer);
                     self.queue_frame(player, input);
                 }
             }

@@ -86,8 +86,8 @@ pub(crate) fn packet_reached<G: Netcode>(
 }
 
 /// One frame of a client: what it shows, what the player does then, and the packet that says so.
-pub(crate) fn frame<G: Netcode>(
-    client: &mut G::Client,
+pub(crate) fn frame<G: Game>(
+    client: &mut impl ClientPipeline<G>,
     end: &mut impl ClientEnd,
     at: Micros,
     player: PlayerId,
@@ -111,8 +111,8 @@ pub(crate) fn frame<G: Netcode>(
 }
 
 /// A snapshot reaches its client.
-pub(crate) fn snapshot_received<G: Netcode>(
-    client: &mut G::Client,
+pub(crate) fn snapshot_received<G: Game>(
+    client: &mut impl ClientPipeline<G>,
     at: Micros,
     player: PlayerId,
     snapshot: &Snapshot<G::Body>,

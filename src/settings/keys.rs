@@ -1,7 +1,7 @@
 //! The keys: name, meaning, bounds, default and where the default comes from.
 
 use super::{
-    Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
+    Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
     PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
 };
 use crate::units::Hz;
@@ -200,6 +200,14 @@ pub static KEYS: &[Key] = &[
     number!("prediction.smooth_max_units", prediction.smooth_max_units, 0..=4096 "units", "64",
         "a larger correction is shown at once", "Half-Life client: 64 units is a teleport"),
     word!(
+        "prediction.among",
+        prediction.among,
+        Among,
+        "known",
+        "among which bodies acked predictions are run to be judged",
+        "what a client in play can know; recordings of real servers are imported with acking-packet"
+    ),
+    word!(
         "interpolation.mode",
         interpolation.mode,
         InterpolationMode,
@@ -316,6 +324,7 @@ impl Default for Settings {
                 push_latency_ms: -10_000,
                 smooth_ms: 100,
                 smooth_max_units: 64,
+                among: Among::Known,
             },
             interpolation: Interpolation {
                 mode: InterpolationMode::History,

@@ -228,6 +228,7 @@ impl<B: Body> Receiver<B> {
             choked: info.choked,
             helper_ms: header.calibration_ms,
             warnings,
+            extra: Vec::new(),
         };
         Received {
             snapshot,

@@ -13,7 +13,7 @@ use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 use crate::diff::Side;
 use crate::log::{FileKind, Options as LogOptions};
-use crate::replay::{Mode, Options, Replayed};
+use crate::replay::{Mode, Options, Replayed, own_settings};
 use crate::settings::Settings;
 use crate::store;
 use crate::trace::Trace;
@@ -333,7 +333,7 @@ impl Way<'_> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
-        let recorded = Settings::from_pairs(&log.session.header.settings)?;
+        let recorded = own_settings(&log.session.header)?;
         let mut settings = match self.preset {
             Some(name) => recorded.under_preset(name)?,
             None => recorded,

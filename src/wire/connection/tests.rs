@@ -47,6 +47,7 @@ fn snapshot(seq: u32, bodies: u16) -> Snapshot<ArenaBody> {
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }
 

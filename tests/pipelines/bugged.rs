@@ -1,0 +1,165 @@
+//! The discs as another build has them: one bit is wrong, in one field, once.
+
+use glam::Vec3;
+use hitreg::game::{BadCells, Body, Bots, Game, Placed, Scene, Sink, Verdict, WorldSink};
+use hitreg::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg::usercmd::{Input, Usercmd};
+
+use crate::disc::{self, Disc, Discs, Line, Plane, Zigzag};
+
+#[derive(Debug)]
+pub(crate) struct Bugged;
+
+#[derive(serde::Serialize, serde::Deserialize, Default, Debug)]
+pub(crate) struct Rules {
+    pub(crate) discs: disc::Rules,
+    pub(crate) bug: Option<Bug>,
+}
+
+/// Where the bit is flipped.
+#[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug)]
+pub(crate) enum Bug {
+    /// In the shared code, when it runs this usercmd.
+    Usercmd { player: u16, command: u32, cell: usize, bit: u32 },
+    /// In what the server does after the usercmds of this tick.
+    Tick { tick: u32, entity: u16, cell: usize, bit: u32 },
+}
+
+pub(crate) fn flipped(body: &Disc, cell: usize, bit: u32) -> Disc {
+    let mut cells = vec![0; Disc::CELLS];
+    body.write(&mut cells);
+    cells[cell] ^= 1 << bit;
+    Disc::read(&cells).expect("a cell of which any bit may be set")
+}
+
+impl Game for Bugged {
+    const NAME: &'static str = Discs::NAME;
+    type Rules = Rules;
+    type World = Plane;
+    type Body = Disc;
+    type Fire = Line;
+
+    fn map_name(rules: &Rules) -> String {
+        Discs::map_name(&rules.discs)
+    }
+
+    fn spawn(rules: &Rules, seed: Seed, players: u16) -> Plane {
+        Discs::spawn(&rules.discs, seed, players)
+    }
+
+    fn step_body(
+        rules: &Rules,
+        scene: &Scene<'_, Disc>,
+        body: &Disc,
+        usercmd: &Usercmd,
+        out: &mut impl Sink<Line>,
+    ) -> Disc {
+        let next = Discs::step_body(&rules.discs, scene, body, usercmd, out);
+        match rules.bug {
+            Some(Bug::Usercmd { player, command, cell, bit })
+                if (player, command) == (scene.player.0, usercmd.seq.0) =>
+            {
+                flipped(&next, cell, bit)
+            }
+            _ => next,
+        }
+    }
+
+    fn entities(world: &Plane) -> &[(EntityId, Disc)] {
+        Discs::entities(world)
+    }
+
+    fn place_body(rules: &Rules, world: &mut Plane, player: PlayerId, body: Disc) {
+        Discs::place_body(&rules.discs, world, player, body);
+    }
+
+    fn judge(rules: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
+        Discs::judge(&rules.discs, fire, targets)
+    }
+
+    fn aim(fire: &Line) -> (Vec3, Vec3) {
+        Discs::aim(fire)
+    }
+
+    fn is_projectile(fire: &Line) -> bool {
+        Discs::is_projectile(fire)
+    }
+
+    fn apply(
+        rules: &Rules,
+        world: &mut Plane,
+        player: PlayerId,
+        command: &Usercmd,
+        fire: &Line,
+        verdict: &Verdict,
+        out: &mut impl WorldSink,
+    ) {
+        Discs::apply(&rules.discs, world, player, command, fire, verdict, out);
+    }
+
+    fn step_world(rules: &Rules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
+        Discs::step_world(&rules.discs, world, dt, out);
+        if let Some(Bug::Tick { tick, entity, cell, bit }) = rules.bug
+            && world.forgotten == tick
+        {
+            let body = flipped(&Discs::entities(world)[usize::from(entity)].1, cell, bit);
+            Discs::place_body(&rules.discs, world, PlayerId(entity), body);
+        }
+    }
+
+    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
+        Discs::blend(from, to, fraction)
+    }
+
+    fn on_ground(body: &Disc) -> bool {
+        Discs::on_ground(body)
+    }
+
+    fn was_hurt(before: &Disc, after: &Disc) -> bool {
+        Discs::was_hurt(before, after)
+    }
+
+    fn save(world: &Plane, words: &mut Vec<u32>) {
+        Discs::save(world, words);
+    }
+
+    fn load(rules: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+        Discs::load(&rules.discs, words)
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        Discs::effect_name(kind)
+    }
+
+    fn hitgroup_name(hitgroup: u8) -> &'static str {
+        Discs::hitgroup_name(hitgroup)
+    }
+
+    fn weapon_name(fire: &Line) -> &'static str {
+        Discs::weapon_name(fire)
+    }
+}
+
+impl hitreg::pipeline::Netcode for Bugged {
+    type Server = hitreg::server::Server<Bugged>;
+    type Client = hitreg::client::Client<Bugged>;
+}
+
+impl Bots for Bugged {
+    type Bot = Zigzag;
+
+    fn bot(rules: &Rules, seed: Seed, player: PlayerId) -> Zigzag {
+        Discs::bot(&rules.discs, seed, player)
+    }
+
+    fn think(
+        bot: &mut Zigzag,
+        rules: &Rules,
+        own: Option<&Disc>,
+        others: &[(EntityId, Placed<Disc>)],
+        now: Micros,
+        msec: u8,
+    ) -> Input {
+        Discs::think(bot, &rules.discs, own, others, now, msec)
+    }
+}

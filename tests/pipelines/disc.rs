@@ -1,0 +1,267 @@
+//! A game small enough to know what must come out: discs on an endless plane that go where they are told, and shoot along
+//! their view. Not the built-in game, so that the pipelines are seen to need nothing of it.
+
+use glam::Vec3;
+use hitreg::game::{
+    BadCells, Body, Bots, Effect, Game, Placed, Reason, Scene, Sink, Touch, Verdict, WorldSink, Wound, body,
+};
+use hitreg::rng::Rng;
+use hitreg::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg::usercmd::{Input, Usercmd, buttons};
+
+/// The radius within which a shot's line hits, in units.
+pub(crate) const RADIUS_UNITS: f32 = 16.0;
+/// The impulse that puts a disc elsewhere at once.
+pub(crate) const TELEPORT: u8 = 9;
+/// How far.
+pub(crate) const TELEPORT_UNITS: f32 = 1000.0;
+/// Time between two shots.
+const REFIRE_MS: u32 = 200;
+
+body! {
+    /// A disc.
+    pub(crate) struct Disc {
+        Movement origin: Vec3,
+        Movement velocity: Vec3,
+        Movement viewangles: Vec3,
+        Weapons refire_ms: u32,
+        Status teleports: u32,
+        Status alive: bool,
+        Status hits_taken: u32,
+        ClientOnly odometer: f32,
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Discs;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plane {
+    entities: Vec<(EntityId, Disc)>,
+    /// Changes nothing but the hash, if it is saved.
+    pub(crate) forgotten: u32,
+}
+
+#[derive(serde::Serialize, serde::Deserialize, Default, Debug)]
+pub(crate) struct Rules {
+    /// Leaves a field that matters out of the save, as a game with a bug would.
+    pub(crate) forgets: bool,
+    /// Lets discs pass through each other.
+    pub(crate) ghosts: bool,
+    /// Hides whoever is beyond this x from everybody, in units.
+    pub(crate) curtain_x: Option<f32>,
+    /// Lets a session begin at its spawn only.
+    pub(crate) rooted: bool,
+    /// How far a hit pushes its target, in units.
+    pub(crate) push_units: f32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    from: Vec3,
+    direction: Vec3,
+    shooter: EntityId,
+}
+
+impl Game for Discs {
+    const NAME: &'static str = "discs";
+    type Rules = Rules;
+    type World = Plane;
+    type Body = Disc;
+    type Fire = Line;
+
+    fn map_name(_: &Rules) -> String {
+        "plane".to_owned()
+    }
+
+    fn spawn(_: &Rules, _: Seed, players: u16) -> Plane {
+        let disc = |p| Disc { origin: Vec3::new(0.0, 300.0 * f32::from(p), 0.0), alive: true, ..Disc::default() };
+        Plane { entities: (0..players).map(|p| (EntityId(p), disc(p))).collect(), forgotten: 0 }
+    }
+
+    fn begin(rules: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
+        (!rules.rooted).then(|| Plane { entities: players.to_vec(), forgotten: 0 })
+    }
+
+    fn step_body(
+        rules: &Rules,
+        scene: &Scene<'_, Disc>,
+        body: &Disc,
+        command: &Usercmd,
+        out: &mut impl Sink<Line>,
+    ) -> Disc {
+        let input = &command.input;
+        let mut next = *body;
+        next.viewangles = input.viewangles;
+        next.velocity = Vec3::new(input.forwardmove, input.sidemove, 0.0);
+        let step = next.velocity * (f32::from(input.msec) / 1000.0);
+        next.origin += step;
+        next.odometer += step.length();
+        if input.impulse == TELEPORT {
+            next.origin.x += TELEPORT_UNITS;
+            next.teleports += 1;
+        }
+        if let Some((id, _)) = scene.entities.iter().find(|(id, other)| {
+            !rules.ghosts && *id != scene.player.entity() && other.origin.distance(next.origin) < 2.0 * RADIUS_UNITS
+        }) {
+            out.touch(Touch::Player(*id));
+            next.origin = body.origin;
+        }
+        if scene.weapons {
+            next.refire_ms = body.refire_ms.saturating_sub(u32::from(input.msec));
+            if input.buttons & buttons::ATTACK != 0 && next.refire_ms == 0 {
+                next.refire_ms = REFIRE_MS;
+                let direction = facing(input.viewangles);
+                let entity = scene.player.entity();
+                out.effect(Effect { kind: 0, entity, at: next.origin, predictable: true });
+                out.fire(Line { from: next.origin, direction, shooter: entity });
+            }
+        }
+        next
+    }
+
+    fn entities(world: &Plane) -> &[(EntityId, Disc)] {
+        &world.entities
+    }
+
+    fn place_body(_: &Rules, world: &mut Plane, player: PlayerId, body: Disc) {
+        world.entities[usize::from(player.0)].1 = body;
+    }
+
+    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
+        let hit = targets.iter().filter(|(id, body)| *id != fire.shooter && body.alive).find(|(_, body)| {
+            let to = body.origin - fire.from;
+            to.dot(fire.direction) > 0.0 && to.cross(fire.direction).length() < RADIUS_UNITS
+        });
+        match hit {
+            Some((target, _)) => Verdict {
+                reason: Reason::Hit,
+                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+            },
+            None => Verdict::miss(Reason::Wide),
+        }
+    }
+
+    fn sees(rules: &Rules, _: Vec3, body: &Disc) -> Option<bool> {
+        rules.curtain_x.map(|x| body.origin.x < x)
+    }
+
+    fn aim(fire: &Line) -> (Vec3, Vec3) {
+        (fire.from, fire.direction)
+    }
+
+    fn is_projectile(_: &Line) -> bool {
+        false
+    }
+
+    fn apply(
+        rules: &Rules,
+        world: &mut Plane,
+        _: PlayerId,
+        _: &Usercmd,
+        fire: &Line,
+        verdict: &Verdict,
+        out: &mut impl WorldSink,
+    ) {
+        for wound in &verdict.wounds {
+            let target = &mut world.entities[usize::from(wound.target.0)].1;
+            target.hits_taken += 1;
+            target.origin += fire.direction * rules.push_units;
+            out.effect(Effect { kind: 1, entity: wound.target, at: target.origin, predictable: false });
+        }
+    }
+
+    fn step_world(rules: &Rules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
+        world.forgotten += 1;
+        if rules.forgets {
+            world.entities[0].1.hits_taken = world.forgotten;
+        }
+    }
+
+    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
+        Disc { origin: from.origin.lerp(to.origin, fraction), ..*to }
+    }
+
+    fn on_ground(_: &Disc) -> bool {
+        true
+    }
+
+    fn was_hurt(before: &Disc, after: &Disc) -> bool {
+        before.hits_taken != after.hits_taken
+    }
+
+    fn save(world: &Plane, words: &mut Vec<u32>) {
+        words.push(world.entities.len() as u32);
+        for (_, disc) in &world.entities {
+            let start = words.len();
+            words.resize(start + Disc::CELLS, 0);
+            disc.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+        let discs = words[1..].chunks(Disc::CELLS).map(Disc::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 })
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        ["shot", "ouch"][usize::from(kind)]
+    }
+
+    fn hitgroup_name(_: u8) -> &'static str {
+        "disc"
+    }
+
+    fn weapon_name(_: &Line) -> &'static str {
+        "line"
+    }
+}
+
+impl hitreg::pipeline::Netcode for Discs {
+    type Server = hitreg::server::Server<Discs>;
+    type Client = hitreg::client::Client<Discs>;
+}
+
+/// Walks in a seeded zigzag and shoots at where it sees the nearest other.
+pub(crate) struct Zigzag {
+    rng: Rng,
+    turn_at: Micros,
+    input: Input,
+}
+
+impl Bots for Discs {
+    type Bot = Zigzag;
+
+    fn bot(_: &Rules, seed: Seed, player: PlayerId) -> Zigzag {
+        Zigzag { rng: Rng::new(seed, u64::from(player.0)), turn_at: Micros::ZERO, input: Input::default() }
+    }
+
+    fn think(
+        bot: &mut Zigzag,
+        _: &Rules,
+        own: Option<&Disc>,
+        others: &[(EntityId, Placed<Disc>)],
+        now: Micros,
+        msec: u8,
+    ) -> Input {
+        if now >= bot.turn_at {
+            bot.turn_at = now + Micros::from_ms(150 + bot.rng.below(400) as i64);
+            bot.input.forwardmove = bot.rng.signed_f32() * 300.0;
+            bot.input.sidemove = bot.rng.signed_f32() * 300.0;
+        }
+        bot.input.msec = msec;
+        let Some(own) = own else { return bot.input };
+        let nearest =
+            others.iter().map(|(_, p)| p.body.origin - own.origin).min_by(|a, b| a.length().total_cmp(&b.length()));
+        if let Some(to) = nearest {
+            bot.input.viewangles.y = libm::atan2f(to.y, to.x).to_degrees();
+            bot.input.buttons = if bot.rng.chance(0.3) { buttons::ATTACK } else { 0 };
+        }
+        bot.input
+    }
+}
+
+fn facing(angles: Vec3) -> Vec3 {
+    let yaw = angles.y.to_radians();
+    Vec3::new(libm::cosf(yaw), libm::sinf(yaw), 0.0)
+}

@@ -1,0 +1,84 @@
+//! Real QuakeWorld demos from ../shared/data: what is read of them, and that no damage of one does harm.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hitreg::quakeworld::{Demo, Map, Statistics};
+
+fn data() -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    if !data.is_dir() {
+        eprintln!("skipped: {} is not there", data.display());
+        return None;
+    }
+    Some(data)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    let raw = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut out = Vec::new();
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("xz") => lzma_rust2::XzReader::new(&raw[..], true).read_to_end(&mut out),
+        Some("gz") => flate2::read::GzDecoder::new(&raw[..]).read_to_end(&mut out),
+        _ => return raw,
+    }
+    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    out
+}
+
+fn import(path: &Path) -> Demo {
+    Demo::parse(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn matched(data: &Path, number: u8) -> Demo {
+    import(&data.join(format!("matches/demo{number:02}.qwd.xz")))
+}
+
+#[test]
+fn statistics_are_those_of_the_data() {
+    let Some(data) = data() else { return };
+    // Usercmds, firing, packets, other players' states, lost; round trips, as the data's README gives them.
+    let known = [
+        (16, [86_582, 12_323, 85_079, 133_207, 1_486], [41.0, 42.0, 57.0, 70.0]),
+        (22, [43_904, 5_456, 42_713, 22_904, 1_191], [42.0, 42.0, 42.0, 46.0]),
+        (31, [41_072, 2_391, 11_734, 3_658, 28_025], [176.0, 212.0, 286.0, 511.0]),
+    ];
+    for (number, counts, rtt_ms) in known {
+        let statistics = matched(&data, number).statistics();
+        let Statistics { usercmds, firing, packets, other_states, lost, choked, rtt_ms: measured } = statistics;
+        println!("demo{number}: {statistics:?}");
+        assert_eq!([usercmds, firing, packets, other_states, lost], counts, "demo{number}");
+        for (given, measured) in rtt_ms.into_iter().zip([measured.p5, measured.p50, measured.p95, measured.p99]) {
+            assert!((given - measured).abs() < 1.0, "demo{number}: {given} ms, measured {measured}");
+        }
+        // The README counts one choked packet more in demo31, before the first state.
+        assert!(number != 22 || choked == 1_021);
+        assert!(number != 31 || choked.abs_diff(26_276) <= 1);
+    }
+    assert_eq!(matched(&data, 9).statistics().usercmds, 1_055);
+}
+
+#[test]
+fn a_damaged_recording_is_refused_or_read() {
+    let Some(data) = data() else { return };
+    let whole = read(&data.join("drills/highbridge-to-rl.qwd"));
+    for len in (0..whole.len()).step_by(97) {
+        if let Err(error) = Demo::parse(&whole[..len]) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    for at in (0..whole.len()).step_by(61) {
+        let mut bad = whole.clone();
+        bad[at] ^= 1 << (at % 8);
+        if let Ok(demo) = Demo::parse(&bad) {
+            assert!(demo.commands.len() * 41 <= bad.len());
+        }
+    }
+    let map = read(&data.join("maps/dm4.bsp.gz"));
+    for at in (0..map.len()).step_by(4_099) {
+        let mut bad = map.clone();
+        bad[at] ^= 1 << (at % 8);
+        let _ = Map::parse(&bad);
+        let _ = Map::parse(&bad[..at]);
+    }
+}
