@@ -21,13 +21,13 @@ use std::sync::Arc;
 pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
-use crate::game::{BadCells, Body, Field, Game};
+use crate::game::{BadCells, Game, OtherFields, StateRows};
 use crate::pipeline::{Netcode, RollbackError, Setup};
 use crate::record::{Header, Holds, Session};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
-use crate::units::Tick;
+use crate::units::{EntityId, PlayerId, Tick};
 
 /// How to replay.
 #[derive(Clone, Debug, Default)]
@@ -103,15 +103,18 @@ pub enum ReplayError {
     /// The rules in it are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] rmp_serde::decode::Error),
-    /// A body has other fields.
-    #[error("the log's bodies are not this build's: field {index} is {log} in the log and {build} here")]
-    OtherFields {
-        /// The first field that differs.
-        index: usize,
-        /// What it is in the log.
-        log: String,
-        /// What it is here.
-        build: String,
+    /// Its entities have other fields.
+    #[error(transparent)]
+    OtherFields(#[from] OtherFields),
+    /// A snapshot names an entity of which there is no state.
+    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, of which the log holds no state")]
+    NoState {
+        /// The tick.
+        tick: Tick,
+        /// The entity.
+        entity: EntityId,
+        /// Who was sent the snapshot.
+        viewer: PlayerId,
     },
     /// A recorded body is not one.
     #[error("tick {tick}: {source}")]
@@ -157,7 +160,7 @@ pub fn replay<G: Imported>(
     options: &Options,
     progress: &mut dyn FnMut(crate::units::Micros),
 ) -> Result<Replayed, ReplayError> {
-    check_game::<G>(session)?;
+    let rows = check_game::<G>(session)?;
     let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
     let settings = match &options.settings {
         Some(settings) => settings.clone(),
@@ -174,9 +177,9 @@ pub fn replay<G: Imported>(
         return Err(ReplayError::NoInput);
     }
     let mut replayed = if closed {
-        closed::replay::<G>(session, &setup, options.rollback_every, progress)?
+        closed::replay::<G>(session, &rows, &setup, options.rollback_every, progress)?
     } else {
-        open::replay::<G>(session, &setup, progress)?
+        open::replay::<G>(session, &rows, &setup, progress)?
     };
     replayed.trace.header.game = G::NAME.to_owned();
     replayed.trace.header.mode = if closed { "closed" } else { "open" }.to_owned();
@@ -190,21 +193,27 @@ pub fn replay<G: Imported>(
 /// # Errors
 /// When the log is not one that this build can replay closed loop.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
-    check_game::<G>(session)?;
+    let rows = check_game::<G>(session)?;
     check_server(session)?;
     let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
         None => Settings::from_pairs(&session.header.settings)?,
     };
-    let header = Header { settings: settings.to_pairs(), ..session.header.clone() };
+    let unknown = Settings::unknown(&session.header.settings).cloned();
+    let header = Header {
+        settings: settings.to_pairs().into_iter().chain(unknown).collect(),
+        // What a later version recorded besides is none of what this build makes of the input.
+        unknown: Vec::new(),
+        ..session.header.clone()
+    };
     let mut again = Session::new(header);
-    for (entity, cells) in session.states.of_tick(Tick(0)) {
-        again.states.keys.push((Tick(0), entity));
-        again.states.cells.extend_from_slice(cells);
+    for (key, cells) in session.states.of_tick(Tick(0)) {
+        again.states.push(key, cells);
     }
     let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
-    closed::run::<G>(session, &setup, None, &mut Recorder::new(&mut again))?;
+    closed::run::<G>(session, &rows, &setup, None, &mut Recorder::new(&mut again))?;
+    again.put_in_order();
     Ok(again)
 }
 
@@ -219,19 +228,9 @@ fn check_server(session: &Session) -> Result<(), ReplayError> {
 }
 
 /// Refuses logs of another game, or of another version of it.
-fn check_game<G: Game>(session: &Session) -> Result<(), ReplayError> {
+fn check_game<G: Game>(session: &Session) -> Result<StateRows, ReplayError> {
     if session.header.game != G::NAME {
         return Err(ReplayError::OtherGame { log: session.header.game.clone(), build: G::NAME });
     }
-    let ours = G::Body::fields();
-    let theirs = &session.header.fields;
-    if &ours == theirs {
-        return Ok(());
-    }
-    let index = (0..ours.len().max(theirs.len())).find(|&i| ours.get(i) != theirs.get(i)).unwrap_or_default();
-    let text = |field: Option<&Field>| match field {
-        Some(field) => format!("`{}` ({:?}, {:?})", field.name, field.kind, field.scope),
-        None => "missing".to_owned(),
-    };
-    Err(ReplayError::OtherFields { index, log: text(theirs.get(index)), build: text(ours.get(index)) })
+    Ok(StateRows::new::<G>(&session.header.classes)?)
 }

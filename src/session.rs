@@ -128,6 +128,7 @@ impl<G: Netcode, L: Link> Machine<G, L> {
         while let Some(event) = self.server.poll_event() {
             match event {
                 Event::Executed { player, command, how } => observer.executed(player, command, ticked.tick, how),
+                Event::Presence { player, change } => observer.presence(player, at, ticked.tick, change),
                 Event::Judged(judged) => observer.judged(at, ticked.tick, &judged),
                 Event::Impact { shooter, command, weapon, verdict } => {
                     observer.impact(at, ticked.tick, shooter, command, weapon, &verdict);

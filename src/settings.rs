@@ -287,16 +287,24 @@ impl Settings {
         KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).collect()
     }
 
-    /// Settings from a log's pairs. Keys that the log does not have keep their defaults.
+    /// Settings from a log's pairs. Keys that the log does not have keep their defaults, and those that this build does not
+    /// know are passed over; [`Settings::unknown`] names them.
     ///
     /// # Errors
-    /// As [`Settings::set`].
+    /// When a key that this build knows has a value that it does not know.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
         for (key, value) in pairs {
-            settings.set(key, value)?;
+            if let Some(known) = KEYS.iter().find(|known| known.name == key) {
+                known.set(&mut settings, value)?;
+            }
         }
         Ok(settings)
+    }
+
+    /// Those of a log's pairs that this build does not know.
+    pub fn unknown(pairs: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
+        pairs.iter().filter(|(key, _)| !KEYS.iter().any(|known| known.name == key))
     }
 }
 

@@ -19,7 +19,7 @@ body! {
         Movement origin: Vec3,
         Movement velocity: Vec3,
         Movement viewangles: Vec3,
-        Weapons refire_ms: u32,
+        Weapons refire_ms: u32 as Time,
         Status teleports: u32,
         Status alive: bool,
         Status hits_taken: u32,
@@ -27,7 +27,7 @@ body! {
     }
 }
 
-/// What changed of a puck goes over the wire as its fields' names suggest.
+/// What changed of a puck goes over the wire as its fields' meanings suggest.
 impl hitreg::wire::Networked for Puck {}
 
 /// What differs from build to build.

@@ -1,7 +1,6 @@
 //! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
 
-use crate::game::{CellKind, Scope};
-use crate::record::{Execution, Holds, Session};
+use crate::record::{CellKind, Class, Execution, Holds, Scope, Session, StateKey};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
 /// A log that says nothing about the server's state.
@@ -43,14 +42,28 @@ fn ticks(session: &Session) -> Table {
 }
 
 fn bodies(session: &Session) -> Table {
-    let states = &session.states;
+    // What everyone was told; what differs for one viewer is no state of the server's.
+    let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
+    let classes = &session.header.classes;
+    let fields = session.header.body_fields();
     let mut columns = vec![
-        ("tick", Data::U32(states.keys.iter().map(|(tick, _)| tick.0).collect())),
-        ("entity", Data::U32(states.keys.iter().map(|(_, entity)| u32::from(entity.0)).collect())),
+        ("tick", Data::U32(rows.iter().map(|(key, _)| key.tick.0).collect())),
+        ("entity", Data::U32(rows.iter().map(|(key, _)| u32::from(key.entity.0)).collect())),
     ];
-    let rows = || states.cells.chunks_exact(states.width.max(1));
-    for (index, field) in session.header.fields.iter().enumerate().filter(|(_, f)| f.scope != Scope::ClientOnly) {
-        let cells = rows().filter_map(|row| row.get(index).copied());
+    for field in fields.iter().filter(|field| field.scope != Scope::ClientOnly) {
+        let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
+        let places: Vec<Option<usize>> = classes.iter().map(place).collect();
+        // A class without the field leaves it 0, as in a body.
+        let cell = |(key, cells): &(StateKey, &[u32])| {
+            places
+                .get(usize::from(key.class.0))
+                .copied()
+                .flatten()
+                .and_then(|place| cells.get(place))
+                .copied()
+                .unwrap_or(0)
+        };
+        let cells = rows.iter().map(cell);
         let data = match field.kind {
             CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
             CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),

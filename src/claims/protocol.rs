@@ -51,13 +51,26 @@ creature! {
     /// Something that has all that the update bitfield tells.
     Creature
 }
-impl Networked for Creature {}
+impl Networked for Creature {
+    fn role(field: &Field) -> Role {
+        match &*field.name {
+            "on_ground" => Role::Ground,
+            "head_tilt" => Role::Head,
+            "controller" => Role::Controller,
+            "action" => Role::Action,
+            "sound" => Role::SubAction,
+            _ => Role::by_default(field),
+        }
+    }
+}
 
 creature! {
     /// The same without roles: everything is a value.
     Shapeless
 }
 impl Networked for Shapeless {
+    const HAS_ORIENTATION: bool = false;
+
     fn role(_: &Field) -> Role {
         Role::Value
     }

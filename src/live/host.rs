@@ -108,7 +108,7 @@ struct Host<'a, G: Netcode> {
     peers: Vec<Peer<G::Body>>,
     /// Which of the players have said that they are ready.
     is_ready: Vec<bool>,
-    recorder: Recorder<'a, Books>,
+    recorder: Recorder<'a, Books, G>,
     post: Post,
     counts: &'a Counts,
     lateness: Lateness,
@@ -183,8 +183,15 @@ where
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         let ticked = self.server.tick(at);
         while let Some(event) = self.server.poll_event() {
-            if let Event::Executed { player, command, how } = event {
-                Observer::<G>::executed(&mut self.recorder, player, command, ticked.tick, how);
+            match event {
+                Event::Executed { player, command, how } => {
+                    Observer::<G>::executed(&mut self.recorder, player, command, ticked.tick, how);
+                }
+                Event::Presence { player, change } => {
+                    Observer::<G>::presence(&mut self.recorder, player, at, ticked.tick, change);
+                }
+                // What follows from input alone, a replay of the log tells.
+                Event::Judged(_) | Event::Impact { .. } => {}
             }
         }
         Observer::<G>::ticked(&mut self.recorder, at, ticked, self.server.world());

@@ -191,7 +191,7 @@ struct Seat<'a, G: Bots + Netcode> {
     bot: G::Bot,
     /// The end of the last frame, in whole milliseconds: usercmds cover whole ones, and over time none is lost.
     last_ms: i64,
-    recorder: Recorder<'a, Books>,
+    recorder: Recorder<'a, Books, G>,
     keeps_snapshots: bool,
 }
 

@@ -12,8 +12,11 @@ pub struct Version {
     pub minor: u16,
 }
 
-/// What this build writes.
-pub const FORMAT: Version = Version { major: 1, minor: 1 };
+/// The logs that this build writes.
+pub const LOG_FORMAT: Version = Version { major: 2, minor: 0 };
+
+/// The traces that this build writes.
+pub const TRACE_FORMAT: Version = Version { major: 1, minor: 1 };
 
 impl From<(u16, u16)> for Version {
     fn from((major, minor): (u16, u16)) -> Version {
@@ -102,6 +105,6 @@ mod tests {
 
     #[test]
     fn a_version_is_stored_as_a_pair() {
-        assert_eq!(rmp_serde::to_vec_named(&FORMAT).unwrap(), [0x92, 1, 1]);
+        assert_eq!(rmp_serde::to_vec_named(&LOG_FORMAT).unwrap(), [0x92, 2, 0]);
     }
 }

@@ -91,8 +91,8 @@ impl Rebuild<'_> {
     }
 
     fn row(&self, tick: Tick, entity: EntityId) -> Result<BodyRow, ReplayError> {
-        let cells = self.session.states.row(tick, entity);
-        let cells = cells.ok_or_else(|| bad(tick, "an entity without a state", u32::from(entity.0)))?;
+        let row = self.session.states.row(tick, self.player, entity);
+        let (_, cells) = row.ok_or_else(|| bad(tick, "an entity without a state", u32::from(entity.0)))?;
         let row = BodyRow::read(cells).map_err(|source| ReplayError::BadState { tick, source })?;
         if row.is_finite() { Ok(row) } else { Err(bad(tick, "an entity at no place", u32::from(entity.0))) }
     }

@@ -1,11 +1,11 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
 use super::{HashDifference, ReplayError, Replayed, Tables, Traffic};
-use crate::game::{Body, Game, Verdict};
+use crate::game::{Game, StateRows, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
-use crate::record::{Execution, PacketRecord, Session};
+use crate::record::{Execution, PacketRecord, Session, StateKey};
 use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -13,6 +13,7 @@ use crate::usercmd::Input;
 
 pub(super) fn replay<G: Netcode>(
     session: &Session,
+    rows: &StateRows,
     setup: &Setup<G>,
     rollback_every: Option<u32>,
     progress: &mut dyn FnMut(Micros),
@@ -25,7 +26,7 @@ pub(super) fn replay<G: Netcode>(
         traffic: Traffic::default(),
         progress,
     };
-    let mut machine = run::<G>(session, setup, rollback_every, &mut watch)?;
+    let mut machine = run::<G>(session, rows, setup, rollback_every, &mut watch)?;
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let first_difference = watch.first_difference;
     let hashes_compared = watch.compared;
@@ -45,6 +46,7 @@ pub(super) fn replay<G: Netcode>(
 /// The recorded input and links through a new server and new clients, watched by `observer`.
 pub(super) fn run<G: Netcode>(
     session: &Session,
+    rows: &StateRows,
     setup: &Setup<G>,
     rollback_every: Option<u32>,
     observer: &mut impl Observer<G>,
@@ -59,7 +61,7 @@ pub(super) fn run<G: Netcode>(
     {
         return Err(ReplayError::NoRollback(G::NAME));
     }
-    if let Some(world) = beginning::<G>(session, &setup.rules)? {
+    if let Some(world) = beginning::<G>(session, rows, &setup.rules)? {
         machine.server().begin_from(world);
     }
     let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
@@ -68,10 +70,11 @@ pub(super) fn run<G: Netcode>(
 }
 
 /// The world that a session begins with; `None` for the one that the game spawns.
-fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
-    let read = |(entity, cells): (EntityId, &[u32])| {
-        let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
-        Ok((entity, body))
+fn beginning<G: Game>(session: &Session, rows: &StateRows, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
+    let read = |(key, cells): (StateKey, &[u32])| {
+        let body =
+            rows.read::<G>(key.class, cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
+        Ok((key.entity, body.ok_or(ReplayError::NoBeginning)?))
     };
     let bodies = session.states.of_tick(Tick(0)).map(read).collect::<Result<Vec<_>, ReplayError>>()?;
     if bodies.is_empty() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Imported, ReplayError, Replayed, Tables};
-use crate::game::{Body, Game};
+use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
@@ -14,6 +14,7 @@ use crate::units::{EntityId, Micros, PlayerId};
 
 pub(super) fn replay<G: Imported>(
     session: &Session,
+    rows: &StateRows,
     setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
@@ -37,7 +38,7 @@ pub(super) fn replay<G: Imported>(
         if let Some(result) = checked {
             result?;
         }
-        replay_player::<G>(session, records, player, client, pipeline_checks, &mut tables, progress)?;
+        replay_player::<G>((session, rows), records, player, client, pipeline_checks, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -51,7 +52,7 @@ pub(super) fn replay<G: Imported>(
 }
 
 fn replay_player<G: Imported>(
-    session: &Session,
+    (session, rows): (&Session, &StateRows),
     records: &PlayerRecords,
     player: PlayerId,
     mut client: G::Client,
@@ -64,7 +65,7 @@ fn replay_player<G: Imported>(
         while let Some(arrival) = arrivals.next_if(|a| a.at <= until) {
             let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
             if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
-                let snapshot = snapshot::<G>(session, record)?;
+                let snapshot = snapshot::<G>(session, rows, player, record)?;
                 let reconciled = client.handle_snapshot(arrival.at, &snapshot);
                 let reconciled = reconciled.filter(|_| pipeline_checks);
                 Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
@@ -84,12 +85,23 @@ fn replay_player<G: Imported>(
 }
 
 /// The snapshot as the client got it.
-pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> Result<Snapshot<G::Body>, ReplayError> {
+pub(crate) fn snapshot<G: Game>(
+    session: &Session,
+    rows: &StateRows,
+    viewer: PlayerId,
+    record: &SnapshotRecord,
+) -> Result<Snapshot<G::Body>, ReplayError> {
+    let tick = record.tick;
     let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
     for entity in &record.entities {
-        if let Some(cells) = session.states.row(record.tick, *entity) {
-            let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: record.tick, source })?;
-            entities.push((*entity, body));
+        let mut sent = session.states.sent(tick, viewer, *entity).peekable();
+        if sent.peek().is_none() {
+            return Err(ReplayError::NoState { tick, entity: *entity, viewer });
+        }
+        // Of a class that this build does not know, it knows nothing to show.
+        let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
+        if let Some(body) = sent.find_map(read) {
+            entities.push((*entity, body.map_err(|source| ReplayError::BadState { tick, source })?));
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::game::{Body, CellKind, Field, Scope};
+use crate::game::{Body, CellKind, Field, Meaning, Scope};
 
 /// What a cell means to those who are told about it. The protocol's bits are in order of importance, 7 first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,7 @@ pub enum Role {
     Style,
     /// Bit 1, and how orientation is written: on the ground when it is not 0.
     Ground,
-    /// The pitch, a float. On the ground it is the head's alone, and bit 0's; elsewhere the body's, and bit 1's.
-    Pitch,
-    /// Bit 1: the rotation about the up axis, a float.
-    Yaw,
-    /// Bit 1: the roll, a float.
-    Roll,
-    /// Bit 0: anything else about the head.
+    /// Bit 0: something about the head.
     Head,
 }
 
@@ -41,26 +35,14 @@ pub(crate) const HEAD: usize = 0;
 pub(crate) const ORIENTATION: usize = 1;
 
 impl Role {
-    /// The role of a field by its name, and where the name says nothing by its scope.
+    /// The role of a field by what it means, and where that says nothing by its scope.
     pub fn by_default(field: &Field) -> Role {
-        let name = field.name.as_str();
-        let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        match name {
-            "viewangles.x" => Role::Pitch,
-            "viewangles.y" => Role::Yaw,
-            "viewangles.z" => Role::Roll,
-            "on_ground" => Role::Ground,
-            _ if says(&["controller", "decision"]) => Role::Controller,
-            _ if says(&["teleport", "alive", "respawn", "event"]) => Role::Event,
-            _ if says(&["action", "sequence", "animation"]) => Role::Action,
-            _ if says(&["origin", "velocity"]) => Role::Movement,
-            _ if says(&["sound", "effect", "step_"]) => Role::SubAction,
-            _ if says(&["duck", "water", "movetype", "style", "stance", "ground"]) => Role::Style,
-            _ if says(&["head"]) => Role::Head,
-            _ => match field.scope {
-                Scope::Movement => Role::Movement,
-                Scope::Weapons | Scope::Status | Scope::ClientOnly => Role::Value,
-            },
+        match (field.meaning, field.scope) {
+            (Meaning::Position | Meaning::Velocity | Meaning::Direction | Meaning::Angle, _) => Role::Movement,
+            (Meaning::Flag, Scope::Movement) => Role::Style,
+            (Meaning::Flag | Meaning::Counter, _) => Role::Event,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, Scope::Movement) => Role::Movement,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, _) => Role::Value,
         }
     }
 
@@ -73,7 +55,7 @@ impl Role {
             Role::Action => 4,
             Role::Movement => 3,
             Role::SubAction => 2,
-            Role::Style | Role::Ground | Role::Pitch | Role::Yaw | Role::Roll => ORIENTATION,
+            Role::Style | Role::Ground => ORIENTATION,
             Role::Head => HEAD,
         }
     }
@@ -85,7 +67,11 @@ impl Role {
 /// Fields that only clients know are never sent; their types must have the word 0, from which the receiver sets them to
 /// their defaults.
 pub trait Networked: Body {
-    /// The role of a field. `Pitch`, `Yaw` and `Roll` are for one float each, and mean something together only.
+    /// Whether the orientation goes over the wire as such.
+    const HAS_ORIENTATION: bool = true;
+
+    /// The role of a field. The body's orientation has none: it is the first three floats in a row that are
+    /// [angles](Meaning::Angle). On the ground its pitch is the head's alone, and bit 0's; everything else of it is bit 1's.
     fn role(field: &Field) -> Role {
         Role::by_default(field)
     }
@@ -115,10 +101,10 @@ impl<B: Networked> Layout<B> {
         let fields = B::fields();
         let sent = |i: &usize| fields[*i].scope != Scope::ClientOnly;
         let with = |role| (0..fields.len()).filter(sent).find(|i| B::role(&fields[*i]) == role);
-        let turn = match (with(Role::Pitch), with(Role::Yaw), with(Role::Roll)) {
-            (Some(pitch), Some(yaw), Some(roll)) => Some(Turn { pitch, yaw, roll }),
-            _ => None,
-        };
+        let is_angle =
+            |f: &Field| f.meaning == Meaning::Angle && f.kind == CellKind::F32 && f.scope != Scope::ClientOnly;
+        let turn = fields.windows(3).position(|three| B::HAS_ORIENTATION && three.iter().all(is_angle));
+        let turn = turn.map(|pitch| Turn { pitch, yaw: pitch + 1, roll: pitch + 2 });
         let is_turn = |i| turn.is_some_and(|t| [t.pitch, t.yaw, t.roll].contains(&i));
         let mut groups: [Vec<usize>; GROUPS] = Default::default();
         for i in (0..fields.len()).filter(sent).filter(|i| !is_turn(*i)) {

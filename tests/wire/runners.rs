@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::{Brush, CollisionWorld, MoveInput, MoveState, MoveVars, pmove};
-use hitreg::game::{Body, body};
+use hitreg::game::{Body, Field as BodyField, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, Seed, SnapshotSeq, Tick};
-use hitreg::wire::Networked;
+use hitreg::wire::{Networked, Role};
 
 /// Between two ticks.
 pub(crate) const TICK: Micros = Micros(15_625);
@@ -25,7 +25,7 @@ body! {
         Movement in_duck: bool,
         Movement duck_time_ms: u16,
         Movement old_buttons: u16,
-        Movement fall_velocity: f32,
+        Movement fall_velocity: f32 as Velocity,
         Movement step_time_ms: u16,
         Movement step_left: bool,
         ClientOnly view_ofs_z: f32,
@@ -42,7 +42,17 @@ body! {
         Status controller: u16,
     }
 }
-impl Networked for Runner {}
+impl Networked for Runner {
+    fn role(field: &BodyField) -> Role {
+        match &*field.name {
+            "on_ground" => Role::Ground,
+            "duck_time_ms" => Role::Style,
+            "step_time_ms" | "step_left" => Role::SubAction,
+            "controller" => Role::Controller,
+            _ => Role::by_default(field),
+        }
+    }
+}
 
 /// Sixteen or more of them on a floor with pillars.
 pub(crate) struct Field {
