@@ -37,6 +37,18 @@ pub struct Prediction {
     pub ground: Share,
     /// Of those that began in the air.
     pub air: Share,
+    /// Where the above are of usercmds run again as the server ran them (`prediction.among=acking-packet`): the same
+    /// acks by what the client had predicted in play, as a client in play could know.
+    pub as_played: Option<AsPlayed>,
+}
+
+/// Predictions as they were made in play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AsPlayed {
+    /// Of those that began on the ground.
+    pub ground: Share,
+    /// Of those that began in the air.
+    pub air: Share,
 }
 
 /// Predictions of one kind.
@@ -109,32 +121,36 @@ impl Prediction {
             usercmds: numbers(table, "commands").iter().map(|n| u64::from(*n)).sum(),
             ..Prediction::default()
         };
-        let (results, causes) = (names(table, "result"), names(table, "cause"));
-        let on_ground = numbers(table, "on_ground");
-        for (row, result) in results.enumerate() {
-            let share = match on_ground.get(row) {
-                Some(1) => &mut prediction.ground,
-                Some(_) | None => &mut prediction.air,
-            };
-            prediction.checked += 1;
-            share.checked += 1;
-            match result {
-                "exact" => {
-                    prediction.exact += 1;
-                    share.exact += 1;
-                }
-                "near" => {
-                    prediction.near += 1;
-                    share.near += 1;
-                }
-                _ => {}
-            }
+        let on_ground: Vec<bool> = numbers(table, "on_ground").iter().map(|flag| *flag == 1).collect();
+        let result: Vec<&str> = names(table, "result").collect();
+        prediction.checked = result.len() as u64;
+        [prediction.ground, prediction.air] = shares(&result, &on_ground);
+        prediction.exact = prediction.ground.exact + prediction.air.exact;
+        prediction.near = prediction.ground.near + prediction.air.near;
+        let as_played: Vec<&str> = names(table, "as_played").collect();
+        if !as_played.is_empty() {
+            let [ground, air] = shares(&as_played, &on_ground);
+            prediction.as_played = Some(AsPlayed { ground, air });
         }
+        let causes = names(table, "cause");
         for cause in causes.filter(|cause| *cause != "none") {
             *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
         }
         prediction
     }
+}
+
+/// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
+fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
+    let mut shares = [Share::default(); 2];
+    for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
+        let on_ground = on_ground.get(row).copied().unwrap_or(false);
+        let share = &mut shares[usize::from(!on_ground)];
+        share.checked += 1;
+        share.exact += u64::from(*result == "exact");
+        share.near += u64::from(*result == "near");
+    }
+    shares
 }
 
 impl Shots {

@@ -22,15 +22,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("game", &["units", "usercmd", "record"]),
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
+    // What keeps server and client in time with each other.
+    ("pacing", &["units"]),
     // What a driver knows of a server and a client, so that a game may bring its own.
     ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
-    // The live protocol: datagrams in, packets out, no socket.
-    ("wire", &["units", "usercmd", "hash", "rng", "game", "record", "history", "packet"]),
+    // One connection: datagrams in, packets out, no socket.
+    ("wire", &["units", "usercmd", "hash", "game", "record", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
-    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),
-    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline", "wire"]),
-    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link"]),
+    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pacing", "pipeline"]),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pacing", "pipeline"]),
+    (
+        "session",
+        &["units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link", "wire"],
+    ),
     (
         "replay",
         &[
@@ -66,7 +71,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Results as text and JUnit, for whoever shows them.
     ("report", &["stats", "diff", "bisect"]),
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
-    ("arena", &["units", "usercmd", "rng", "game", "wire", "pipeline", "server", "client", "replay"]),
+    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client", "replay"]),
     (
         "quakeworld",
         &["units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session", "replay"],
@@ -76,8 +81,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "claims",
         &[
             "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record", "history",
-            "packet", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary", "fairness",
-            "arena",
+            "packet", "pacing", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary",
+            "fairness", "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -102,7 +107,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "record",
             "pipeline",
             "link",
-            "wire",
             "session",
             "live",
             "merge",

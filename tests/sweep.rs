@@ -46,7 +46,7 @@ fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
     sweep::<Discs>(sessions, &plan(axes), &|| {}).expect("logs of this build")
 }
 
-fn again<G: hitreg::replay::Imported>(session: &Session, change: &str) -> Replayed {
+fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
     let options = Options { settings: Some(settings), ..Options::default() };

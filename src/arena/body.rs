@@ -5,9 +5,8 @@ use glam::Vec3;
 use super::pmove::{MoveInput, MoveState};
 use super::solid::Hull;
 use super::weapon::WeaponId;
-use crate::game::{CellKind, Cells, Field, Meaning, body};
+use crate::game::{CellKind, Cells, Field, Meaning, Role, body};
 use crate::usercmd::Input;
-use crate::wire::{Networked, Role};
 
 /// What an entity is. All that a kind does not speak of stays at its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,6 +111,20 @@ body! {
         Status event_in_us: i32 as Time("us"),
         /// Where an arrow is going to be, in units.
         Status goal: Vec3 as Position,
+    }
+    role = role;
+}
+
+fn role(field: &Field) -> Role {
+    match field.name.split('.').next().unwrap_or_default() {
+        "on_ground" => Role::Ground,
+        "duck_time_ms" => Role::Style,
+        "old_buttons" => Role::Movement,
+        "step_time_ms" | "step_left" => Role::SubAction,
+        "respawn_us" | "event_in_us" => Role::Event,
+        "decision" => Role::Controller,
+        "goal" => Role::Value,
+        _ => Role::by_default(field),
     }
 }
 
@@ -218,21 +231,6 @@ impl Cells for Decision {
     fn get(cells: &[u32]) -> Result<Self, u32> {
         let [from, to] = u16::get(cells)?.to_be_bytes();
         Ok(Decision { from, to })
-    }
-}
-
-impl Networked for ArenaBody {
-    fn role(field: &Field) -> Role {
-        match field.name.split('.').next().unwrap_or_default() {
-            "on_ground" => Role::Ground,
-            "duck_time_ms" => Role::Style,
-            "old_buttons" => Role::Movement,
-            "step_time_ms" | "step_left" => Role::SubAction,
-            "respawn_us" | "event_in_us" => Role::Event,
-            "decision" => Role::Controller,
-            "goal" => Role::Value,
-            _ => Role::by_default(field),
-        }
     }
 }
 

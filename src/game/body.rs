@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::{CellKind, Field, Meaning};
+use super::{CellKind, Field, Meaning, Role};
 
 /// Cells that are not a state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +28,11 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When there are not exactly [`Body::CELLS`] words, or one is no value of its field.
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
+    /// What a field means to those who are told about it: where the live protocol has it, and how important it is. Server
+    /// and client must have the same roles: they are part of the game's version.
+    fn role(field: &Field) -> Role {
+        Role::by_default(field)
+    }
     /// Where it is, in units.
     fn origin(&self) -> Vec3;
     /// How it moves, in units/s.
@@ -108,9 +113,9 @@ impl Cells for Vec3 {
 
 /// Declares a struct whose fields are cells, with the parts of [`Body`] that follow from the list.
 ///
-/// Each field says its [`Scope`](super::Scope). The struct must have `origin`, `velocity` and `viewangles` (`Vec3`), `teleports`
-/// (`u32`) and `alive` (`bool`); what these mean is known. Other fields mean what their type does ([`Cells::MEANING`]), or what
-/// stands behind `as`, with a unit where it is not the usual one.
+/// Each field says its [`Scope`](super::Scope). The struct must have `origin`, `velocity` and `viewangles` (`Vec3`),
+/// `teleports` (`u32`) and `alive` (`bool`); what these mean is known. Other fields mean what their type does
+/// ([`Cells::MEANING`]), or what stands behind `as`, with a unit where it is not the usual one. Behind the struct a game may name its own [`Body::role`]: `role = my_role;`.
 ///
 /// ```
 /// use glam::Vec3;
@@ -138,6 +143,7 @@ macro_rules! hitreg_body {
             $( $(#[$field_doc:meta])* $scope:ident $field:ident : $type:ty
                 $(as $meaning:ident $(($unit:literal))?)? ),* $(,)?
         }
+        $( role = $role:path; )?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -164,6 +170,12 @@ macro_rules! hitreg_body {
                 )*
                 fields
             }
+
+            $(
+                fn role(field: &$crate::game::Field) -> $crate::game::Role {
+                    $role(field)
+                }
+            )?
 
             fn write(&self, cells: &mut [u32]) {
                 let mut at = 0;

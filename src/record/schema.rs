@@ -23,7 +23,8 @@ pub enum Scope {
     Movement,
     /// Weapons: predicted by clients that predict weapons, compared on ack by those.
     Weapons,
-    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height).
+    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height). Its type must
+    /// have the word 0, from which a receiver sets it to its default.
     ClientOnly,
     /// The server's alone (health, score): adopted on ack, never an error of prediction. What a later version may add is
     /// read so, too.

@@ -14,6 +14,8 @@ pub(super) struct Corrections {
     command: Vec<u32>,
     commands: Vec<u32>,
     result: Names,
+    /// Nothing but `none` unless predictions run again as the server ran them.
+    as_played: Vec<u8>,
     on_ground: Vec<u32>,
     error_units: Vec<f32>,
     velocity_error: Vec<f32>,
@@ -43,6 +45,7 @@ impl Corrections {
             command: Vec::new(),
             commands: Vec::new(),
             result: Names::known(&Grade::NAMES),
+            as_played: Vec::new(),
             on_ground: Vec::new(),
             error_units: Vec::new(),
             velocity_error: Vec::new(),
@@ -67,6 +70,7 @@ impl Corrections {
         self.command.push(comparison.command.0);
         self.commands.push(comparison.commands);
         self.result.push_code(comparison.grade as u8);
+        self.as_played.push(comparison.as_played.map_or(0, |grade| 1 + grade as u8));
         self.on_ground.push(u32::from(comparison.on_ground));
         self.error_units.push(comparison.error_units);
         self.velocity_error.push(comparison.velocity_error);
@@ -86,7 +90,7 @@ impl Corrections {
     }
 
     pub(super) fn tables(self) -> (Table, Table) {
-        let corrections = vec![
+        let mut corrections = vec![
             ("player", Data::U32(self.player)),
             ("at_us", Data::I64(self.at_us)),
             ("command", Data::U32(self.command)),
@@ -100,6 +104,10 @@ impl Corrections {
             ("cause", self.cause.data()),
             ("evidence", self.evidence.data()),
         ];
+        if self.as_played.iter().any(|code| *code != 0) {
+            let names = ["none"].iter().chain(&Grade::NAMES).map(|name| (*name).to_owned()).collect();
+            corrections.push(("as_played", Data::Name { names, codes: self.as_played }));
+        }
         let [predicted_bits, authoritative_bits] = self.errors.bits;
         let errors = vec![
             ("player", Data::U32(self.errors.player)),

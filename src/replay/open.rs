@@ -3,42 +3,28 @@
 
 use std::sync::Arc;
 
-use super::{Imported, ReplayError, Replayed, Tables};
+use super::{ReplayError, Replayed, Tables};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
+use crate::record::{PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
-use crate::units::{EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
-pub(super) fn replay<G: Imported>(
+pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
-    rows: &StateRows,
     setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
+    let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut tables = Tables::new::<G>(session.players.len());
     for (index, records) in session.players.iter().enumerate() {
-        if records.frames.is_empty() {
-            continue;
-        }
+        let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
-        let mut client = G::Client::new(setup.clone(), player);
-        if let Some(first) = records.frames.first() {
-            client.number_from(first.command.seq);
-        }
-        let checked = match session.header.origin {
-            Origin::Imported { .. } => {
-                G::check_predictions(session, &setup.rules, player, &mut |checked| tables.checked(player, &checked))
-            }
-            Origin::Synthetic | Origin::Live => None,
-        };
-        let pipeline_checks = checked.is_none();
-        if let Some(result) = checked {
-            result?;
-        }
-        replay_player::<G>((session, rows), records, player, client, pipeline_checks, &mut tables, progress)?;
+        let mut client = C::new(setup.clone(), player);
+        client.number_from(first.command.seq);
+        replay_player::<G, C>((session, &rows), records, player, client, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -51,37 +37,44 @@ pub(super) fn replay<G: Imported>(
     })
 }
 
-fn replay_player<G: Imported>(
+fn replay_player<G: Game, C: ClientPipeline<G>>(
     (session, rows): (&Session, &StateRows),
     records: &PlayerRecords,
     player: PlayerId,
-    mut client: G::Client,
-    pipeline_checks: bool,
+    mut client: C,
     tables: &mut Tables,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    let mut receive = |client: &mut G::Client, tables: &mut Tables, until: Micros| -> Result<(), ReplayError> {
-        while let Some(arrival) = arrivals.next_if(|a| a.at <= until) {
-            let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
-            if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
-                let snapshot = snapshot::<G>(session, rows, player, record)?;
-                let reconciled = client.handle_snapshot(arrival.at, &snapshot);
-                let reconciled = reconciled.filter(|_| pipeline_checks);
-                Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+    // A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
+    let last = records.frames.last().map_or(CommandSeq(0), |frame| frame.command.seq);
+    let mut receive =
+        |client: &mut C, tables: &mut Tables, until: Micros, made: CommandSeq| -> Result<(), ReplayError> {
+            while let Some(arrival) = arrivals.peek().filter(|a| a.at <= until) {
+                let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
+                if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
+                    if record.ack > made && record.ack <= last {
+                        break;
+                    }
+                    let snapshot = snapshot::<G>(session, rows, player, record)?;
+                    let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                    Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+                }
+                arrivals.next();
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
+    let mut made = CommandSeq(0);
     for recorded in &records.frames {
-        receive(&mut client, tables, recorded.at)?;
+        receive(&mut client, tables, recorded.at, made)?;
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
+        made = commanded.command.seq;
         tables.frame(player, recorded.at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
         progress(recorded.at);
     }
     // The last usercmds are acked after the last frame.
-    receive(&mut client, tables, Micros(i64::MAX))
+    receive(&mut client, tables, Micros(i64::MAX), made)
 }
 
 /// The snapshot as the client got it.
@@ -92,6 +85,7 @@ pub(crate) fn snapshot<G: Game>(
     record: &SnapshotRecord,
 ) -> Result<Snapshot<G::Body>, ReplayError> {
     let tick = record.tick;
+    let bad = |source| ReplayError::BadState { tick, source };
     let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
     for entity in &record.entities {
         let mut sent = session.states.sent(tick, viewer, *entity).peekable();
@@ -101,12 +95,12 @@ pub(crate) fn snapshot<G: Game>(
         // Of a class that this build does not know, it knows nothing to show.
         let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
         if let Some(body) = sent.find_map(read) {
-            entities.push((*entity, body.map_err(|source| ReplayError::BadState { tick, source })?));
+            entities.push((*entity, body.map_err(bad)?));
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
     let timing = record.timing.as_deref().cloned().unwrap_or_default();
-    Ok(Snapshot {
+    let snapshot = Snapshot {
         seq: record.seq,
         ack: record.ack,
         frame: Arc::new(frame),
@@ -114,5 +108,8 @@ pub(crate) fn snapshot<G: Game>(
         choked: record.choked,
         helper_ms: timing.helper_ms,
         warnings: timing.warnings,
-    })
+        extra: record.extra.clone(),
+    };
+    G::check_snapshot(&snapshot).map_err(bad)?;
+    Ok(snapshot)
 }

@@ -1,6 +1,5 @@
 //! Turns what happens in a session into the tables of a trace.
 
-use super::Checked;
 use super::columns::{CellRows, Names, table};
 use super::corrections::Corrections;
 use super::cover::{Covers, Present};
@@ -48,11 +47,6 @@ impl Tables {
             executed: (Vec::new(), Vec::new(), Vec::new(), Names::known(&Execution::NAMES)),
             fields,
         }
-    }
-
-    /// Adds a prediction that was held against the truth elsewhere than in the client pipeline.
-    pub fn checked(&mut self, player: PlayerId, checked: &Checked) {
-        self.corrections.push(&self.fields, player, checked.at, &checked.comparison, checked.correction.as_ref());
     }
 
     /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the

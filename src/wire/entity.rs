@@ -3,14 +3,14 @@
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::{GROUPS, HEAD, Layout, Networked, ORIENTATION, Turn};
+use super::layout::{GROUPS, HEAD, Layout, ORIENTATION, Turn};
 use super::number::{get_change, get_maybe_changed, put_change, put_maybe_changed};
-use crate::game::CellKind;
+use crate::game::{Body, CellKind};
 
 /// Groups of more cells than this say which changed in two steps: which nibbles of the mask have bits, then those.
 const NIBBLE: usize = 4;
 
-impl<B: Networked> Layout<B> {
+impl<B: Body> Layout<B> {
     /// Which bits of the update bitfield the way from `old` to `new` sets. 0 when there is nothing to say.
     pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
         let mut bits = 0;
@@ -157,9 +157,8 @@ mod tests {
     use glam::Vec3;
     use proptest::prelude::*;
 
-    use super::super::layout::Role;
     use super::*;
-    use crate::game::{Body, Field, body};
+    use crate::game::{Field, Role, body};
 
     body! {
         pub(crate) struct Beast {
@@ -181,17 +180,17 @@ mod tests {
             Status alive: bool,
             ClientOnly view_ofs: f32,
         }
+        role = role;
     }
-    impl Networked for Beast {
-        fn role(field: &Field) -> Role {
-            match &*field.name {
-                "on_ground" => Role::Ground,
-                "head_tilt" => Role::Head,
-                "controller" => Role::Controller,
-                "action" => Role::Action,
-                "step_ms" => Role::SubAction,
-                _ => Role::by_default(field),
-            }
+
+    fn role(field: &Field) -> Role {
+        match &*field.name {
+            "on_ground" => Role::Ground,
+            "head_tilt" => Role::Head,
+            "controller" => Role::Controller,
+            "action" => Role::Action,
+            "step_ms" => Role::SubAction,
+            _ => Role::by_default(field),
         }
     }
 
@@ -215,9 +214,8 @@ mod tests {
 
     #[test]
     fn meanings_and_scopes_give_the_bits() {
-        let role = |name: &str, fields: &[Field]| {
-            fields.iter().find(|f| f.name == name).map(Beast::role).map(Role::bit).expect(name)
-        };
+        let bit_of =
+            |name: &str, fields: &[Field]| fields.iter().find(|f| f.name == name).map(role).map(Role::bit).expect(name);
         let fields = Beast::fields();
         for (name, bit) in [
             ("controller", 7),
@@ -231,9 +229,10 @@ mod tests {
             ("step_ms", 2),
             ("ducked", 1),
             ("on_ground", 1),
+            ("viewangles.y", 1),
             ("head_tilt", 0),
         ] {
-            assert_eq!(role(name, &fields), bit, "{name}");
+            assert_eq!(bit_of(name, &fields), bit, "{name}");
         }
     }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::{Brush, CollisionWorld, MoveInput, MoveState, MoveVars, pmove};
-use hitreg::game::{Body, Field as BodyField, body};
+use hitreg::game::{Body, Field as BodyField, Role, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, Seed, SnapshotSeq, Tick};
-use hitreg::wire::{Networked, Role};
 
 /// Between two ticks.
 pub(crate) const TICK: Micros = Micros(15_625);
@@ -41,16 +40,16 @@ body! {
         Status alive: bool,
         Status controller: u16,
     }
+    role = role;
 }
-impl Networked for Runner {
-    fn role(field: &BodyField) -> Role {
-        match &*field.name {
-            "on_ground" => Role::Ground,
-            "duck_time_ms" => Role::Style,
-            "step_time_ms" | "step_left" => Role::SubAction,
-            "controller" => Role::Controller,
-            _ => Role::by_default(field),
-        }
+
+fn role(field: &BodyField) -> Role {
+    match &*field.name {
+        "on_ground" => Role::Ground,
+        "duck_time_ms" => Role::Style,
+        "step_time_ms" | "step_left" => Role::SubAction,
+        "controller" => Role::Controller,
+        _ => Role::by_default(field),
     }
 }
 
@@ -146,6 +145,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }
 

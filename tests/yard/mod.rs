@@ -208,8 +208,6 @@ impl Netcode for Yard {
     type Client = Client<Yard>;
 }
 
-impl hitreg::replay::Imported for Yard {}
-
 /// The usual server, but for what it tells whom.
 pub(crate) struct Culling {
     server: Server<Yard>,
