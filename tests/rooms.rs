@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("usercmd", &["units"]),
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
-    ("trace", &[]),
+    ("trace", &["units", "usercmd"]),
     // The vocabulary of recordings. A game's payloads are opaque in it.
     ("record", &["units", "usercmd"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
@@ -65,7 +65,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
-    ("bisect", &["trace", "game", "record", "diff"]),
+    ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.

@@ -1,0 +1,359 @@
+//! What is written comes back identical, whatever it is.
+
+use glam::Vec3;
+use hitreg::game::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
+use hitreg::log::{
+    BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, Options, WriteError, kind_of, read_header,
+    read_session, read_trace, write_session, write_trace,
+};
+use hitreg::record::{
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, Header, Origin,
+    OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session, ShotRecord, SnapshotRecord,
+    StateRecord, TickRecord, Timing, usercmd_fields,
+};
+use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
+use hitreg::usercmd::{Input, Usercmd};
+use proptest::prelude::*;
+
+const PLAYERS: u16 = 3;
+
+fn header() -> impl Strategy<Value = Header> {
+    let field = |kind| Field::new(format!("{kind:?}"), kind, Scope::Status).meaning(Meaning::Velocity).in_unit("m/s");
+    let origin =
+        prop_oneof![Just(Origin::Synthetic), Just(Origin::Live), ".*".prop_map(|format| Origin::Imported { format })];
+    let settings = proptest::collection::vec((".*", ".*"), 0..4);
+    let preset = proptest::option::of(".*");
+    let rules = proptest::collection::vec(any::<u8>(), 0..40);
+    (".*", rules, ".*", any::<u64>(), settings, preset, origin).prop_map(
+        move |(game, rules, map, seed, settings, preset, origin)| Header {
+            game,
+            rules,
+            map,
+            seed: Seed(seed),
+            settings,
+            preset,
+            players: (0..PLAYERS).map(|p| PlayerInfo { name: format!("p{p}"), recorded: p == 0 }).collect(),
+            origin,
+            side: None,
+            classes: vec![
+                Class::new("puck", [CellKind::F32, CellKind::F32, CellKind::I32, CellKind::U32].map(field).to_vec()),
+                Class::new("goal", vec![field(CellKind::I32)]),
+            ],
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
+        },
+    )
+}
+
+/// Times as a session has them, and times from anywhere.
+fn micros() -> impl Strategy<Value = Micros> {
+    prop_oneof![4 => (0i64..5_000_000).prop_map(Micros), 1 => any::<i64>().prop_map(Micros)]
+}
+
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0u32..40, 1 => any::<u32>()]
+}
+
+/// Any bit pattern: NaNs with payloads, negative zero, denormals; and values as games have them.
+fn float() -> impl Strategy<Value = f32> {
+    prop_oneof![any::<u32>().prop_map(f32::from_bits), Just(-0.0f32), (-8000i16..8000).prop_map(|n| f32::from(n) / 8.0)]
+}
+
+fn vector() -> impl Strategy<Value = Vec3> {
+    (float(), float(), float()).prop_map(|(x, y, z)| Vec3::new(x, y, z))
+}
+
+fn frame() -> impl Strategy<Value = FrameRecord> {
+    let moves = (vector(), vector());
+    let small = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>(), number());
+    (micros(), number(), micros(), moves, small).prop_map(|(at, seq, server_time, (viewangles, moves), small)| {
+        let (lerp_msec, msec, buttons, impulse, extra) = small;
+        let (forwardmove, sidemove, upmove) = (moves.x, moves.y, moves.z);
+        let input = Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, extra };
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), lerp_msec, server_time, input } }
+    })
+}
+
+fn snapshot() -> impl Strategy<Value = SnapshotRecord> {
+    let effect = (any::<u8>(), any::<u16>(), vector(), any::<bool>())
+        .prop_map(|(kind, entity, at, predictable)| Effect { kind, entity: EntityId(entity), at, predictable });
+    let lists = (
+        proptest::collection::vec((0u16..5).prop_map(EntityId), 0..4),
+        proptest::collection::vec(effect, 0..3),
+        proptest::collection::vec(any::<u8>(), 0..9),
+        proptest::option::of(any::<i16>()),
+        proptest::collection::vec((any::<u32>(), any::<i16>()), 0..3),
+    );
+    (number(), number(), micros(), micros(), number(), any::<u16>(), any::<u8>(), lists).prop_map(
+        |(seq, tick, at, server_time, ack, bytes, choked, (entities, effects, extra, helper_ms, warnings))| {
+            SnapshotRecord {
+                seq: SnapshotSeq(seq),
+                tick: Tick(tick),
+                at,
+                server_time,
+                ack: CommandSeq(ack),
+                bytes,
+                choked,
+                entities,
+                effects,
+                extra,
+                timing: Timing::new(
+                    helper_ms,
+                    warnings
+                        .into_iter()
+                        .map(|(command, difference)| OutOfSequence { command: CommandSeq(command), difference })
+                        .collect(),
+                ),
+            }
+        },
+    )
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let player = || (0..PLAYERS).prop_map(PlayerId);
+    let arrival = || (number(), micros()).prop_map(|(number, at)| ArrivalRecord { number, at });
+    let packet = (number(), micros(), number(), any::<u8>(), number(), any::<u16>()).prop_map(
+        |(number, at, newest, count, ack, bytes)| PacketRecord {
+            number,
+            at,
+            newest: CommandSeq(newest),
+            count,
+            ack: SnapshotSeq(ack),
+            bytes,
+        },
+    );
+    let execution = (number(), number(), 0u8..5).prop_map(|(command, tick, how)| ExecutionRecord {
+        command: CommandSeq(command),
+        tick: Tick(tick),
+        how: Execution::from_code(how).unwrap(),
+    });
+    let tick = (number(), micros(), proptest::option::of(any::<u64>())).prop_map(|(tick, at, hash)| TickRecord {
+        tick: Tick(tick),
+        at,
+        hash,
+    });
+    let cells = (float(), float(), any::<i32>(), any::<u32>())
+        .prop_map(|(a, b, c, d)| vec![a.to_bits(), b.to_bits(), c as u32, d]);
+    let rows = prop_oneof![
+        3 => cells.prop_map(|cells| (ClassId(0), cells)),
+        1 => any::<u32>().prop_map(|cell| (ClassId(1), vec![cell])),
+    ];
+    let viewer = proptest::option::weighted(0.2, player());
+    let state = (number(), viewer, 0u16..6, rows).prop_map(|(tick, viewer, entity, (class, cells))| StateRecord {
+        tick: Tick(tick),
+        viewer,
+        entity: EntityId(entity),
+        class,
+        cells,
+    });
+    let shot = || {
+        let reason = prop_oneof![Just(Reason::Hit), Just(Reason::Launched)];
+        let target = proptest::option::of(any::<u16>().prop_map(EntityId));
+        (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros()).prop_map(
+            |(command, at, index, reason, target, hitgroup, damage, rewound)| ShotRecord {
+                command: CommandSeq(command),
+                at,
+                index,
+                reason,
+                target,
+                hitgroup,
+                damage,
+                rewound,
+            },
+        )
+    };
+    let presence = (number(), micros(), any::<bool>()).prop_map(|(tick, at, left)| PresenceRecord {
+        tick: Tick(tick),
+        at,
+        change: if left { Presence::Left } else { Presence::Joined },
+    });
+    let damage = (number(), micros(), any::<u16>(), proptest::option::of(player()), any::<i32>()).prop_map(
+        |(tick, at, victim, attacker, amount)| DamageRecord {
+            tick: Tick(tick),
+            at,
+            victim: EntityId(victim),
+            attacker,
+            amount,
+        },
+    );
+    let gap = (micros(), micros(), proptest::option::of(player())).prop_map(|(from, to, player)| GapRecord {
+        from,
+        to,
+        player,
+        why: GapCause::Overrun,
+    });
+    prop_oneof![
+        (player(), frame()).prop_map(|(p, r)| Record::Frame(p, r)),
+        (player(), packet).prop_map(|(p, r)| Record::Sent(p, r)),
+        (player(), arrival()).prop_map(|(p, r)| Record::Reached(p, r)),
+        (player(), execution).prop_map(|(p, r)| Record::Executed(p, r)),
+        (player(), snapshot()).prop_map(|(p, r)| Record::Snapshot(p, r)),
+        (player(), arrival()).prop_map(|(p, r)| Record::Received(p, r)),
+        tick.prop_map(Record::Tick),
+        state.prop_map(Record::State),
+        (player(), shot()).prop_map(|(p, r)| Record::Predicted(p, r)),
+        (player(), shot()).prop_map(|(p, r)| Record::Judged(p, r)),
+        (player(), presence).prop_map(|(p, r)| Record::Presence(p, r)),
+        damage.prop_map(Record::Damage),
+        gap.prop_map(Record::Gap),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    (1i32..4, 1i64..3_000_000, 64usize..8192).prop_map(|(level, span, bytes)| Options {
+        level,
+        span: Micros(span),
+        bytes,
+    })
+}
+
+/// Sessions are compared as text that shows every bit, since a NaN is not equal to itself.
+fn bits(session: &Session) -> Vec<u8> {
+    let mut same = session.clone();
+    let mut floats = Vec::new();
+    let mut take = |v: &mut Vec3| floats.extend(std::mem::take(v).to_array().map(f32::to_bits));
+    for player in &mut same.players {
+        for frame in &mut player.frames {
+            let input = &mut frame.command.input;
+            take(&mut input.viewangles);
+            take(&mut Vec3::new(input.forwardmove, input.sidemove, input.upmove));
+            (input.forwardmove, input.sidemove, input.upmove) = (0.0, 0.0, 0.0);
+        }
+        for effect in player.snapshots.iter_mut().flat_map(|s| &mut s.effects) {
+            take(&mut effect.at);
+        }
+    }
+    format!("{same:?}{floats:?}").into_bytes()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_session_comes_back_from_any_writer(
+        header in header(),
+        records in proptest::collection::vec(record(), 0..120),
+        options in options(),
+    ) {
+        let mut session = Session::new(header);
+        let mut writer = LogWriter::new(Vec::new(), &session.header, options).unwrap();
+        let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, options).unwrap();
+        for record in &records {
+            writer.push(record).unwrap();
+            background.push(record).unwrap();
+            session.push(record.clone()).unwrap();
+        }
+        session.put_in_order();
+        let live = writer.finish().unwrap();
+        prop_assert_eq!(&background.finish().unwrap(), &live);
+        prop_assert!(bits(&read_session(&live[..]).unwrap()) == bits(&session));
+        let whole = write_session(Vec::new(), &session, options).unwrap();
+        prop_assert!(bits(&read_session(&whole[..]).unwrap()) == bits(&session));
+        prop_assert_eq!(read_header(&whole[..]).unwrap(), session.header);
+        prop_assert_eq!(kind_of(&whole), FileKind::Log);
+    }
+
+    #[test]
+    fn any_trace_comes_back(trace in trace()) {
+        let bytes = write_trace(Vec::new(), &trace).unwrap();
+        let back = read_trace(&bytes[..]).unwrap();
+        prop_assert_eq!(&back.header, &trace.header);
+        prop_assert_eq!(back.digest(), trace.digest());
+        prop_assert_eq!(kind_of(&bytes), FileKind::Trace);
+    }
+}
+
+fn column(rows: usize) -> impl Strategy<Value = Column> {
+    // More names than a byte can tell apart, too.
+    let names =
+        prop_oneof![4 => 1usize..4, 1 => 250usize..300].prop_flat_map(|n| proptest::collection::vec(".{0,9}", n));
+    let data = prop_oneof![
+        proptest::collection::vec(number(), rows).prop_map(Data::U32),
+        proptest::collection::vec(any::<u64>(), rows).prop_map(Data::U64),
+        proptest::collection::vec(micros().prop_map(|at| at.0), rows).prop_map(Data::I64),
+        proptest::collection::vec(float(), rows).prop_map(Data::F32),
+        (names, proptest::collection::vec(any::<u32>(), rows)).prop_map(|(names, codes)| {
+            let codes = codes.into_iter().map(|code| code % names.len() as u32).collect();
+            Data::Name { names, codes }
+        }),
+    ];
+    let name = prop_oneof![Just("player".to_owned()), Just("entity".to_owned()), ".*"];
+    (name, data).prop_map(|(name, data)| Column { name, data })
+}
+
+fn trace() -> impl Strategy<Value = Trace> {
+    let columns = (0usize..40).prop_flat_map(|rows| proptest::collection::vec(column(rows), 0..5));
+    let unique = |mut columns: Vec<Column>| {
+        columns.sort_by(|a, b| a.name.cmp(&b.name));
+        columns.dedup_by(|a, b| a.name == b.name);
+        columns
+    };
+    (".*", ".*", proptest::collection::vec(columns, 0..4)).prop_map(move |(game, mode, tables)| Trace {
+        header: TraceHeader { game, mode, log_digest: "00".into(), settings: Vec::new() },
+        tables: tables
+            .into_iter()
+            .enumerate()
+            .map(|(i, columns)| Table { name: format!("table{i}"), columns: unique(columns) })
+            .collect(),
+    })
+}
+
+#[test]
+fn a_long_trace_is_written_in_several_chunks() {
+    let rows = 600_000u32;
+    let columns = vec![
+        Column { name: "entity".into(), data: Data::U32((0..rows).map(|i| i % 16).collect()) },
+        Column { name: "origin_x_units".into(), data: Data::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect()) },
+    ];
+    let trace = Trace { tables: vec![Table { name: "bodies".into(), columns }], ..Trace::default() };
+    let bytes = write_trace(Vec::new(), &trace).unwrap();
+    assert_eq!(read_trace(&bytes[..]).unwrap(), trace);
+    assert!(bytes.len() < rows as usize * 2, "{} bytes", bytes.len());
+}
+
+#[test]
+fn a_log_is_not_a_trace_and_neither_is_anything_else() {
+    let log = write_session(Vec::new(), &crate::log_sessions::session(1, 3), Options::live()).unwrap();
+    let trace = write_trace(Vec::new(), &Trace::default()).unwrap();
+    let message = read_trace(&log[..]).unwrap_err().to_string();
+    assert_eq!(message, "this is a log, and a trace is wanted here: make one with `hitreg replay LOG -o TRACE`");
+    assert!(matches!(read_session(&trace[..]), Err(LogError::WrongKind { found: FileKind::Trace, .. })));
+    for other in [&b""[..], b"x", b"PK\x03\x04 and so on", &zstd::bulk::compress(b"text", 3).unwrap()] {
+        assert_eq!(kind_of(other), FileKind::Other);
+        assert!(read_session(other).is_err());
+    }
+    assert!(matches!(read_session(&b"hello, world"[..]), Err(LogError::NotHitreg { .. })));
+}
+
+#[test]
+fn a_long_log_is_read_chunk_by_chunk() {
+    let session = crate::log_sessions::session(2, 320);
+    let bytes = write_session(Vec::new(), &session, Options::live()).unwrap();
+    let mut reader = LogReader::new(&bytes[..]).unwrap();
+    assert_eq!(reader.header(), &session.header);
+    let (mut chunks, mut frames) = (0, 0);
+    while let Some(chunk) = reader.next_chunk().unwrap() {
+        chunks += 1;
+        frames += chunk.players.iter().map(|p| p.frames.len()).sum::<usize>();
+    }
+    assert_eq!(frames, 640);
+    assert!(chunks >= 5, "five seconds in {chunks} chunks");
+}
+
+#[test]
+fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
+    let session = crate::log_sessions::session(1, 2);
+    let mut writer = LogWriter::new(Vec::new(), &session.header, Options::live()).unwrap();
+    let frame = session.players[0].frames[0];
+    let state = StateRecord::shared(Tick(1), EntityId(0), vec![1, 2, 3]);
+    assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame)), Err(WriteError::Misfit(_))));
+    let nobody = StateRecord { viewer: Some(PlayerId(1)), cells: vec![0; 12], ..state.clone() };
+    let classless = StateRecord { class: ClassId(1), ..nobody.clone() };
+    for state in [state, nobody, classless] {
+        assert!(matches!(writer.push(&Record::State(state)), Err(WriteError::Misfit(_))));
+    }
+    writer.push(&Record::Frame(PlayerId(0), frame)).unwrap();
+    let back = read_session(&writer.finish().unwrap()[..]).unwrap();
+    assert_eq!(back.players[0].frames, [frame]);
+}
