@@ -2,10 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "writing the page anew is asked for by an environment variable")]
 
-mod disc;
-mod traces;
-
-use disc::{Discs, Rules, TELEPORT};
+use crate::disc::{Discs, Rules, TELEPORT};
+use crate::traces;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, Verdict, diff};
 use hitreg::log::{read_trace, write_trace};
@@ -16,7 +14,7 @@ use hitreg::trace::{Data, Trace};
 use hitreg::usercmd::Input;
 use hitreg::verify;
 
-/// `HITREG_WRITE_DOCS=1 cargo test --test trace_schema` writes the page's tables anew.
+/// `HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema` writes the page's tables anew.
 #[test]
 fn the_format_page_has_every_table_and_column() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
@@ -31,7 +29,7 @@ fn the_format_page_has_every_table_and_column() {
     let page = std::fs::read_to_string(path).unwrap();
     assert!(
         page == current,
-        "the tables in docs/format.md are not those of src/trace/schema/tables.rs: write them anew with HITREG_WRITE_DOCS=1 cargo test --test trace_schema"
+        "the tables in docs/format.md are not those of src/trace/schema/tables.rs: write them anew with HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
     );
 }
 
