@@ -16,14 +16,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use acked::shown_by_either;
-pub use acked::{Acked, Cause, Evidence, Grade};
+pub use acked::{Acked, Cause, Evidence, Grade, Told};
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use placed::{How, Placed};
 pub use role::Role;
 pub use shot::{Reason, Verdict, Wound};
 
-use crate::packet::Snapshot;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
 
@@ -201,7 +200,7 @@ pub trait Game: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// Says what does not fit.
-    fn check_snapshot(_snapshot: &Snapshot<Self::Body>) -> Result<(), BadCells> {
+    fn check_snapshot(_bodies: &[(EntityId, Self::Body)], _told: &Told<'_>) -> Result<(), BadCells> {
         Ok(())
     }
 

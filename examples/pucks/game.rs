@@ -27,7 +27,6 @@ body! {
     }
 }
 
-
 /// What differs from build to build.
 pub(crate) trait Version: std::fmt::Debug + Send + Sync + 'static {
     /// Whether a shot also reaches what stands behind the shooter. It should not.
