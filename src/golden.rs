@@ -3,7 +3,10 @@
 
 use std::fmt::Write;
 
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
+
 use crate::summary::Summary;
+use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace};
 
 /// The first line of every golden.
@@ -27,7 +30,7 @@ pub fn golden(trace: &Trace) -> String {
     for (what, count) in counts(&Summary::of(trace)) {
         line(format!("{what:<24} {count:>9}"));
     }
-    if let Some(shots) = trace.table("shots") {
+    if let Some(shots) = trace.table(shots::NAME) {
         line(String::new());
         for row in 0..shots.rows() {
             line(shot(shots, row));
@@ -41,8 +44,14 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<String> {
     if accepted == replayed {
         return None;
     }
-    let diff = similar::TextDiff::from_lines(accepted, replayed);
-    Some(diff.unified_diff().context_radius(2).header("accepted", "replayed").to_string())
+    let lines = InternedInput::new(accepted, replayed);
+    let mut diff = Diff::compute(Algorithm::Histogram, &lines);
+    diff.postprocess_lines(&lines);
+    let mut config = UnifiedDiffConfig::default();
+    config.context_len(2);
+    let printer = BasicLineDiffPrinter(&lines.interner);
+    let hunks = diff.unified_diff(&printer, config, &lines);
+    Some(format!("--- accepted\n+++ replayed\n{hunks}"))
 }
 
 fn counts(summary: &Summary) -> Vec<(String, u64)> {
@@ -99,7 +108,20 @@ fn value(table: &Table, name: &str, row: usize) -> String {
         Some(Data::U64(v)) => format!("{:016x}", v[row]),
         Some(Data::I64(v)) => v[row].to_string(),
         Some(Data::F32(v)) => v[row].to_string(),
-        Some(Data::Name { names, codes }) => names.get(usize::from(codes[row])).cloned().unwrap_or_default(),
+        Some(Data::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
         None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn what_differs_is_shown_between_two_lines_that_do_not() {
+        let lines = |fifth: &str| format!("1\n2\n3\n4\n{fifth}\n6\n7\n8\n");
+        assert_eq!(difference(&lines("5"), &lines("5")), None);
+        let expected = "--- accepted\n+++ replayed\n@@ -3,5 +3,5 @@\n 3\n 4\n-5\n+five\n 6\n 7\n";
+        assert_eq!(difference(&lines("5"), &lines("five")).as_deref(), Some(expected));
     }
 }

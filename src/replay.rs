@@ -7,7 +7,6 @@ mod closed;
 mod columns;
 mod corrections;
 mod cover;
-mod effects;
 mod frames;
 mod open;
 mod shots;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::Spread;
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{corrections, frames, shots, ticks};
 
 /// The headline figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -84,7 +85,7 @@ pub struct Exercised {
     pub ticks: u64,
     /// Client frames.
     pub usercmds: u64,
-    /// Client frames with a key down or a button pressed.
+    /// Client frames with a key down, a button pressed, an impulse, or input of the game's own.
     pub active_usercmds: u64,
     /// Predictions that had to be corrected.
     pub corrections: u64,
@@ -97,15 +98,13 @@ pub struct Exercised {
 impl Summary {
     /// Sums up a trace. Tables or columns that a build did not write count nothing.
     pub fn of(trace: &Trace) -> Summary {
-        let empty = Table::default();
-        let table = |name| trace.table(name).unwrap_or(&empty);
-        let prediction = Prediction::of(table("corrections"));
-        let shots = Shots::of(table("shots"));
-        let frames = table("frames");
+        let prediction = Prediction::of(&corrections::Columns::of(trace));
+        let shots = Shots::of(&shots::Columns::of(trace));
+        let frames = frames::Columns::of(trace);
         let exercised = Exercised {
-            ticks: table("ticks").rows() as u64,
-            usercmds: frames.rows() as u64,
-            active_usercmds: active(frames),
+            ticks: ticks::Columns::of(trace).rows as u64,
+            usercmds: frames.rows as u64,
+            active_usercmds: active(&frames),
             corrections: prediction.misses_by_cause.values().sum(),
             shots: shots.fired,
             hits: shots.hit,
@@ -115,25 +114,24 @@ impl Summary {
 }
 
 impl Prediction {
-    fn of(table: &Table) -> Prediction {
+    fn of(table: &corrections::Columns<'_>) -> Prediction {
         let mut prediction = Prediction {
-            error_units: Spread::of(floats(table, "error_units").iter().copied()),
-            usercmds: numbers(table, "commands").iter().map(|n| u64::from(*n)).sum(),
+            error_units: Spread::of(table.error_units.iter().copied()),
+            usercmds: table.commands.iter().map(|n| u64::from(*n)).sum(),
             ..Prediction::default()
         };
-        let on_ground: Vec<bool> = numbers(table, "on_ground").iter().map(|flag| *flag == 1).collect();
-        let result: Vec<&str> = names(table, "result").collect();
+        let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
+        let result: Vec<&str> = table.result.iter().collect();
         prediction.checked = result.len() as u64;
         [prediction.ground, prediction.air] = shares(&result, &on_ground);
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
-        let as_played: Vec<&str> = names(table, "as_played").collect();
+        let as_played: Vec<&str> = table.as_played.iter().collect();
         if !as_played.is_empty() {
             let [ground, air] = shares(&as_played, &on_ground);
             prediction.as_played = Some(AsPlayed { ground, air });
         }
-        let causes = names(table, "cause");
-        for cause in causes.filter(|cause| *cause != "none") {
+        for cause in table.cause.iter().filter(|cause| *cause != "none") {
             *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
         }
         prediction
@@ -154,18 +152,14 @@ fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
 }
 
 impl Shots {
-    fn of(table: &Table) -> Shots {
-        let impact = numbers(table, "impact");
-        let predicted: Vec<(&str, &str)> =
-            names(table, "predicted_reason").zip(names(table, "predicted_target")).collect();
-        let judged: Vec<(&str, &str)> = names(table, "reason").zip(names(table, "target")).collect();
-        let mut shots = Shots {
-            view_error_units: Spread::of(floats(table, "view_error_units").iter().copied()),
-            ..Shots::default()
-        };
+    fn of(table: &shots::Columns<'_>) -> Shots {
+        let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
+        let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
+        let mut shots =
+            Shots { view_error_units: Spread::of(table.view_error_units.iter().copied()), ..Shots::default() };
         for (row, (reason, target)) in judged.iter().enumerate() {
             shots.hit += u64::from(*reason == "hit");
-            if impact.get(row) == Some(&1) || *reason == "not run" {
+            if table.impact.get(row) == Some(&1) || *reason == "not run" {
                 continue;
             }
             shots.fired += 1;
@@ -178,31 +172,10 @@ impl Shots {
     }
 }
 
-fn active(frames: &Table) -> u64 {
-    let moves = ["forwardmove", "sidemove", "upmove"].map(|name| floats(frames, name));
-    let buttons = numbers(frames, "buttons");
+fn active(frames: &frames::Columns<'_>) -> u64 {
+    let moves = [frames.forwardmove, frames.sidemove, frames.upmove];
+    let keys = [frames.buttons, frames.impulse, frames.extra];
     let moved = |row: usize| moves.iter().any(|column| column.get(row).is_some_and(|v| *v != 0.0));
-    (0..frames.rows()).filter(|&row| moved(row) || buttons.get(row).is_some_and(|b| *b != 0)).count() as u64
-}
-
-pub(crate) fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => values,
-        _ => &[],
-    }
-}
-
-pub(crate) fn floats<'a>(table: &'a Table, name: &str) -> &'a [f32] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::F32(values)) => values,
-        _ => &[],
-    }
-}
-
-pub(crate) fn names<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-    let (names, codes): (&[String], &[u8]) = match table.column(name).map(|c| &c.data) {
-        Some(Data::Name { names, codes }) => (names, codes),
-        _ => (&[], &[]),
-    };
-    codes.iter().map(|code| names.get(usize::from(*code)).map_or("", String::as_str))
+    let pressed = |row: usize| keys.iter().any(|column| column.get(row).is_some_and(|v| *v != 0));
+    (0..frames.rows).filter(|&row| moved(row) || pressed(row)).count() as u64
 }

@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("usercmd", &["units"]),
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
-    ("trace", &[]),
+    ("trace", &["units", "usercmd"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
     ("game", &["units", "usercmd"]),
     // The log's vocabulary. A game's payloads are opaque in it; of `game` it takes the names of fields and effects.
@@ -62,7 +62,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
-    ("bisect", &["trace", "game", "record", "diff"]),
+    ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.

@@ -4,7 +4,7 @@
 //! That is so where every snapshot is sure to be whole, to keep below the server's rate, and to be readable when it comes.
 //! None of it is assumed: each is checked by the longest that a message can be and by what each side can have forgotten,
 //! and where a check fails the run stops, to be made anew with datagrams ([`Unencoded::bytes_matter`]). That both come to
-//! the same is a property test (`tests/carriage.rs`).
+//! the same is a property test (`tests/pipelines/carriage.rs`).
 
 use std::collections::VecDeque;
 

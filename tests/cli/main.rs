@@ -1,8 +1,16 @@
-//! The command line from outside: what it prints, where, and how it ends.
+//! The command line from outside: what it prints, where, and how it ends; builds, servers and clients as processes.
 
-#[path = "../disc/mod.rs"]
-mod disc;
+mod bisect_builds;
+mod builds;
 mod folder;
+mod git_bisect_run;
+mod interrupt;
+mod join;
+mod netcode;
 mod printed;
+mod pucks;
+mod repository;
 mod results;
+mod search_text;
+mod smaller;
 mod trouble;

@@ -1,15 +1,12 @@
 //! Results: figures, verdicts, files.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use hitreg::cli::{Games, run_args};
 use hitreg::log::Options;
 use hitreg::store;
 use serde_json::Value;
 
-use super::disc;
 use super::folder::{Folder, code, exit_of, text};
 
 #[test]
@@ -199,25 +196,4 @@ fn scenarios_and_options_make_the_same_log() {
     assert_ne!(fs::read(folder.path("a.hitlog")).unwrap(), fs::read(folder.path("c.hitlog")).unwrap());
     let info = folder.json("info a.hitlog");
     assert_eq!(info["settings_changed"], serde_json::json!([["server.update_hz", "30"]]));
-}
-
-#[test]
-fn any_game_gets_the_same_commands() {
-    let folder = Folder::empty();
-    let games = Games::default().recording::<disc::Discs>(|map| match map {
-        None => Ok(disc::Rules::default()),
-        Some(map) => Err(format!("discs need no {}", map.path).into()),
-    });
-    let run =
-        |line: &str| run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from));
-    let log = folder.path("discs.hitlog");
-    let log = log.display();
-    assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);
-    assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
-    assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
-    // The built-in games do not play it, and say so.
-    assert_eq!(exit_of(&folder, "verify discs.hitlog"), 125);
-    let said = folder.refused("replay discs.hitlog");
-    assert!(said.contains("the log is of the game `discs`, and this build plays"), "{said}");
-    assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
 }

@@ -8,7 +8,7 @@ use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
 use crate::quakeworld::*;
 use crate::replay::replay_clients;
-use crate::summary::{Summary, names, numbers};
+use crate::summary::Summary;
 use crate::trace::Trace;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
@@ -135,9 +135,9 @@ fn misses(demo: &[u8]) -> (usize, Vec<(u32, String, String)>) {
 fn misses_among(demo: &[u8], among: &str) -> (usize, Vec<(u32, String, String)>) {
     let trace = replayed::<Client<QuakeWorld>>(demo, among);
     let table = trace.table("corrections").expect("a table");
-    let commands = numbers(table, "command").iter().map(|seq| seq - 1);
-    let causes = names(table, "cause").zip(names(table, "evidence"));
-    let rows = commands.zip(names(table, "result")).zip(causes);
+    let commands = table.u32s("command").iter().map(|seq| seq - 1);
+    let causes = table.names("cause").iter().zip(table.names("evidence").iter());
+    let rows = commands.zip(table.names("result").iter()).zip(causes);
     let missed = rows.filter(|((_, result), _)| *result == "miss");
     let found = missed.map(|((command, _), (cause, evidence))| (command, cause.to_owned(), evidence.to_owned()));
     (table.rows(), found.collect())

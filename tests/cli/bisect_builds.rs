@@ -1,0 +1,294 @@
+//! Bisecting builds and histories, at the process boundary.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::pucks::{example, hitreg, json, lines, script, session, version};
+use crate::repository::{Commit, git};
+use serde_json::Value;
+
+/// `build-01` to `build-64`, of which the 37th brings the bug.
+fn line_of_builds(folder: &Path) -> Vec<PathBuf> {
+    let builds: Vec<PathBuf> = (1..=64).map(|n| folder.join(format!("build-{n:02}"))).collect();
+    for (number, path) in (1..).zip(&builds) {
+        version(path, number, &folder.join("count"));
+    }
+    builds
+}
+
+fn bisect_builds(folder: &Path, log: &Path, builds: &[PathBuf]) -> Command {
+    let mut command = hitreg();
+    command.args(["bisect", "builds"]).arg(log).args(builds).arg("--cache").arg(folder.join("cache"));
+    command
+}
+
+fn names(value: &Value) -> Vec<String> {
+    let name = |value: &Value| value.as_str().expect("a name").rsplit('/').next().expect("a name").to_owned();
+    value.as_array().map_or_else(|| vec![name(value)], |values| values.iter().map(name).collect())
+}
+
+#[test]
+fn the_37th_of_64_builds_is_found_in_six_probes() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let builds = line_of_builds(folder);
+    for on in ["any", "state", "hits"] {
+        let _ = std::fs::remove_file(folder.join("count"));
+        let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--on", on, "--jobs", "1"]));
+        assert_eq!(
+            (names(&found["first_bad"]), names(&found["last_good"])),
+            (vec!["build-37".into()], vec!["build-36".into()])
+        );
+        assert_eq!((found["verdict"].as_str(), code), (Some("found"), 1));
+        let (probes, replays) = (found["probes"].as_u64().unwrap(), lines(&folder.join("count")));
+        eprintln!("--on {on}: {probes} probes, {replays} replays");
+        assert!(probes <= 6 && replays <= 7, "{probes} probes, {replays} replays");
+        assert_eq!((found["diff"]["verdict"].as_str(), found["speculative"].as_u64()), (Some("differs"), Some(0)));
+    }
+    let condition = "PUCKS=1 {build} verify {} > /dev/null";
+    let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--while", condition]));
+    assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
+}
+
+#[test]
+fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let (builds, count) = (line_of_builds(folder), folder.join("at-once"));
+    for (number, path) in (1..).zip(&builds) {
+        // Each says how many are alive when it begins, itself among them.
+        let (pids, count) = (folder.join("pids"), count.display());
+        let alive = format!(
+            "echo $$ >> {0}\nn=0\nfor p in $(cat {0}); do kill -0 $p 2> /dev/null && n=$((n + 1)); done\necho $n >> {count}",
+            pids.display()
+        );
+        let run = format!("PUCKS_VERSION={number} exec {} \"$@\"", example("pucks_bug").display());
+        script(path, &format!("{alive}\nsleep 0.1\n{run}"));
+    }
+    let mut took = Vec::new();
+    for jobs in [1, 3] {
+        let _ = std::fs::remove_file(&count);
+        let started = Instant::now();
+        let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--jobs", &jobs.to_string()]));
+        took.push(started.elapsed());
+        let alive = std::fs::read_to_string(&count).unwrap();
+        let at_once = alive.lines().map(|line| line.parse::<usize>().unwrap()).max().unwrap();
+        eprintln!("{jobs} at once: {:?}, {} ahead in vain, {at_once} ran at once", took.last(), found["speculative"]);
+        assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
+        assert_eq!(names(&found["last_good"]), ["build-36"]);
+        // Whatever ran ahead, the search itself used no more than it does alone.
+        assert_eq!(found["probes"].as_u64(), Some(6), "{found}");
+        assert_eq!(found["tested"].as_array().unwrap().len(), 6);
+        let begun = alive.lines().count() as u64;
+        let speculative = found["speculative"].as_u64().unwrap();
+        assert!(begun <= 7 + speculative, "{begun} begun, {speculative} in vain");
+        assert_eq!((at_once > 1, at_once <= jobs, speculative > 0), (jobs > 1, true, jobs > 1), "{jobs} jobs");
+    }
+}
+
+#[test]
+fn untestable_builds_are_stepped_over_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let builds = line_of_builds(folder);
+    let broken = [
+        "kill -SEGV $$",
+        "echo no such map >&2; exit 128",
+        "exit 125",
+        "exit 0",
+        "echo rubbish > \"$4\"",
+        "exec sleep 60",
+        "exit 101",
+    ];
+    // Ten here and there; the last good and the first bad one among those that work.
+    let spread = [5, 12, 20, 29, 32, 33, 39, 44, 50, 61];
+    for (at, text) in spread.iter().zip(broken.iter().cycle()) {
+        script(&builds[at - 1], text);
+    }
+    let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--time-limit", "1"]));
+    assert_eq!(
+        (names(&found["first_bad"]), names(&found["last_good"])),
+        (vec!["build-37".into()], vec!["build-36".into()])
+    );
+    assert_eq!((found["verdict"].as_str(), code), (Some("found"), 1));
+    eprintln!("10 of 64 untestable: {} probes, skipped {:?}", found["probes"], found["skipped"]);
+    assert!(!found["skipped"].as_array().unwrap().is_empty());
+
+    // Ten in a row, across the place where the bug came.
+    let builds = line_of_builds(folder);
+    for (at, text) in (31..=40).zip(broken.iter().cycle()) {
+        script(&builds[at - 1], text);
+    }
+    let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--time-limit", "1"]));
+    let range: Vec<String> = (31..=41).map(|n| format!("build-{n}")).collect();
+    assert_eq!((names(&found["candidates"]), found["verdict"].as_str(), code), (range, Some("range"), 1));
+    assert_eq!(
+        (names(&found["first_bad"]), names(&found["last_good"])),
+        (vec!["build-41".into()], vec!["build-30".into()])
+    );
+    assert_eq!(found["skipped"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn ends_that_are_not_what_they_are_said_to_be_are_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let builds = line_of_builds(folder);
+    let (found, code) = json(&mut bisect_builds(folder, &log, &builds[..20]));
+    assert_eq!((found["verdict"].as_str(), code), (Some("none_is_bad"), 0));
+    let (found, code) = json(bisect_builds(folder, &log, &builds[..20]).arg("--verify-ends"));
+    assert_eq!((found["verdict"].as_str(), found["probes"].as_u64(), code), (Some("none_is_bad"), Some(2), 0));
+    let condition = ["--while", "{build} verify {} > /dev/null"];
+    let (found, code) = json(bisect_builds(folder, &log, &builds[40..]).args(condition));
+    assert_eq!((found["verdict"].as_str(), code), (Some("all_are_bad"), 1));
+    script(&builds[0], "exit 3");
+    let (found, code) = json(&mut bisect_builds(folder, &log, &builds));
+    assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125));
+}
+
+/// A repository of 100 commits, of which `bad` brings the bug; `broken` ones do not build. Its checkout has a change that
+/// is staged and one that is not.
+fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
+    let repository = folder.join("repository");
+    crate::repository::history(&repository, 100, |commit| {
+        let number = if commit < bad { 1 } else { 99 };
+        let build = format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", example("pucks_bug").display());
+        Commit::with(if broken.contains(&commit) { "moved.sh" } else { "game.sh" }, &build)
+    });
+    std::fs::write(repository.join("staged"), "staged").unwrap();
+    git(&repository, &["add", "staged"]);
+    std::fs::write(repository.join("game.sh"), "changed").unwrap();
+    repository
+}
+
+/// All that must stay as it is.
+fn checkout(repository: &Path) -> Vec<String> {
+    let state =
+        ["status --porcelain=v2 --branch", "symbolic-ref HEAD", "diff", "diff --cached", "worktree list", "reflog"];
+    let mut state: Vec<String> =
+        state.iter().map(|args| git(repository, &args.split(' ').collect::<Vec<_>>())).collect();
+    state.push(format!("{:?}", std::fs::read(repository.join(".git/index")).unwrap()));
+    state.push(std::fs::read_to_string(repository.join(".git/HEAD")).unwrap());
+    state
+}
+
+fn bisect_git(folder: &Path, repository: &Path, log: &Path, build: &str) -> Command {
+    let mut command = hitreg();
+    command.args(["bisect", "git"]).arg(log).arg("main~99..main").arg("--repo").arg(repository);
+    command.args(["--build-cmd", build, "--artifact", "out/game", "--cache"]).arg(folder.join("cache"));
+    command
+}
+
+#[test]
+fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let repository = history(folder, 58, &[]);
+    let before = checkout(&repository);
+    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", folder.join("count").display());
+    let (found, code) = json(&mut bisect_git(folder, &repository, &log, &build));
+    assert_eq!((found["subject"].as_str(), code), (Some("Change number 58"), 1));
+    assert_eq!(found["first_bad"], git(&repository, &["rev-parse", "main~42"]).as_str());
+    assert_eq!(found["last_good"], git(&repository, &["rev-parse", "main~43"]).as_str());
+    assert_eq!((found["verdict"].as_str(), found["diff"]["verdict"].as_str()), (Some("found"), Some("differs")));
+    let (probes, builds) = (found["probes"].as_u64().unwrap(), lines(&folder.join("count")));
+    eprintln!("100 commits: {probes} probes, {builds} builds");
+    assert!(probes <= 7 && builds <= 8, "{probes} probes, {builds} builds");
+    assert_eq!(checkout(&repository), before);
+
+    // Three at a time find the same.
+    let (together, code) = json(bisect_git(folder, &repository, &log, &build).args(["--jobs", "3"]));
+    assert_eq!((together["subject"].as_str(), code), (Some("Change number 58"), 1));
+    assert_eq!(together["probes"], found["probes"]);
+    assert_eq!(checkout(&repository), before);
+
+    // From inside of what git runs, with git's own environment, it finds the same.
+    let mut inside = bisect_git(folder, &repository, &log, &build);
+    inside.env("GIT_DIR", repository.join(".git")).env("GIT_INDEX_FILE", repository.join(".git/index"));
+    assert_eq!(json(&mut inside).0["subject"], "Change number 58");
+    assert_eq!(checkout(&repository), before);
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_where_it_was() {
+    killed_and_resumed("1");
+}
+
+#[test]
+fn a_search_with_several_worktrees_that_was_killed_goes_on_where_it_was() {
+    killed_and_resumed("3");
+}
+
+fn killed_and_resumed(jobs: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let repository = history(folder, 23, &[30, 31, 50]);
+    let before = checkout(&repository);
+    let count = folder.join("count");
+    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", count.display());
+    let mut first = bisect_git(folder, &repository, &log, &build);
+    let mut first = first.args(["--jobs", jobs]).stdout(Stdio::null()).spawn().expect("hitreg");
+    let started = Instant::now();
+    while (jobs == "1" && lines(&count) < 5) || answers(&folder.join("cache/bisect")) < 2 {
+        assert!(started.elapsed() < Duration::from_secs(120), "it does not get on");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let built_before = lines(&count);
+    let (found, code) = json(bisect_git(folder, &repository, &log, &build).args(["--jobs", jobs]));
+    assert_eq!((found["subject"].as_str(), code), (Some("Change number 23"), 1));
+    let resumed = found["resumed"].as_u64().unwrap_or(0) as usize;
+    let (probes, builds) = (found["probes"].as_u64().unwrap(), lines(&count));
+    eprintln!(
+        "killed after {built_before} builds: {resumed} answers were there, {probes} probes, {builds} builds in all"
+    );
+    let jobs: usize = jobs.parse().unwrap();
+    if jobs == 1 {
+        assert!(resumed >= built_before - 2, "{resumed} answers of {built_before} builds");
+    }
+    assert!(resumed >= 2);
+    // The reference, each probe once, what ran ahead in vain, and the builds that the kill cut off or left without an answer.
+    let ahead = if jobs == 1 { 0 } else { found["speculative"].as_u64().unwrap() as usize + built_before };
+    assert!(builds <= probes as usize + 1 + jobs + ahead, "{builds} builds for {probes} probes");
+    assert_eq!(checkout(&repository), before);
+}
+
+/// How many answers the only search below a folder has kept so far.
+fn answers(searches: &Path) -> usize {
+    let Some(Ok(search)) = std::fs::read_dir(searches).ok().and_then(|mut entries| entries.next()) else { return 0 };
+    let state = std::fs::read(search.path().join("state.json")).unwrap_or_default();
+    let state: Value = serde_json::from_slice(&state).unwrap_or_default();
+    state["answers"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn commits_that_do_not_build_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let repository = history(folder, 50, &[49, 50, 51]);
+    let build = "mkdir -p out && cp game.sh out/game";
+    let (found, code) = json(&mut bisect_git(folder, &repository, &log, build));
+    assert_eq!((found["verdict"].as_str(), code), (Some("range"), 1));
+    let mut candidates: Vec<String> = found["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| git(&repository, &["log", "-1", "--format=%s", c.as_str().unwrap()]))
+        .collect();
+    candidates.sort();
+    assert_eq!(candidates, [49, 50, 51, 52].map(|n| format!("Change number {n}")));
+    let why = &found["skipped"][0];
+    assert_eq!(why["reason"], "the build command failed (exit code 1)");
+    assert!(why["last_words"][0].as_str().unwrap().contains("game.sh"), "{why}");
+}

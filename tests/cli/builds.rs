@@ -1,0 +1,316 @@
+//! Builds as executables: what they may do wrong, and what is compared, at the process boundary.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::pucks::{example, hitreg, json, lines, script, session};
+
+/// `hitreg diff` with a cache of its own.
+fn diff(folder: &Path) -> Command {
+    let mut command = hitreg();
+    command.arg("diff").arg("--cache").arg(folder.join("cache"));
+    command
+}
+
+fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}
+
+#[test]
+fn what_goes_wrong_in_a_build_is_never_a_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let trace = path(folder, "good.hittrace");
+    let pucks = example("pucks");
+    assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
+    // The same trace, cut off; and one that says it is of a format to come.
+    let whole = std::fs::read(&trace).unwrap();
+    std::fs::write(path(folder, "cut"), &whole[..whole.len() / 2]).unwrap();
+    let header = zstd::decode_all(&whole[..]).unwrap_or_default();
+    let ours = [b"\xA6format\x92", &[1, hitreg::log::TRACE_FORMAT.minor as u8][..]].concat();
+    let newer = replaced(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
+    let mut packed = zstd::bulk::Compressor::new(3).unwrap();
+    packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+    std::fs::write(path(folder, "newer"), packed.compress(&newer).unwrap()).unwrap();
+    let folder_name = folder.display();
+    let cases = [
+        ("echo out of cheese >&2; exit 3".to_owned(), "it failed (exit code 3)", "out of cheese"),
+        ("echo no such game >&2; exit 125".to_owned(), "it cannot play this log (exit code 125)", "no such game"),
+        ("echo no such map >&2; exit 128".to_owned(), "it cannot play this log (exit code 128)", "no such map"),
+        ("echo at the brink >&2; kill -SEGV $$".to_owned(), "it crashed (signal 11, SIGSEGV)", "at the brink"),
+        ("echo waiting >&2; sleep 60 & wait".to_owned(), "it was still running after 1 s", "waiting"),
+        ("echo done >&2".to_owned(), "it ended well, but wrote no trace", "done"),
+        ("echo rubbish > $4; echo done >&2".to_owned(), "what it wrote is no trace", "done"),
+        (format!("cp {folder_name}/cut $4; echo done >&2"), "what it wrote is no trace", "done"),
+        (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
+        (format!("cp {} $4; echo done >&2", log.display()), "what it wrote is no trace", "done"),
+    ];
+    for (text, reason, last_words) in &cases {
+        let build = path(folder, "build");
+        script(&build, text);
+        let started = Instant::now();
+        let mut command = diff(folder);
+        command.arg(&log).arg("--a").arg(&pucks).arg("--b").arg(&build).args(["--time-limit", "1"]);
+        let (found, code) = json(command.arg("--junit").arg(path(folder, "junit.xml")));
+        assert_eq!(
+            (found["verdict"].as_str(), found["side"].as_str(), code),
+            (Some("untestable"), Some("b"), 125),
+            "{text}"
+        );
+        assert!(found["untestable"].as_str().unwrap().contains(reason), "{text}: {found}");
+        assert_eq!(found["last_words"][0], *last_words, "{text}");
+        assert!(started.elapsed().as_secs() < 20, "{text}");
+        let junit = std::fs::read_to_string(path(folder, "junit.xml")).unwrap();
+        assert!(junit.contains("<error") && junit.contains("untestable"), "{junit}");
+    }
+    // A build that is not there is a mistake of whoever asked.
+    let missing = diff(folder).arg(&log).arg("--a").arg(&pucks).args(["--b", "no/such/build"]).output().unwrap();
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert_eq!(missing.status.code(), Some(128));
+    assert!(said.contains("no/such/build: there is no such build"), "{said}");
+}
+
+/// The content of a file's first chunk: the beginning of what the whole file unpacks to.
+fn first_chunk(file: &[u8], unpacked: &[u8]) -> Vec<u8> {
+    let length = zstd::zstd_safe::get_frame_content_size(file).ok().flatten().expect("a size") as usize;
+    unpacked.get(..length).map_or_else(|| zstd::bulk::decompress(file, length).expect("a chunk"), <[u8]>::to_vec)
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|window| window == from).expect("the format");
+    [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+}
+
+#[test]
+fn two_runs_of_one_build_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    for name in ["pucks", "pucks_bug"] {
+        let build = example(name);
+        let mut command = hitreg();
+        command.arg("diff").arg(&log).arg("--a").arg(&build).arg("--b").arg(&build).arg("--no-cache");
+        let (found, code) = json(&mut command);
+        assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{name}");
+    }
+}
+
+#[test]
+fn a_bug_shows_as_a_changed_hit_and_what_follows() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let mut command = diff(folder);
+    command.arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug"));
+    let (found, code) = json(&mut command);
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
+    assert_eq!((found["first"]["table"].as_str(), found["first"]["field"].as_str()), (Some("bodies"), Some("score")));
+    let mut summary = diff(folder);
+    summary.arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug")).arg("--summary");
+    let output = summary.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((text.lines().count(), output.status.code()), (1, Some(1)), "{text}");
+    // Nobody's drawing of the others was touched by it.
+    let (views, code) = json(
+        diff(folder)
+            .arg(&log)
+            .arg("--a")
+            .arg(example("pucks"))
+            .arg("--b")
+            .arg(example("pucks_bug"))
+            .args(["--on", "views"]),
+    );
+    assert_eq!((views["verdict"].as_str(), code), (Some("same"), 0));
+    let text =
+        diff(folder).arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug")).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    // The paths in the first two lines may be longer than any line.
+    assert!(text.lines().skip(4).all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn presets_and_settings_are_two_sides_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    // In this process and in a child it comes out alike.
+    let pucks = example("pucks");
+    for side in [&["--b-preset", "quake3"][..], &["--b-set", "interpolation.lerp_ms=50"]] {
+        let mut own = Command::new(&pucks);
+        let (own, code) = json(own.arg("diff").arg(&log).args(side).arg("--no-cache"));
+        assert_eq!((own["verdict"].as_str(), code), (Some("differs"), 1));
+        let mut child = diff(folder);
+        let (child, _) = json(child.arg(&log).arg("--a").arg(&pucks).arg("--b").arg(&pucks).args(side));
+        for part in ["first", "hits", "tables", "notes"] {
+            assert_eq!(own[part], child[part], "{part}");
+        }
+    }
+    let wrong =
+        diff(folder).arg(&log).arg("--b").arg(&pucks).args(["--b-set", "interpolation.lerp=5"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(128));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("did you mean"));
+}
+
+#[test]
+fn a_client_meets_another_builds_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let (old, new) = (example("pucks"), example("pucks_bug"));
+    let across = |server: &Path, client: &Path| {
+        json(diff(folder).arg(&log).arg("--server-build").arg(server).arg("--client-build").arg(client))
+    };
+    let (same, code) = across(&old, &old);
+    assert_eq!((same["verdict"].as_str(), code), (Some("same"), 0));
+    let (found, code) = across(&old, &new);
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
+    assert!(found["notes"].as_array().unwrap().is_empty(), "{}", found["notes"]);
+    // The old server is both sides', so what it did is no difference; what the new client thought is.
+    assert_eq!(found["first"]["table"], "shots");
+    assert!(found["first"]["field"].as_str().unwrap().starts_with("predicted_"), "{}", found["first"]);
+}
+
+#[test]
+fn a_log_alone_is_held_against_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let ticks = |build: &str| json(Command::new(example(build)).args(["bisect", "ticks"]).arg(&log).arg("--no-cache"));
+    let (same, code) = ticks("pucks");
+    assert_eq!((same["verdict"].as_str(), code), (Some("same"), 0));
+    let (found, code) = ticks("pucks_bug");
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
+    assert_eq!(
+        (found["first"]["place"]["tick"].as_u64(), found["first"]["field"].as_str()),
+        (Some(515), Some("hash")),
+        "{found}"
+    );
+    // Two builds of one log: the usercmds of the tick are run again in both, and it was none of them.
+    let mut command = hitreg();
+    command.args(["bisect", "ticks"]).arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug"));
+    let (found, _) = json(command.args(["--on", "state", "--no-cache"]));
+    assert_eq!(
+        (found["first"]["place"]["tick"].as_u64(), found["first"]["field"].as_str()),
+        (Some(515), Some("score"))
+    );
+    assert_eq!(found["reran"]["result"], "same", "{}", found["reran"]);
+}
+
+#[test]
+fn programs_are_cached_by_content_and_scripts_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let (build, count) = (path(folder, "build"), path(folder, "count"));
+    let compare = |build: &Path| {
+        let mut command = diff(folder);
+        json(command.arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(build)).0["verdict"].clone()
+    };
+    crate::pucks::version(&build, 1, &count);
+    assert_eq!([compare(&build), compare(&build)], ["same", "same"]);
+    assert_eq!(lines(&count), 2, "a script was not run");
+    let kept =
+        || std::fs::read_dir(path(folder, "cache/traces")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!(kept().len(), 1, "{:?}", kept());
+    // The bytes decide, not the place: another program under the same name is another build.
+    let copy = path(folder, "copy");
+    std::fs::copy(example("pucks"), &copy).unwrap();
+    assert_eq!(compare(&copy), "same");
+    std::fs::copy(example("pucks_bug"), &copy).unwrap();
+    assert_eq!(compare(&copy), "differs");
+    // A trace that was damaged is made again.
+    for file in kept() {
+        std::fs::write(file, "rubbish").unwrap();
+    }
+    assert_eq!(compare(&copy), "differs");
+}
+
+/// A Python that has what the example needs. `HITREG_TEST_PYTHON` names one where the system's own has not.
+fn python() -> Option<String> {
+    let named = std::env::var("HITREG_TEST_PYTHON").ok();
+    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
+    let has =
+        Command::new(&python).args(["-c", "import msgpack, zstandard"]).output().is_ok_and(|o| o.status.success());
+    assert!(has || named.is_none(), "{python} has no msgpack and zstandard");
+    has.then_some(python)
+}
+
+#[test]
+fn a_build_in_python_plays_the_same_game() {
+    let Some(python) = python() else {
+        eprintln!("skipped: there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pucks.py");
+    let build = path(folder, "pucks-in-python");
+    script(&build, &format!("exec {python} {} \"$@\"", source.display()));
+    for (name, impairments) in [("clean", &[][..]), ("lossy", &["--loss", "5%", "--jitter-ms", "20"])] {
+        let log = path(folder, &format!("{name}.hitlog"));
+        let mut record = Command::new(example("pucks"));
+        record.args(["record", "synth", "--players", "5", "--seconds", "8", "-o"]).arg(&log).args(impairments);
+        assert!(record.output().unwrap().status.success());
+        let compare = |build: &Path| {
+            json(diff(folder).arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(build).arg("--overlap"))
+        };
+        let (found, code) = compare(&build);
+        assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{name}: {}", found["first"]);
+        let compared = |table: &str| {
+            let tables = found["tables"].as_array().unwrap();
+            tables.iter().find(|t| t["name"] == table).unwrap()["rows"]["compared"].as_u64().unwrap()
+        };
+        assert!(compared("bodies") > 2000 && compared("executed") > 2000, "{}", found["tables"]);
+        // With one constant changed, its fields are named as ours are.
+        let text = std::fs::read_to_string(&source).unwrap();
+        std::fs::write(path(folder, "pucks.py"), text.replace("REFIRE_MS = 250", "REFIRE_MS = 300")).unwrap();
+        let changed = path(folder, "changed");
+        script(&changed, &format!("exec {python} {} \"$@\"", path(folder, "pucks.py").display()));
+        let (found, code) = compare(&changed);
+        assert_eq!((found["first"]["table"].as_str(), code), (Some("bodies"), 1));
+        assert_eq!(found["first"]["field"], "refire_ms");
+    }
+    // What cannot be played is untestable, here and there.
+    let arena = path(folder, "arena.hitlog");
+    assert!(hitreg().args(["record", "synth", "--seconds", "1", "-o"]).arg(&arena).output().unwrap().status.success());
+    let (found, code) = json(diff(folder).arg(&arena).arg("--b").arg(&build));
+    assert_eq!((found["last_words"][0].as_str(), code), (Some("this build plays pucks, and the log is of arena"), 125));
+    let (found, code) = json(diff(folder).arg(path(folder, "clean.hitlog")).arg("--b").arg(&build));
+    assert_eq!((found["side"].as_str(), code), (Some("a"), 125));
+    assert!(found["untestable"].as_str().unwrap().contains("this build plays arena"), "{found}");
+}
+
+#[test]
+fn of_several_settings_those_without_effect_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let diff = |more: &[&str]| {
+        let mut pucks = Command::new(example("pucks"));
+        json(pucks.arg("diff").arg(&log).arg("--no-cache").args(more))
+    };
+    let (lerp, far) = ("interpolation.lerp_ms=50", "teleport.distance_units=9000");
+    let (found, code) = diff(&["--b-set", lerp, "--b-set", far]);
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
+    let expected = serde_json::json!([{ "key": "teleport.distance_units", "a": "128", "b": "9000" }]);
+    assert_eq!(found["settings_without_effect"], expected);
+    let notes = [
+        "interpolation.lerp_ms is 100 in A, 50 in B",
+        "teleport.distance_units 128 → 9000 changed nothing in this log",
+    ];
+    assert_eq!(found["notes"], serde_json::json!(notes));
+    let (found, code) = diff(&["--b-set", far]);
+    assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0));
+    assert_eq!(found["settings_without_effect"], expected);
+    // A preset is several settings; whether a single one matters was tried on both sides.
+    let (found, code) = diff(&["--b-preset", "quake3", "--on", "hits"]);
+    assert_eq!(code, 1);
+    let without: Vec<&str> =
+        found["settings_without_effect"].as_array().unwrap().iter().filter_map(|s| s["key"].as_str()).collect();
+    eprintln!("{:?}", found["notes"]);
+    assert!(!without.contains(&"lag_compensation.enabled"), "{without:?}");
+}

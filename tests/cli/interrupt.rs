@@ -1,0 +1,155 @@
+//! Ctrl-C while builds run: they end with all that they started, nothing temporary is left, and the exit code is 130.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::pucks::{example, hitreg, json, lines, script, session};
+use crate::repository::{Commit, git, history};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// A folder with a log in it, and one for whatever is temporary.
+struct Place {
+    folder: tempfile::TempDir,
+    log: PathBuf,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let log = session(folder.path());
+        std::fs::create_dir(folder.path().join("tmp")).unwrap();
+        Place { folder, log }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A script that says who it is and who it has started, and then takes its time.
+    fn hanging(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        script(&path, &self.hang());
+        path
+    }
+
+    fn hang(&self) -> String {
+        let pids = self.path("pids");
+        format!("sleep 300 &\necho $! >> {0}\necho $$ >> {0}\nwait", pids.display())
+    }
+
+    /// Sends SIGINT when so many have said who they are, and checks that all of them are gone afterwards.
+    fn interrupted(&self, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
+        let _ = std::fs::remove_file(self.path("pids"));
+        let child = command.env("TMPDIR", self.path("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child.spawn().expect("the command");
+        wait_for("the builds to begin", || lines(&self.path("pids")) >= 2 * hanging);
+        let started = Instant::now();
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        for pid in std::fs::read_to_string(self.path("pids")).unwrap().lines() {
+            let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            wait_for("a build to be gone", || test_kill_process(pid).is_err());
+        }
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "what was cut off is no result");
+        let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}
+
+fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(60), "waiting for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn diff_and_bisect_builds_end_with_what_they_started() {
+    let place = Place::new();
+    let (a, b) = (place.hanging("a"), place.hanging("b"));
+    let mut diff = hitreg();
+    diff.arg("diff").arg(&place.log).arg("--a").arg(&a).arg("--b").arg(&b).arg("--cache").arg(place.path("cache"));
+    assert_eq!(place.interrupted(&mut diff, 2), (Some(130), "error: interrupted\n".to_owned()));
+    for command in ["builds", "ticks"] {
+        let mut bisect = hitreg();
+        bisect.args(["bisect", command]).arg(&place.log).arg("--cache").arg(place.path("cache"));
+        match command {
+            "builds" => bisect.args([&a, &b, &a, &b]).args(["--jobs", "2"]),
+            _ => bisect.arg("--a").arg(&a).arg("--b").arg(&b),
+        };
+        assert_eq!(place.interrupted(&mut bisect, 2), (Some(130), "error: interrupted\n".to_owned()));
+    }
+    // A client on another build's server goes by a log in a temporary folder.
+    let mut across = hitreg();
+    across.arg("diff").arg(&place.log).arg("--server-build").arg(example("pucks")).arg("--client-build").arg(&b);
+    across.arg("--no-cache");
+    assert_eq!(place.interrupted(&mut across, 1).0, Some(130));
+}
+
+#[test]
+fn shrink_ends_with_the_command_that_it_asks() {
+    let place = Place::new();
+    let small = place.path("small.hitlog");
+    let mut shrink = Command::new(example("pucks"));
+    shrink.arg("shrink").arg(&place.log).arg("-o").arg(&small).arg("--while").arg(place.hang());
+    assert_eq!(place.interrupted(&mut shrink, 1), (Some(130), "error: interrupted\n".to_owned()));
+    assert!(!small.exists());
+    let mut shrink = Command::new(example("pucks"));
+    shrink.arg("shrink").arg(&place.log).arg("-o").arg(&small).arg("--b").arg(place.hanging("b"));
+    assert_eq!(place.interrupted(&mut shrink, 1).0, Some(130));
+    assert!(!small.exists());
+}
+
+#[test]
+fn bisect_git_goes_on_where_it_was_interrupted() {
+    let place = Place::new();
+    let repository = place.path("repository");
+    history(&repository, 30, |n| {
+        let number = if n < 21 { 1 } else { 99 };
+        let build = example("pucks_bug");
+        Commit::with("game.sh", &format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", build.display()))
+    });
+    let before = [git(&repository, &["status", "--porcelain=v2"]), git(&repository, &["rev-parse", "HEAD"])];
+    // While there is a file `hang`, the third build takes its time.
+    let (count, hang) = (place.path("count"), place.path("hang"));
+    std::fs::write(&hang, "").unwrap();
+    let build = format!(
+        "echo x >> {count}\nif test -e {hang} && test $(wc -l < {count}) -ge 3; then\n{}\nfi\ncp game.sh game",
+        place.hang(),
+        count = count.display(),
+        hang = hang.display(),
+    );
+    let bisect = || {
+        let mut bisect = hitreg();
+        bisect.args(["bisect", "git"]).arg(&place.log).arg("main~29..main").arg("--repo").arg(&repository);
+        bisect.args(["--build-cmd", &build, "--artifact", "game", "--cache"]).arg(place.path("cache"));
+        bisect
+    };
+    let said = "error: interrupted; the same command, given again, goes on where it was\n";
+    assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), said.to_owned()));
+    // What was found until then is kept, and what was cut off is not taken for an answer.
+    let searches = std::fs::read_dir(place.path("cache").join("bisect")).unwrap();
+    let kept: Vec<PathBuf> = searches.map(|entry| entry.unwrap().path().join("state.json")).collect();
+    let state: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept[0]).unwrap()).unwrap();
+    assert_eq!((kept.len(), state["answers"].as_array().unwrap().len()), (1, 1), "{state}");
+    assert_eq!(lines(&count), 3);
+    std::fs::remove_file(&hang).unwrap();
+    let (found, code) = json(&mut bisect());
+    assert_eq!((found["subject"].as_str(), found["resumed"].as_u64(), code), (Some("Change number 21"), Some(1), 1));
+    // The good end and the first probe were not built again.
+    assert_eq!(lines(&count) as u64, 1 + found["probes"].as_u64().unwrap() + 1);
+    let after = [git(&repository, &["status", "--porcelain=v2"]), git(&repository, &["rev-parse", "HEAD"])];
+    assert_eq!(before, after);
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+    assert!(!Path::new(&kept[0]).exists());
+}

@@ -1,0 +1,83 @@
+//! `shrink` and `sweep`, at the process boundary.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+
+use std::process::Command;
+use std::time::Instant;
+
+use crate::pucks::{example, json, session};
+
+#[test]
+fn a_changed_hit_is_shrunk_to_those_it_is_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let small = folder.join("small.hitlog");
+    let started = Instant::now();
+    let mut shrink = Command::new(example("pucks"));
+    shrink.arg("shrink").arg(&log).arg("-o").arg(&small).arg("--b").arg(example("pucks_bug")).args(["--on", "hits"]);
+    let (report, code) = json(&mut shrink);
+    eprintln!("shrunk in {:?}: {report}", started.elapsed());
+    assert_eq!(code, 0);
+    // The shooter, whom he aims at, and whoever stands behind him.
+    assert!(report["players"].as_u64().unwrap() <= 3, "{report}");
+    assert!(report["duration_us"].as_i64().unwrap() < 2_000_000, "{report}");
+    // It is a log like any other, and still shows it.
+    let (verified, code) = json(Command::new(example("pucks")).arg("verify").arg(&small));
+    assert_eq!((verified["verdict"].as_str(), code), (Some("same"), 0), "{verified}");
+    let mut diff = Command::new(example("pucks"));
+    diff.arg("diff").arg(&small).arg("--b").arg(example("pucks_bug")).args(["--on", "hits", "--no-cache"]);
+    let (found, code) = json(&mut diff);
+    assert_eq!((found["first"]["table"].as_str(), code), (Some("shots"), 1));
+}
+
+#[test]
+fn a_command_says_what_a_log_must_still_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let small = folder.join("small.hitlog");
+    let shrink = |condition: &str| {
+        let mut shrink = Command::new(example("pucks"));
+        shrink.arg("shrink").arg(&log).arg("-o").arg(&small).args(["--while", condition]);
+        shrink
+    };
+    // Nothing shows it; there is no such command; nothing is asked for.
+    let cases = [("exit 0", "does not show it"), ("no-such-command {}", "exit code 127")];
+    for (condition, said) in cases {
+        let output = shrink(condition).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(128), "{condition}: {stderr}");
+        assert!(stderr.contains(said) && !small.exists(), "{condition}: {stderr}");
+    }
+    // Any log with a shot in it.
+    let condition =
+        format!("{} info {{}} --format json | grep -q '\"players\": 0' ; exit 1", example("pucks").display());
+    let (report, code) = json(&mut shrink(&condition));
+    assert_eq!((report["players"].as_u64(), code), (Some(1), 0), "{report}");
+}
+
+#[test]
+fn a_sweep_has_a_row_for_each_combination() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let csv = folder.join("sweep.csv");
+    let sweep = |more: &[&str]| {
+        let mut sweep = Command::new(example("pucks"));
+        sweep.arg("sweep").arg(&log).args(["--set", "interpolation.lerp_ms=0..100:50"]).args(more);
+        sweep
+    };
+    let (rows, code) = json(sweep(&["--presets", "half-life,quake3"]).arg("--csv").arg(&csv));
+    let rows = rows.as_array().unwrap();
+    assert_eq!((rows.len(), code), (6, 0));
+    assert_eq!((rows[0]["preset"].as_str(), rows[0]["interpolation.lerp_ms"].as_str()), (Some("half-life"), Some("0")));
+    assert!(rows.iter().all(|row| row["shots"].as_u64().unwrap() > 100), "{rows:?}");
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 7);
+    let text = sweep(&[]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let wrong = sweep(&["--set", "interpolation.lerp=1,2"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(128));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("did you mean"));
+}

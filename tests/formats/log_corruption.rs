@@ -1,0 +1,185 @@
+//! A damaged log is never replayed as if it were sound, and what is whole of it is saved: for every bit flipped and
+//! every length to which the file is cut.
+
+use crate::log_sessions::session;
+use hitreg::log::{
+    LogError, Options, Torn, read_prefix, read_session, read_trace, recover, write_session, write_trace,
+};
+use hitreg::record::Session;
+use hitreg::trace::{Column, Data, Table, Trace};
+use hitreg::units::Micros;
+
+/// Five chunks of records in about 3 KB.
+fn small_log() -> (Session, Vec<u8>) {
+    let session = session(2, 16);
+    let options = Options { span: Micros::from_ms(50), ..Options::live() };
+    let bytes = write_session(Vec::new(), &session, options).unwrap();
+    (session, bytes)
+}
+
+/// Where each chunk ends; the records of all chunks before an offset are whole when the file is cut there.
+fn sessions_by_length(bytes: &[u8]) -> Vec<(usize, Session)> {
+    let mut known: Vec<(usize, Session)> = Vec::new();
+    for length in 0..=bytes.len() {
+        if let Ok((session, _)) = read_prefix(&bytes[..length])
+            && known.last().is_none_or(|(_, last)| *last != session)
+        {
+            known.push((length, session));
+        }
+    }
+    known
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_named() {
+    let (session, sound) = small_log();
+    let prefixes: Vec<Session> = sessions_by_length(&sound).into_iter().map(|(_, session)| session).collect();
+    assert!(prefixes.len() >= 5, "the log has too few chunks to test with");
+    let mut bytes = sound.clone();
+    for place in 0..sound.len() {
+        for bit in 0..8 {
+            bytes[place] ^= 1 << bit;
+            let error = read_session(&bytes[..]).expect_err(&format!("bit {bit} of byte {place}"));
+            let offset = error.offset().unwrap_or_else(|| panic!("bit {bit} of byte {place}: {error}"));
+            assert!(offset <= place as u64, "bit {bit} of byte {place} is said to be at {offset}");
+            if let Ok((saved, damage)) = recover(&bytes) {
+                assert!(!damage.is_none(), "bit {bit} of byte {place} was recovered without a word");
+                assert!(is_part_of(&saved, &session), "bit {bit} of byte {place}: recovered what was never recorded");
+            }
+            bytes[place] ^= 1 << bit;
+        }
+    }
+}
+
+#[test]
+fn a_trace_shows_every_flipped_bit_and_every_cut() {
+    let columns = vec![
+        Column { name: "entity".into(), data: Data::U32((0..60).map(|i| i % 3).collect()) },
+        Column { name: "error_units".into(), data: Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect()) },
+    ];
+    let trace = Trace { tables: vec![Table { name: "views".into(), columns }], ..Trace::default() };
+    let sound = write_trace(Vec::new(), &trace).unwrap();
+    let mut bytes = sound.clone();
+    for place in 0..sound.len() {
+        for bit in 0..8 {
+            bytes[place] ^= 1 << bit;
+            assert!(read_trace(&bytes[..]).is_err(), "bit {bit} of byte {place}");
+            bytes[place] ^= 1 << bit;
+        }
+        assert!(read_trace(&sound[..place]).is_err(), "cut at {place}");
+    }
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let (_, sound) = small_log();
+    let mut bytes = sound.clone();
+    for place in 0..sound.len() {
+        for change in [0x55u8, 0xAA, 0xFF] {
+            bytes[place] ^= change;
+            assert!(read_session(&bytes[..]).is_err(), "byte {place} changed by {change:02x}");
+            bytes[place] ^= change;
+        }
+    }
+}
+
+#[test]
+fn a_log_cut_anywhere_gives_back_all_whole_chunks() {
+    let (session, sound) = small_log();
+    let mut frames_before = 0;
+    for length in 0..sound.len() {
+        let cut = &sound[..length];
+        let error = read_session(cut).expect_err("a cut log is not a whole one");
+        match read_prefix(cut) {
+            Ok((prefix, torn)) => {
+                let Some(Torn { at_offset, lost_bytes }) = torn else { panic!("cut at {length}: no warning") };
+                assert_eq!(at_offset + lost_bytes, length as u64);
+                assert!(is_prefix_of(&prefix, &session));
+                let frames: usize = prefix.players.iter().map(|p| p.frames.len()).sum();
+                assert!(frames >= frames_before, "cut at {length}: less than a shorter file gave");
+                frames_before = frames;
+                let (recovered, damage) = recover(cut).unwrap();
+                assert_eq!(recovered, prefix);
+                assert_eq!(damage.torn, torn, "cut at {length}");
+                assert!(damage.holes.is_empty());
+            }
+            Err(LogError::HeaderTorn { bytes }) => assert_eq!(bytes, length as u64),
+            Err(LogError::NotHitreg { .. }) => assert_eq!(length, 0, "{error}"),
+            Err(other) => panic!("cut at {length}: {other}"),
+        }
+    }
+    assert_eq!(frames_before, session.players.iter().map(|p| p.frames.len()).sum::<usize>());
+}
+
+#[test]
+fn what_is_recovered_is_a_good_log() {
+    let (_, sound) = small_log();
+    let (recovered, _) = recover(&sound[..sound.len() * 2 / 3]).unwrap();
+    let rewritten = write_session(Vec::new(), &recovered, Options::whole()).unwrap();
+    assert_eq!(read_session(&rewritten[..]).unwrap(), recovered);
+    assert!(recover(&rewritten).unwrap().1.is_none());
+}
+
+#[test]
+fn a_hole_in_the_middle_costs_only_its_chunk() {
+    let (session, mut bytes) = small_log();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    let (recovered, damage) = recover(&bytes).unwrap();
+    assert_eq!(damage.holes.iter().map(|hole| hole.chunks).sum::<u32>(), 1, "{damage:?}");
+    assert_eq!(damage.torn, None);
+    let frames = |session: &Session| session.players[0].frames.len();
+    assert!(frames(&recovered) < frames(&session) && frames(&recovered) > frames(&session) / 2);
+    assert_eq!(recovered.players[0].frames.last(), session.players[0].frames.last());
+}
+
+#[test]
+fn other_things_than_flips_are_found_too() {
+    let (session, sound) = small_log();
+    let mut longer = sound.clone();
+    longer.push(0);
+    assert!(matches!(read_session(&longer[..]), Err(LogError::Corrupt { offset, .. }) if offset == sound.len() as u64));
+    let twice = [&sound[..], &sound[..]].concat();
+    assert!(matches!(read_session(&twice[..]), Err(LogError::Corrupt { .. })));
+    let ends: Vec<usize> = sessions_by_length(&sound).iter().map(|(length, _)| *length).collect();
+    let without_one = [&sound[..ends[1]], &sound[ends[2]..]].concat();
+    assert!(matches!(read_session(&without_one[..]), Err(LogError::Corrupt { .. })));
+    let (saved, damage) = recover(&without_one).unwrap();
+    assert_eq!(damage.holes.len(), 1);
+    assert!(is_part_of(&saved, &session));
+}
+
+/// Whether all of one session begins another.
+fn is_prefix_of(part: &Session, whole: &Session) -> bool {
+    let players = part.players.iter().zip(&whole.players).all(|(part, whole)| {
+        whole.frames.starts_with(&part.frames)
+            && whole.sent.starts_with(&part.sent)
+            && whole.reached.starts_with(&part.reached)
+            && whole.executed.starts_with(&part.executed)
+            && whole.snapshots.starts_with(&part.snapshots)
+            && whole.received.starts_with(&part.received)
+    });
+    let states = whole.states.keys.starts_with(&part.states.keys) && whole.states.cells.starts_with(&part.states.cells);
+    part.header == whole.header && players && states && whole.ticks.starts_with(&part.ticks)
+}
+
+/// Whether each record of one session is one of another, in the same order.
+fn is_part_of(part: &Session, whole: &Session) -> bool {
+    fn within<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
+        let mut whole = whole.iter();
+        part.iter().all(|record| whole.any(|other| other == record))
+    }
+    let players = part.players.iter().zip(&whole.players).all(|(part, whole)| {
+        within(&part.frames, &whole.frames)
+            && within(&part.sent, &whole.sent)
+            && within(&part.reached, &whole.reached)
+            && within(&part.executed, &whole.executed)
+            && within(&part.snapshots, &whole.snapshots)
+            && within(&part.received, &whole.received)
+    });
+    let rows = |session: &Session| -> Vec<_> {
+        let cells = session.states.cells.chunks(session.states.width);
+        session.states.keys.iter().copied().zip(cells.map(<[u32]>::to_vec)).collect()
+    };
+    part.header == whole.header && players && within(&part.ticks, &whole.ticks) && within(&rows(part), &rows(whole))
+}

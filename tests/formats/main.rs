@@ -1,0 +1,7 @@
+//! What is written down and sent: logs, traces, datagrams. No game is played here.
+
+mod log_corruption;
+mod log_roundtrip;
+mod log_sessions;
+mod log_speed;
+mod wire;

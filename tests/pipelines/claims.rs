@@ -1,0 +1,72 @@
+//! The claims hold, and none of them holds without the mechanism that it is about.
+
+use std::process::Command;
+
+use hitreg::claims::{Checked, Claim, Mechanism, all};
+use rayon::prelude::*;
+
+fn check(claim: &Claim, mechanism: Mechanism) -> Checked {
+    claim.check(mechanism).unwrap_or_else(|error| panic!("{}: {error}", claim.name))
+}
+
+#[test]
+fn every_claim_holds() {
+    let failed: Vec<Checked> = all_claims().par_iter().map(|c| check(c, Mechanism::On)).filter(|c| !c.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn no_claim_holds_without_its_mechanism() {
+    let held: Vec<Checked> = all_claims().par_iter().map(|c| check(c, Mechanism::Off)).filter(|c| c.holds).collect();
+    assert!(held.is_empty(), "these show nothing: {held:#?}");
+}
+
+#[test]
+fn names_are_unique_and_every_file_is_a_claim() {
+    let mut names: Vec<&str> = all().map(|claim| claim.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "two claims of one name");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claims");
+    for entry in std::fs::read_dir(folder).expect("the claims' folder") {
+        let file = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        if let Some(name) = file.strip_suffix(".toml") {
+            assert!(names.contains(&name), "fixtures/claims/{file} is of no claim");
+        }
+    }
+}
+
+#[test]
+fn results_read_well() {
+    let all = printed(&["claims"], 0);
+    assert_reads("claims", &all);
+    assert_reads("claims_detail", &printed(&["claims", "five-in-flight"], 0));
+    assert_reads("claims_off", &printed(&["claims", "dumb-client", "--off"], 1));
+    assert_reads("claims_json", &printed(&["claims", "dumb-client", "--format", "json"], 0));
+    printed(&["claims", "--list"], 0);
+    assert_eq!(printed(&["claims", "dum-client"], 128), "");
+}
+
+fn all_claims() -> Vec<&'static Claim> {
+    all().collect()
+}
+
+/// What the command prints.
+fn printed(args: &[&str], code: i32) -> String {
+    let run = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(args).output().expect("the command runs");
+    assert_eq!(run.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8(run.stdout).expect("UTF-8")
+}
+
+fn assert_reads(name: &str, text: &str) {
+    if !name.ends_with("json") {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "wider than the page: {line}");
+            assert_eq!(line, line.trim_end(), "blanks at the end of a line");
+        }
+    }
+    insta::with_settings!({ snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}

@@ -1,0 +1,30 @@
+//! The command line of a build that plays a game of its own.
+
+use std::ffi::OsString;
+
+use hitreg::cli::{Games, run_args};
+use serde_json::Value;
+
+use crate::disc::{Discs, Rules};
+use crate::folder::{Folder, exit_of};
+
+#[test]
+fn any_game_gets_the_same_commands() {
+    let folder = Folder::empty();
+    let games = Games::default().recording::<Discs>(|map| match map {
+        None => Ok(Rules::default()),
+        Some(map) => Err(format!("discs need no {}", map.path).into()),
+    });
+    let run =
+        |line: &str| run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from));
+    let log = folder.path("discs.hitlog");
+    let log = log.display();
+    assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);
+    assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
+    assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
+    // The built-in games do not play it, and say so.
+    assert_eq!(exit_of(&folder, "verify discs.hitlog"), 125);
+    let said = folder.refused("replay discs.hitlog");
+    assert!(said.contains("the log is of the game `discs`, and this build plays"), "{said}");
+    assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
+}

@@ -1,0 +1,26 @@
+//! Games through the pipelines in virtual time: recorded, replayed, compared, searched. The test games are compiled once, so
+//! whatever plays one is a module of this one crate.
+
+mod arena;
+mod arena_sessions;
+mod bugged;
+mod carriage;
+mod categories;
+mod claims;
+mod commands;
+mod disc;
+#[path = "../cli/folder.rs"]
+#[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
+mod folder;
+mod goldens;
+mod merge;
+mod movement_vectors;
+mod patched;
+mod pipelines;
+mod quakeworld;
+mod quakeworld_log;
+mod schedule;
+mod searches;
+mod server;
+mod trace_schema;
+mod traces;

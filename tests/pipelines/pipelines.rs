@@ -1,0 +1,202 @@
+//! The pipelines, driven in virtual time by a game of which everything is known.
+
+use std::sync::Arc;
+
+use crate::disc::{Discs, Rules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::record::{Execution, Session};
+use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::summary::Summary;
+use proptest::prelude::*;
+
+fn record(scenario: &Scenario, rules: Rules) -> Session {
+    let header = scenario.header::<Discs>(&rules).expect("a good scenario");
+    let mut session = Session::new(header);
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn again(session: &Session, options: &Options) -> Replayed {
+    replay::<Discs>(session, options, &mut |_| {}).expect("a log of this build")
+}
+
+fn summary(session: &Session, change: &[&str]) -> Summary {
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    for pair in change {
+        settings.set_pair(pair).expect("a good setting");
+    }
+    Summary::of(&again(session, &Options { settings: Some(settings), ..Options::default() }).trace)
+}
+
+fn scenario(seed: u64, link: LinkModel) -> Scenario {
+    Scenario { players: 4, seconds: 8.0, seed, link, ..Scenario::default() }
+}
+
+fn bad_link() -> LinkModel {
+    LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(6.0),
+        loss: Loss::Burst { enter: 0.02, leave: 0.3 },
+        duplicate: 0.02,
+        reorder: 0.03,
+        reorder_ms: 20.0,
+        ..LinkModel::default()
+    }
+}
+
+#[test]
+fn a_replay_is_what_was_recorded() {
+    let session = record(&scenario(3, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
+    let replayed = again(&session, &Options::default());
+    assert_eq!(replayed.first_difference, None);
+    assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
+    assert!(replayed.hashes_compared > 500);
+    let digests: Vec<_> = (0..3).map(|_| again(&session, &Options::default()).trace.digest()).collect();
+    assert!(digests.iter().all(|d| *d == replayed.trace.digest()));
+}
+
+#[test]
+fn recording_a_replay_gives_the_log_again() {
+    let session = record(&scenario(31, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
+    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+}
+
+#[test]
+fn a_replay_notices_other_input() {
+    let mut session = record(&scenario(3, LinkModel::default()), Rules::default());
+    let frame = &mut session.players[2].frames[100];
+    frame.command.input.forwardmove += 0.25;
+    let difference = again(&session, &Options::default()).first_difference.expect("another input, another world");
+    assert!(difference.tick.0 > 90 && difference.tick.0 < 120, "{difference:?}");
+}
+
+#[test]
+fn nothing_is_mispredicted_where_nothing_is_lost_and_nobody_interferes() {
+    let mut lonely = scenario(5, LinkModel { delay_ms: 70.0, ..LinkModel::default() });
+    lonely.players = 1;
+    let summary = summary(&record(&lonely, Rules::default()), &[]);
+    assert!(summary.prediction.checked > 100);
+    assert_eq!(summary.prediction.exact, summary.prediction.checked);
+}
+
+#[test]
+fn lag_compensation_sees_what_the_shooter_saw() {
+    let session = record(
+        &scenario(7, LinkModel { delay_ms: 60.0, ..LinkModel::default() }),
+        Rules { ghosts: true, ..Rules::default() },
+    );
+    let with = summary(&session, &[]);
+    let spread = with.shots.view_error_units.expect("shots were rewound");
+    assert!(with.shots.fired > 100, "{:?}", with.shots);
+    assert!(spread.max < 1e-3, "{spread:?}");
+    assert_eq!(with.shots.agreed, with.shots.fired);
+    let without = summary(&session, &["lag_compensation.enabled=false"]);
+    let spread = without.shots.view_error_units.expect("shots were judged");
+    assert!(spread.p50 > 5.0, "{spread:?}");
+    assert!(without.shots.hit * 2 < with.shots.hit, "{} {}", without.shots.hit, with.shots.hit);
+}
+
+#[test]
+fn a_lost_packet_loses_no_input_while_a_repeat_gets_through() {
+    let lossy = LinkModel { loss: Loss::Random(0.1), delay_ms: 30.0, ..LinkModel::default() };
+    let how_many = |redundancy: &str, how| {
+        let mut scenario = scenario(11, lossy.clone());
+        scenario.settings.insert("client.redundancy".to_owned(), redundancy.to_owned());
+        let session = record(&scenario, Rules::default());
+        session.players.iter().flat_map(|p| &p.executed).filter(|e| e.how == how).count()
+    };
+    assert!(how_many("1", Execution::StoodIn) > 100);
+    assert!(how_many("4", Execution::StoodIn) < 3);
+    assert!(how_many("4", Execution::Run) > 2000);
+}
+
+#[test]
+fn misses_have_the_cause_that_made_them() {
+    let mut scenario = scenario(13, LinkModel { loss: Loss::Random(0.1), delay_ms: 30.0, ..LinkModel::default() });
+    scenario.settings.insert("client.redundancy".to_owned(), "1".to_owned());
+    let causes = summary(&record(&scenario, Rules::default()), &[]).prediction.misses_by_cause;
+    assert!(causes.get("input_lost").is_some_and(|n| *n > 30), "{causes:?}");
+    let pushed = record(
+        &self::scenario(17, LinkModel { delay_ms: 40.0, ..LinkModel::default() }),
+        Rules { push_units: 8.0, ..Rules::default() },
+    );
+    let causes = summary(&pushed, &[]).prediction.misses_by_cause;
+    assert!(causes.get("knockback").is_some_and(|n| *n > 20), "{causes:?}");
+    assert!(!causes.contains_key("input_lost"), "{causes:?}");
+}
+
+#[test]
+fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
+    let check = |forgets| {
+        let session =
+            record(&scenario(19, LinkModel::default()), Rules { forgets, push_units: 1.0, ..Rules::default() });
+        let replayed = again(&session, &Options { rollback_every: Some(7), ..Options::default() });
+        assert!(replayed.rollbacks > 50);
+        replayed.rollback_error
+    };
+    assert_eq!(check(false), None);
+    assert!(check(true).is_some());
+}
+
+#[test]
+fn open_loop_needs_no_server() {
+    let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), Rules::default());
+    let options = Options { mode: hitreg::replay::Mode::Open, ..Options::default() };
+    let open = Summary::of(&again(&session, &options).trace);
+    let closed = summary(&session, &[]);
+    assert!(open.exercised.ticks == 0 && open.prediction.checked > 300);
+    assert_eq!(open.prediction.exact + open.prediction.near, closed.prediction.exact + closed.prediction.near);
+}
+
+#[test]
+fn a_dumb_client_predicts_nothing_and_a_pushed_one_predicts_less() {
+    let mut one = scenario(29, LinkModel { delay_ms: 100.0, ..LinkModel::default() });
+    one.players = 1;
+    let session = record(&one, Rules::default());
+    let ran = |change: &[&str]| {
+        let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+        for pair in change {
+            settings.set_pair(pair).expect("a good setting");
+        }
+        let trace = again(&session, &Options { settings: Some(settings), ..Options::default() }).trace;
+        Summary::of(&trace).prediction.checked
+    };
+    assert_eq!(ran(&["prediction.mode=off"]), 0);
+    assert!(ran(&["prediction.push_latency_ms=-100"]) > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_session_replays_to_its_hashes(
+        seed in any::<u64>(),
+        players in 1u16..6,
+        delay_ms in 0.0..200.0f64,
+        loss in 0.0..0.3f64,
+        jitter_ms in 0.0..40.0f64,
+        reorder in 0.0..0.2f64,
+        cmd_hz in 10u32..150,
+        update_hz in 5u32..70,
+    ) {
+        let link = LinkModel {
+            delay_ms,
+            jitter: Jitter::Uniform(jitter_ms),
+            loss: Loss::Random(loss),
+            reorder,
+            reorder_ms: 30.0,
+            duplicate: 0.05,
+            ..LinkModel::default()
+        };
+        let mut scenario = Scenario { players, seconds: 2.0, seed, link, ..Scenario::default() };
+        scenario.settings.insert("client.cmd_hz".to_owned(), cmd_hz.to_string());
+        scenario.settings.insert("server.update_hz".to_owned(), update_hz.to_string());
+        let session = record(&scenario, Rules { push_units: 3.0, ..Rules::default() });
+        let replayed = again(&session, &Options::default());
+        prop_assert_eq!(replayed.first_difference, None);
+        prop_assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
+    }
+}

@@ -1,0 +1,274 @@
+//! Bisecting two builds of which one has a bit wrong somewhere: the tick, the field and the cause come out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::bugged::{Bug, Bugged, Rules};
+use crate::disc::Disc;
+use hitreg::bisect::{Reran, Step, bisect_ticks, recorded};
+use hitreg::diff::{DiffOptions, Named, On, Side, Value, Verdict};
+use hitreg::game::{Body, CellKind, Effect, Game, Scene, Sink, Touch};
+use hitreg::link::LinkModel;
+use hitreg::record::{Execution, Session};
+use hitreg::replay::{Options, replay};
+use hitreg::rng::Rng;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::trace::{Data, Trace};
+use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
+
+fn session() -> Session {
+    let rules = Rules {
+        discs: crate::disc::Rules { ghosts: true, push_units: 3.0, ..crate::disc::Rules::default() },
+        bug: None,
+    };
+    let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
+    let scenario = Scenario { players: 3, seconds: 3.0, seed: 41, link, ..Scenario::default() };
+    let mut session = Session::new(scenario.header::<Bugged>(&rules).expect("a good scenario"));
+    record_synthetic::<Bugged>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn rules(session: &Session, bug: Option<Bug>) -> Rules {
+    let rules: Rules = rmp_serde::from_slice(&session.header.rules).expect("the rules");
+    Rules { bug, ..rules }
+}
+
+fn build(session: &Session, bug: Option<Bug>) -> Trace {
+    let mut session = session.clone();
+    session.header.rules = rmp_serde::to_vec_named(&rules(&session, bug)).expect("MessagePack");
+    replay::<Bugged>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace
+}
+
+fn on(on: On) -> DiffOptions {
+    DiffOptions { on, ..DiffOptions::default() }
+}
+
+const FIELDS: [(&str, u32); 4] = [("origin.x", 23), ("origin.y", 23), ("velocity.x", 20), ("hits_taken", 12)];
+
+fn cell(name: &str) -> usize {
+    Disc::fields().iter().position(|f| f.name == name).expect("a field")
+}
+
+/// A bit that goes wrong on the server alone, after the usercmds: the state is named, tick by tick.
+#[test]
+fn a_bit_wrong_in_one_tick_is_found_by_tick_entity_and_field() {
+    let session = session();
+    let good = build(&session, None);
+    let mut rng = Rng::new(Seed(1), 0);
+    for _ in 0..25 {
+        let (field, bits) = FIELDS[rng.below(FIELDS.len() as u64) as usize];
+        let (tick, entity) = (20 + rng.below(150) as u32, rng.below(3) as u16);
+        let bug = Bug::Tick { tick, entity, cell: cell(field), bit: rng.below(u64::from(bits)) as u32 };
+        let bad = build(&session, Some(bug));
+        for options in [on(On::Any), on(On::State)] {
+            let found = bisect_ticks(&good, &bad, &options, None).expect("no tolerance");
+            let first = found.first.expect("a divergence");
+            let place = (first.table.as_str(), first.place.tick, first.place.entity, first.field.as_deref());
+            assert_eq!(place, ("bodies", Some(tick), Some(u32::from(entity)), Some(field)), "{bug:?}");
+            assert_eq!(found.cause.expect("a cause").cause.name(), "build", "{bug:?}");
+            let before = first.last_agreeing.expect("a state before it");
+            assert_eq!((before.place.tick, before.place.entity), (Some(tick - 1), Some(u32::from(entity))));
+        }
+    }
+}
+
+/// A bit that goes wrong in shared code: the prediction has it first, then the state; and running that one usercmd
+/// again in both builds names it.
+#[test]
+fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
+    let session = session();
+    let good = build(&session, None);
+    let mut rng = Rng::new(Seed(2), 0);
+    for case in 0..25u64 {
+        let (field, bit) = match case % 5 {
+            0 => ("refire_ms", 8 + rng.below(4) as u32),
+            _ => (FIELDS[(case % 2) as usize].0, rng.below(23) as u32),
+        };
+        let player = rng.below(3) as u16;
+        let executed: Vec<_> =
+            session.players[usize::from(player)].executed.iter().filter(|e| e.how == Execution::Run).collect();
+        let chosen = executed[20 + rng.below(executed.len() as u64 - 40) as usize];
+        let (command, tick) = (chosen.command.0, chosen.tick.0);
+        let bug = Bug::Usercmd { player, command, cell: cell(field), bit };
+        let bad = build(&session, Some(bug));
+
+        let any = bisect_ticks(&good, &bad, &on(On::Any), None).expect("no tolerance").first.expect("a divergence");
+        assert_eq!(
+            (any.table.as_str(), any.place.player, any.place.command),
+            ("frames", Some(u32::from(player)), Some(command)),
+            "{bug:?}"
+        );
+        assert!(
+            any.field.iter().chain(any.others.iter().map(|o| &o.field)).any(|f| *f == format!("own.{field}")),
+            "{bug:?}"
+        );
+
+        let of = |side| rules(&session, (side == Side::B).then_some(bug));
+        let mut rerun = |side: Side, step: &Step<'_>| run_again(&session, &of(side), step, step.others);
+        let found = bisect_ticks(&good, &bad, &on(On::State), Some(&mut rerun)).expect("no tolerance");
+        let first = found.first.expect("a divergence");
+        assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
+        assert_eq!(first.field.as_deref(), Some(field), "{bug:?}");
+        match found.reran.expect("it was run again") {
+            Reran::Differs { player: of, command: which, field: what, .. } => {
+                assert_eq!((of, which, what.as_str()), (u32::from(player), command, field));
+            }
+            other => panic!("{bug:?}: {other:?}"),
+        }
+        assert!(
+            found.cause.expect("a cause").evidence.starts_with(&format!("usercmd {command} of p{player}, run again"))
+        );
+    }
+}
+
+/// Bodies that pass through each other in one build and not in the other.
+#[test]
+fn a_collision_is_reproduced_among_the_others() {
+    let (mut reproduced, mut alone) = (0, 0);
+    for seed in 1..=12 {
+        let solid = Rules { discs: crate::disc::Rules { ghosts: false, ..crate::disc::Rules::default() }, bug: None };
+        let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
+        let scenario = Scenario { players: 6, seconds: 8.0, seed, link, ..Scenario::default() };
+        let mut session = Session::new(scenario.header::<Bugged>(&solid).expect("a good scenario"));
+        let rules = Arc::new(solid);
+        record_synthetic::<Bugged>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+        let ghosts = Rules { discs: crate::disc::Rules { ghosts: true, ..crate::disc::Rules::default() }, bug: None };
+        let mut other = session.clone();
+        other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack");
+        let (a, b) = (build(&session, None), build(&other, None));
+        let of = |side| if side == Side::A { &*rules } else { &ghosts };
+        let nobody = BTreeMap::new();
+        for among in [true, false] {
+            let mut rerun = |side: Side, step: &Step<'_>| {
+                run_again(&session, of(side), step, if among { step.others } else { &nobody })
+            };
+            let found = bisect_ticks(&a, &b, &on(On::State), Some(&mut rerun)).expect("no tolerance");
+            let (Some(first), Some(reran)) = (found.first, found.reran) else { continue };
+            match reran {
+                Reran::Differs { player, a, b, field, .. } if among => {
+                    // What the usercmd does when it is run again is what it did: the very values of the two traces.
+                    assert_eq!(Some(player), first.place.entity);
+                    assert_eq!((Some(field), Some(a), Some(b)), (first.field, first.a, first.b), "seed {seed}");
+                    assert_eq!(found.cause.expect("a cause").cause.name(), "build");
+                    reproduced += 1;
+                }
+                Reran::Same if !among => alone += 1,
+                other => panic!("seed {seed}, among the others: {among}: {other:?}"),
+            }
+        }
+    }
+    eprintln!("{reproduced} collisions reproduced; without the others, {alone} usercmds show nothing");
+    assert!(reproduced >= 3 && alone == reproduced, "{reproduced} of {alone}");
+}
+
+/// Runs one usercmd of the log on a body among others, under the rules of one of the builds.
+fn run_again(
+    session: &Session,
+    rules: &Rules,
+    step: &Step<'_>,
+    others: &BTreeMap<u32, Vec<Named>>,
+) -> Result<Vec<Named>, String> {
+    let disc = |body: &[Named]| {
+        let cells: Vec<u32> = body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;
+        Disc::read(&cells).map_err(|bad| bad.to_string())
+    };
+    let body = disc(step.body)?;
+    let others = others.iter().map(|(id, body)| Ok((EntityId(*id as u16), disc(body)?)));
+    let entities: Vec<(EntityId, Disc)> = others.collect::<Result<_, String>>()?;
+    let player = PlayerId(step.command.player as u16);
+    let frames = &session.players[usize::from(player.0)].frames;
+    let frame = frames.iter().find(|f| f.command.seq == CommandSeq(step.command.command)).ok_or("no such usercmd")?;
+    let scene = Scene { seed: session.header.seed, player, entities: &entities, weapons: true };
+    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
+    let mut cells = vec![0; Disc::CELLS];
+    after.write(&mut cells);
+    let value = |(field, cell): (&hitreg::game::Field, &u32)| match field.kind {
+        CellKind::F32 => Value::Float(f32::from_bits(*cell)),
+        CellKind::I32 => Value::Integer(i64::from(*cell as i32)),
+        CellKind::U32 => Value::Integer(i64::from(*cell)),
+    };
+    let named = Disc::fields();
+    Ok(named.iter().zip(&cells).map(|pair| Named { name: pair.0.name.clone(), value: value(pair) }).collect())
+}
+
+fn word(value: &Value) -> Result<u32, String> {
+    match value {
+        Value::Float(v) => Ok(v.to_bits()),
+        Value::Integer(v) => u32::try_from(*v).map_err(|e| e.to_string()),
+        Value::Hash(_) | Value::Name(_) => Err("not a cell".to_owned()),
+    }
+}
+
+struct Nothing;
+
+impl<F> Sink<F> for Nothing {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
+}
+
+#[test]
+fn two_runs_of_the_same_build_are_the_same_always() {
+    let session = session();
+    let found = bisect_ticks(&build(&session, None), &build(&session, None), &on(On::Any), None).expect("no tolerance");
+    assert_eq!((found.verdict, found.first, found.cause), (Verdict::Same, None, None));
+    assert!(found.ticks_compared > 150);
+}
+
+#[test]
+fn a_replay_is_held_against_what_its_log_recorded() {
+    let session = session();
+    let log = recorded(&session).expect("a log with a server");
+    let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let found = bisect_ticks(&log, &build(&session, None), &overlap, None).expect("no tolerance");
+    assert_eq!((found.verdict, found.first), (Verdict::Same, None));
+    assert!(found.ticks_compared > 150);
+    // A tick of which states were sent, so that the log knows what they were.
+    let tick = session.states.keys[session.states.keys.len() / 2].0.0;
+    let bug = Bug::Tick { tick, entity: 1, cell: cell("origin.x"), bit: 18 };
+    let found = bisect_ticks(&log, &build(&session, Some(bug)), &overlap, None).expect("no tolerance");
+    let first = found.first.expect("a divergence");
+    assert_eq!((first.table.as_str(), first.place.tick, first.place.entity), ("bodies", Some(tick), Some(1)));
+    assert_eq!(found.cause.expect("a cause").cause.name(), "build");
+}
+
+#[test]
+fn the_causes_are_told_apart() {
+    let session = session();
+    let good = build(&session, None);
+    let cause = |bad: &Trace, on_what| {
+        let found = bisect_ticks(&good, bad, &on(on_what), None).expect("no tolerance");
+        found.cause.expect("a cause").cause.name()
+    };
+    let mut lost = good.clone();
+    change(&mut lost, "executed", "how", 100, 1);
+    assert_eq!(cause(&lost, On::Any), "input_lost");
+    let mut late = good.clone();
+    change(&mut late, "executed", "how", 100, 3);
+    assert_eq!(cause(&late, On::Any), "input_late");
+    let mut input = session.clone();
+    input.players[1].frames[60].command.input.forwardmove += 1.0;
+    assert_eq!(cause(&build(&input, None), On::Any), "other_input");
+    assert_eq!(cause(&build(&input, None), On::State), "other_input");
+    let mut teleported = good.clone();
+    change(&mut teleported, "bodies", "teleports", 100, 1);
+    assert_eq!(cause(&teleported, On::Any), "teleport");
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    settings.set_pair("interpolation.lerp_ms=50").expect("a good setting");
+    let options = Options { settings: Some(settings), ..Options::default() };
+    let other = replay::<Bugged>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+    assert_eq!(cause(&other, On::Views), "settings");
+    let state = bisect_ticks(&good, &other, &on(On::State), None).expect("no tolerance");
+    assert_eq!(state.cause.expect("a cause").cause.name(), "knockback");
+}
+
+fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {
+    let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
+    match &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data {
+        Data::U32(values) => values[row] = u32::from(value),
+        Data::Name { codes, .. } => codes[row] = u32::from(value),
+        _ => panic!("a column of counts or names"),
+    }
+}

@@ -1,0 +1,347 @@
+//! Comparing traces: what is the same is the same however it is written down, what differs is named, and what makes no
+//! sense is said to make none.
+
+use crate::disc::Rules;
+use crate::traces::{column, data, names, replayed, session, set, small, table};
+use hitreg::diff::{Class, DiffOptions, On, Status, TraceDiff, Verdict, What, diff};
+use hitreg::rng::Rng;
+use hitreg::trace::{Data, Trace};
+use hitreg::units::Seed;
+
+fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+    diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
+}
+
+fn status(diff: &TraceDiff, name: &str) -> Status {
+    diff.tables.iter().find(|t| t.name == name).expect("the table").status
+}
+
+#[test]
+fn a_trace_is_the_same_as_itself() {
+    for trace in [small(), replayed(&session(1, 4.0, Rules { push_units: 4.0, ..Rules::default() }), &[])] {
+        let found = compared(&trace, &trace);
+        assert_eq!((found.verdict, &found.first), (Verdict::Same, &None));
+        assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
+        assert_eq!((found.hits.only_a, found.hits.only_b, found.hits.changed.len()), (0, 0, 0));
+        assert!(found.hits.both > 0 && found.interpolation.moved == 0 && found.interpolation.compared > 0);
+    }
+}
+
+#[test]
+fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
+    let whole = replayed(&session(7, 6.0, Rules { push_units: 4.0, ..Rules::default() }), &[]);
+    let places: [(&str, &[&str]); 5] = [
+        ("bodies", &["origin.x", "origin.y", "velocity.x", "velocity.y", "hits_taken", "viewangles.y"]),
+        ("bodies", &["refire_ms"]),
+        ("views", &["origin.x", "origin.y", "yaw", "drawn_at_us", "how"]),
+        ("shots", &["rewind_us", "view_error_units", "damage", "aim_off_degrees"]),
+        ("effects", &["at.x", "at.y", "predicted"]),
+    ];
+    let mut rng = Rng::new(Seed(50), 0);
+    let mut found = 0;
+    for case in 0..50 {
+        let (name, fields) = places[case % places.len()];
+        let field = fields[rng.below(fields.len() as u64) as usize];
+        let mut planted = whole.clone();
+        let rows = whole.table(name).expect("the table").rows();
+        let row = flip(data(&mut planted, name, field), rows, &mut rng);
+        let result = compared(&whole, &planted);
+        let first = result.first.as_ref().expect("one bit is a difference");
+        let key = |key: &str| match whole.table(name).and_then(|t| t.column(key)).map(|c| &c.data) {
+            Some(Data::U32(values)) => Some(values[row]),
+            _ => None,
+        };
+        let place = (first.place.entity, first.place.player, first.place.command);
+        assert_eq!((first.table.as_str(), first.field.as_deref()), (name, Some(field)), "case {case}");
+        assert_eq!(place, (key("entity"), key("player").or(key("shooter")), key("command")), "case {case}");
+        assert_eq!(first.place.tick, Some(tick_of(&whole, name, row)), "case {case}");
+        assert_eq!((first.what, first.others.len()), (What::Value, 0));
+        let differing: u64 = result.tables.iter().map(|t| t.rows.differing).sum();
+        assert_eq!(differing, 1, "case {case}");
+        found += 1;
+    }
+    assert_eq!(found, 50);
+}
+
+/// Flips one bit in one row, of which it tells the number. A float that is none stays as it is.
+fn flip(data: &mut Data, rows: usize, rng: &mut Rng) -> usize {
+    loop {
+        let (row, bit) = (rng.below(rows as u64) as usize, rng.below(32));
+        match data {
+            Data::U32(v) => v[row] ^= 1 << bit,
+            Data::I64(v) => v[row] ^= 1 << bit,
+            Data::U64(v) => v[row] ^= 1 << bit,
+            Data::F32(v) if v[row].is_nan() => continue,
+            Data::F32(v) => v[row] = f32::from_bits(v[row].to_bits() ^ (1 << bit)),
+            Data::Name { codes, .. } => codes[row] ^= 1,
+        }
+        return row;
+    }
+}
+
+/// The tick of a row: its own, or the last one before its client frame.
+fn tick_of(trace: &Trace, name: &str, row: usize) -> u32 {
+    let numbers = |table: &str, column: &str| match &trace.table(table).expect("a table").column(column)?.data {
+        Data::U32(values) => Some(values.clone()),
+        _ => None,
+    };
+    let times = |table: &str| match trace.table(table).and_then(|t| t.column("at_us")).map(|c| &c.data) {
+        Some(Data::I64(values)) => Some(values.clone()),
+        _ => None,
+    };
+    if let Some(ticks) = numbers(name, "tick") {
+        return ticks[row];
+    }
+    let at = times(name).map(|t| t[row]).or_else(|| {
+        let key = (numbers(name, "player")?[row], numbers(name, "command")?[row]);
+        let (players, commands) = (numbers("frames", "player")?, numbers("frames", "command")?);
+        let frame = (0..players.len()).find(|&f| (players[f], commands[f]) == key)?;
+        Some(times("frames")?[frame])
+    });
+    let at = at.expect("a time");
+    let ticks = times("ticks").expect("ticks").into_iter().zip(numbers("ticks", "tick").expect("ticks"));
+    ticks.rev().find(|(time, _)| *time <= at).expect("a tick before it").1
+}
+
+#[test]
+fn ticks_of_different_times_are_not_compared() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "ticks", "at_us", 3, 65_000.0);
+    set(&mut b, "ticks", "hash", 3, 1.0);
+    set(&mut b, "bodies", "origin.x", 7, 99.0);
+    let found = compared(&a, &b);
+    let first = found.first.as_ref().expect("the times differ");
+    assert_eq!((first.table.as_str(), first.what, first.place.tick), ("ticks", What::TimesDiffer, Some(4)));
+    let ticks = &found.tables[0].rows;
+    assert_eq!((ticks.other_time, ticks.differing), (1, 0));
+    let bodies = &found.tables[1].rows;
+    assert_eq!((bodies.other_time, bodies.differing, bodies.compared), (2, 0, 14));
+}
+
+#[test]
+fn a_body_is_not_compared_with_none() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "frames", "has_body", 5, 0.0);
+    set(&mut b, "frames", "own.origin.x", 5, 0.0);
+    let fields = &compared(&a, &b).tables[3].fields;
+    assert_eq!(fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>(), ["has_body"]);
+}
+
+/// A column of `views` or `frames` by itself.
+fn differing(found: &TraceDiff, table: &str) -> Vec<String> {
+    let table = found.tables.iter().find(|t| t.name == table).expect("the table");
+    table.fields.iter().map(|f| f.field.clone()).collect()
+}
+
+#[test]
+fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
+    // The client of B predicts nothing in two of its frames: it shows what the server said last.
+    let (mut a, mut b) = (small(), small());
+    for trace in [&mut a, &mut b] {
+        let frames = trace.tables.iter_mut().find(|t| t.name == "frames").expect("frames");
+        frames.columns.push(column("ran", Data::U32(vec![1; 16])));
+        frames.columns.push(column("drawn.x", Data::F32(vec![0.0; 16])));
+    }
+    for row in [7, 9] {
+        set(&mut b, "frames", "ran", row, 0.0);
+        set(&mut b, "frames", "own.origin.x", row, 4.0);
+        set(&mut b, "frames", "drawn.x", row, 4.0);
+    }
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "frames"), ["ran"]);
+    assert_eq!(found.verdict, Verdict::Differs);
+    // Where both predict, or neither does, their bodies are held against each other.
+    set(&mut a, "frames", "ran", 7, 0.0);
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "frames"), ["own.origin.x", "ran", "drawn.x"]);
+    let rows: Vec<u64> = found.tables[3].fields.iter().map(|f| f.rows).collect();
+    assert_eq!(rows, [1, 1, 1]);
+}
+
+#[test]
+fn what_the_server_judged_is_not_compared_with_what_it_never_ran() {
+    // The server of B never ran the shot: its row is of the client's time, and has no target and no rewind of the server's.
+    let (a, mut b) = (small(), small());
+    set(&mut b, "shots", "reason", 0, 3.0);
+    set(&mut b, "shots", "at_us", 0, 56_000.0);
+    for (name, value) in [("tick", 0.0), ("rewind_us", 0.0), ("target", 0.0), ("hitgroup", 0.0), ("damage", 0.0)] {
+        set(&mut b, "shots", name, 0, value);
+    }
+    let found = compared(&a, &b);
+    assert_eq!(differing(&found, "shots"), ["reason"]);
+    assert_eq!((found.hits.only_a, found.hits.changed.len()), (1, 1));
+    // Both judged it: everything counts.
+    set(&mut b, "shots", "reason", 0, 1.0);
+    let all = ["at_us", "tick", "rewind_us", "reason", "target", "hitgroup", "damage"];
+    assert_eq!(differing(&compared(&a, &b), "shots"), all);
+    // What a client made of a shot is held against what the other client made of it, never against the server's word.
+    let (mut a, mut b) = (small(), small());
+    for trace in [&mut a, &mut b] {
+        *data(trace, "shots", "predicted_reason") = names(&["hit", "wide", "not predicted"], &[0, 0]);
+    }
+    set(&mut b, "shots", "predicted_reason", 1, 2.0);
+    set(&mut b, "shots", "predicted_target", 1, 0.0);
+    assert_eq!(differing(&compared(&a, &b), "shots"), ["predicted_reason"]);
+}
+
+#[test]
+fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
+    let effects = |predicted: u32, x: f32| {
+        let mut trace = small();
+        let columns = vec![
+            column("player", Data::U32(vec![0])),
+            column("at_us", Data::I64(vec![64_000])),
+            column("kind", names(&["shot"], &[0])),
+            column("entity", Data::U32(vec![0])),
+            column("at.x", Data::F32(vec![x])),
+            column("predicted", Data::U32(vec![predicted])),
+        ];
+        trace.tables.push(table("effects", columns));
+        trace
+    };
+    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(0, 9.0)), "effects"), ["predicted"]);
+    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(1, 9.0)), "effects"), ["at.x"]);
+}
+
+#[test]
+fn a_state_is_predicted_on_its_own_in_both_runs_of_presets() {
+    // One run predicts, the other shows what the server confirmed a round trip ago.
+    let log = session(5, 3.0, Rules::default());
+    let found = compared(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
+    let frames = differing(&found, "frames");
+    assert!(frames.contains(&"ran".to_owned()), "{frames:?}");
+    assert!(frames.iter().all(|field| !field.starts_with("own.") && !field.starts_with("drawn.")), "{frames:?}");
+}
+
+#[test]
+fn angles_are_apart_by_the_shortest_way_round() {
+    let (mut a, mut b) = (small(), small());
+    set(&mut a, "frames", "yaw", 3, 355.0);
+    set(&mut b, "frames", "yaw", 3, 0.0);
+    let found = compared(&a, &b);
+    let yaw = &found.tables[3].fields[0];
+    assert_eq!((yaw.field.as_str(), yaw.largest.as_ref().map(|largest| largest.error)), ("yaw", Some(5.0)));
+    assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(5.0));
+    let tolerant = |within: &str| DiffOptions {
+        tolerances: [within.parse().expect("a tolerance")].into_iter().collect(),
+        ..DiffOptions::default()
+    };
+    assert_eq!(diff(&a, &b, &tolerant("yaw=5")).expect("a column").verdict, Verdict::Same);
+    assert_eq!(diff(&a, &b, &tolerant("yaw=4.9")).expect("a column").verdict, Verdict::Differs);
+    // The same direction in other bits is not the same.
+    set(&mut a, "frames", "yaw", 3, 360.0);
+    let found = compared(&a, &b);
+    assert_eq!((found.verdict, found.worst), (Verdict::Differs, Some(Class::Drift)));
+    // A correction of an angle, which the table of errors names in a column.
+    let errors = |predicted: f32| {
+        let mut trace = small();
+        let columns = vec![
+            column("player", Data::U32(vec![1, 1])),
+            column("command", Data::U32(vec![2, 2])),
+            column("field", names(&["viewangles.y", "origin.x"], &[0, 1])),
+            column("predicted", Data::F32(vec![predicted, 1.0])),
+        ];
+        trace.tables.push(table("errors", columns));
+        trace
+    };
+    let found = diff(&errors(-179.0), &errors(179.0), &DiffOptions::default()).expect("no tolerance");
+    assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(2.0));
+    let turned = diff(&errors(-179.0), &errors(179.0), &tolerant("yaw=2")).expect("a column");
+    assert_eq!(status(&turned, "errors"), Status::WithinTolerance);
+}
+
+#[test]
+fn settings_without_any_effect_are_named() {
+    let log = session(3, 3.0, Rules::default());
+    let changed = |found: &TraceDiff| -> Vec<String> {
+        found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
+    };
+    let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
+    assert_eq!((teleport.verdict, changed(&teleport)), (Verdict::Same, vec!["teleport.distance_units".to_owned()]));
+    assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
+    let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    assert_eq!((lerp.verdict, changed(&lerp).len()), (Verdict::Differs, 0));
+    assert_eq!(lerp.notes, ["interpolation.lerp_ms is 100 in A, 50 in B"]);
+    // It draws the others elsewhere, and corrects nothing else by it.
+    let options = DiffOptions { on: On::Corrections, ..DiffOptions::default() };
+    let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));
+    let corrections = diff(&a, &b, &options).expect("no tolerance");
+    assert_eq!(corrections.notes, ["interpolation.lerp_ms 100 → 50 changed nothing in the corrections"]);
+}
+
+#[test]
+fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "bodies", "origin.x", 7, 16.05);
+    set(&mut b, "ticks", "hash", 3, 1.0);
+    let options = |text: &str| DiffOptions {
+        tolerances: [text.parse().expect("a tolerance")].into_iter().collect(),
+        ..DiffOptions::default()
+    };
+    assert_eq!(compared(&a, &b).verdict, Verdict::Differs);
+    let tolerant = diff(&a, &b, &options("origin=0.1")).expect("there is such a column");
+    assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (Verdict::Same, Status::WithinTolerance));
+    assert_eq!(diff(&a, &b, &options("origin=0.01")).expect("a column").verdict, Verdict::Differs);
+    set(&mut b, "ticks", "hash", 5, 1.0);
+    let unseen = diff(&a, &b, &options("origin=0.1")).expect("a column");
+    let first = unseen.first.expect("a hash that no body explains");
+    assert_eq!((first.table.as_str(), first.place.tick, first.class), ("ticks", Some(6), Some(Class::Hash)));
+    let error = diff(&a, &b, &options("orgin=0.1")).expect_err("no such column");
+    assert!(error.to_string().ends_with("the nearest is `origin`"), "{error}");
+}
+
+#[test]
+fn what_heals_is_told_from_what_persists() {
+    let (a, mut b) = (small(), small());
+    for tick in 3..=5 {
+        set(&mut b, "bodies", "origin.x", tick * 2 - 1, tick as f64 * 4.0 + 1.0);
+    }
+    for tick in 4..=8 {
+        set(&mut b, "bodies", "refire_ms", tick * 2 - 2, 0.0);
+    }
+    let found = compared(&a, &b);
+    let bodies = &found.tables[1];
+    let by_field: Vec<_> = bodies.fields.iter().map(|f| (f.field.as_str(), f.rows, f.healed)).collect();
+    assert_eq!(by_field, [("origin.x", 3, true), ("refire_ms", 5, false)]);
+    assert_eq!(bodies.fields[0].last.tick, Some(5));
+    assert_eq!(bodies.fields[0].largest.as_ref().map(|l| l.error), Some(1.0));
+    let spread: Vec<_> = bodies.spread.iter().map(|g| (g.at_us, g.series, g.fields)).collect();
+    assert_eq!(spread, [(Some(48_000), 1, 1), (Some(64_000), 2, 2)]);
+    let first = found.first.expect("a divergence");
+    let agreeing = first.last_agreeing.expect("a tick before");
+    assert_eq!((agreeing.place.tick, agreeing.place.entity), (Some(2), Some(1)));
+    assert_eq!(first.usercmds_a.iter().map(|r| (r.player, r.command)).collect::<Vec<_>>(), [(1, 3)]);
+}
+
+#[test]
+fn only_one_side_of_a_log_can_be_asked_about() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "bodies", "origin.x", 7, 99.0);
+    let on = |on| diff(&a, &b, &DiffOptions { on, ..DiffOptions::default() }).expect("no tolerance").verdict;
+    assert_eq!([On::State, On::Hits, On::Views, On::Corrections].map(on), {
+        use Verdict::{Differs, Same};
+        [Differs, Same, Same, Same]
+    });
+    set(&mut b, "shots", "rewind_us", 0, 0.0);
+    let hits =
+        |b: &Trace| diff(&a, b, &DiffOptions { on: On::Hits, ..DiffOptions::default() }).expect("no tolerance").verdict;
+    assert_eq!(hits(&b), Verdict::Same);
+    set(&mut b, "shots", "damage", 0, 25.0);
+    assert_eq!(hits(&b), Verdict::Differs);
+}
+
+#[test]
+fn foreign_tables_are_told_apart_by_a_declared_key_or_by_all_they_have() {
+    let with = |values: &[u32], heat: &[f32]| {
+        let mut trace = small();
+        let columns = vec![column("id", Data::U32(values.to_vec())), column("heat", Data::F32(heat.to_vec()))];
+        trace.tables.push(table("furnaces", columns));
+        trace
+    };
+    let (a, b) = (with(&[1, 2, 3], &[0.5, 1.5, 2.5]), with(&[3, 1, 2], &[2.5, 0.5, 1.0]));
+    let rows = |options: &DiffOptions| diff(&a, &b, options).expect("no tolerance").tables[7].rows;
+    assert_eq!((rows(&DiffOptions::default()).only_in_a, rows(&DiffOptions::default()).differing), (1, 0));
+    let keys = [("furnaces".to_owned(), vec!["id".to_owned()])].into_iter().collect();
+    let declared = DiffOptions { keys, ..DiffOptions::default() };
+    assert_eq!((rows(&declared).only_in_a, rows(&declared).differing), (0, 1));
+}

@@ -1,0 +1,113 @@
+//! What comparisons and bisections look like. Every text is read in review before it is accepted.
+
+use crate::disc::Rules;
+use crate::traces::{replayed, session, set, small};
+use hitreg::bisect::{Step, bisect_ticks};
+use hitreg::diff::{DiffOptions, Named, Side, TraceDiff, Value, diff};
+use hitreg::report::{bisect_text, diff_junit, diff_line, diff_text};
+use hitreg::trace::Trace;
+
+fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+    diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
+}
+
+fn assert_reads(name: &str, text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "wider than the page: {line}");
+        assert_eq!(line, line.trim_end(), "blanks at the end of a line");
+    }
+    insta::with_settings!({ snapshot_path => "../../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+/// Player 1 is a bit off for three ticks, and a hit of player 0 becomes a miss.
+fn with_a_bug() -> Trace {
+    let mut b = small();
+    set(&mut b, "bodies", "origin.x", 7, f64::from(f32::from_bits(16f32.to_bits() + 1)));
+    set(&mut b, "bodies", "origin.x", 9, 20.5);
+    set(&mut b, "bodies", "velocity.x", 9, 251.0);
+    set(&mut b, "bodies", "origin.x", 11, 24.75);
+    for tick in 3..8 {
+        set(&mut b, "ticks", "hash", tick, tick as f64);
+    }
+    set(&mut b, "views", "origin.x", 8, 26.0);
+    set(&mut b, "views", "how", 8, 1.0);
+    set(&mut b, "shots", "reason", 1, 0.0);
+    set(&mut b, "shots", "target", 1, 1.0);
+    set(&mut b, "shots", "hitgroup", 1, 1.0);
+    set(&mut b, "shots", "damage", 1, 24.0);
+    set(&mut b, "shots", "pellets", 1, 1.0);
+    set(&mut b, "shots", "rewind_us", 1, 120_000.0);
+    set(&mut b, "corrections", "result", 1, 0.0);
+    set(&mut b, "corrections", "error_units", 1, 0.0);
+    set(&mut b, "corrections", "cause", 1, 0.0);
+    b
+}
+
+#[test]
+fn the_same() {
+    assert_reads("diff_same", &diff_text(&compared(&small(), &small())));
+}
+
+#[test]
+fn a_bug() {
+    let found = compared(&small(), &with_a_bug());
+    assert_reads("diff_bug", &diff_text(&found));
+    assert_reads("diff_bug_line", &diff_line(&found));
+    insta::with_settings!({ snapshot_path => "../../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("diff_bug_json", serde_json::to_string_pretty(&found).expect("JSON"));
+        insta::assert_snapshot!("diff_bug_junit", diff_junit("a.hittrace b.hittrace", &found).to_string().expect("XML"));
+    });
+}
+
+#[test]
+fn other_settings() {
+    let (mut a, mut b) = (small(), small());
+    a.header.settings = vec![("interpolation.lerp_ms".into(), "100".into())];
+    b.header.settings = vec![("interpolation.lerp_ms".into(), "50".into())];
+    for row in 0..14 {
+        let (lerp, moved) = (f64::from(row as u32 / 2 + 2) * 16_000.0 - 58_000.0, row as f64);
+        set(&mut b, "views", "drawn_at_us", row, lerp);
+        set(&mut b, "views", "origin.y", row, moved);
+    }
+    assert_reads("diff_settings", &diff_text(&compared(&a, &b)));
+}
+
+/// A replay has more in it than a hand-made trace; its text still fits the page.
+#[test]
+fn a_replay_under_other_settings_fits_the_page() {
+    let log = session(3, 3.0, Rules { push_units: 4.0, ..Rules::default() });
+    let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    let text = diff_text(&found);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("\n  interpolation.lerp_ms is 100 in A, 50 in B\n"), "{text}");
+    assert!(found.interpolation.moved > 0 && found.interpolation.distance_units.is_some_and(|d| d.p50 > 1.0));
+}
+
+#[test]
+fn traces_that_cannot_be_judged() {
+    let mut b = small();
+    b.tables[1].columns.remove(1);
+    assert_reads("diff_untestable", &diff_text(&compared(&small(), &b)));
+    b.header.game = "arena".into();
+    assert_reads("diff_other_game", &diff_text(&compared(&small(), &b)));
+}
+
+#[test]
+fn a_bisection() {
+    let (a, b) = (small(), with_a_bug());
+    let found = bisect_ticks(&a, &b, &DiffOptions::default(), None).expect("no tolerance");
+    assert_reads("bisect_inferred", &bisect_text(&found));
+    let mut run = |build: Side, step: &Step<'_>| -> Result<Vec<Named>, String> {
+        let mut body = step.body.to_vec();
+        if build == Side::B && step.command.player == 1 {
+            body[0].value = Value::Float(16.000002);
+        }
+        Ok(body)
+    };
+    let found = bisect_ticks(&a, &b, &DiffOptions::default(), Some(&mut run)).expect("no tolerance");
+    assert_reads("bisect_reproduced", &bisect_text(&found));
+    let same = bisect_ticks(&a, &a, &DiffOptions::default(), None).expect("no tolerance");
+    assert_reads("bisect_same", &bisect_text(&same));
+}

@@ -1,0 +1,9 @@
+//! What is asked of traces and logs: how two differ, where they part, how small a log can be, what settings do.
+
+mod bisect;
+mod diff;
+mod diff_malformed;
+mod diff_properties;
+mod diff_text;
+mod shrink;
+mod sweep;

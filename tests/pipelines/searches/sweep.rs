@@ -1,0 +1,218 @@
+//! Sweeps and fairness: what settings do to hits, errors and cover.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::disc::Discs;
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::fairness::Fairness;
+use hitreg::game::Bots;
+use hitreg::link::{Jitter, LinkModel};
+use hitreg::pipeline::Netcode;
+use hitreg::record::Session;
+use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::summary::Summary;
+use hitreg::sweep::{Axis, Cell, Plan, PlanError, Sweep, sweep};
+use hitreg::trace::{Data, Trace};
+
+fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
+    let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
+    record_synthetic::<G>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn discs(seed: u64) -> Session {
+    let link = LinkModel { delay_ms: 60.0, jitter: Jitter::Exponential(5.0), ..LinkModel::default() };
+    record::<Discs>(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, crate::disc::Rules::default())
+}
+
+/// Two players near by and two far away, long enough for some to be shot around a corner.
+fn arena() -> Session {
+    let link = |delay_ms| LinkModel { delay_ms, ..LinkModel::default() };
+    let links = vec![link(10.0), link(150.0), link(20.0), link(120.0), link(15.0), link(140.0)];
+    record::<Arena>(&Scenario { seconds: 60.0, players: 6, links, ..Scenario::default() }, ArenaRules::default())
+}
+
+fn plan(axes: &[&str]) -> Plan {
+    Plan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect()).expect("a good plan")
+}
+
+fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
+    sweep::<Discs>(sessions, &plan(axes), &|| {}).expect("logs of this build")
+}
+
+fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    settings.set_pair(change).expect("a good setting");
+    let options = Options { settings: Some(settings), ..Options::default() };
+    replay::<G>(session, &options, &mut |_| {}).expect("a log of this build")
+}
+
+#[test]
+fn a_sweep_of_one_point_is_the_plain_replay() {
+    let session = discs(3);
+    let replayed = again::<Discs>(&session, "interpolation.lerp_ms=40");
+    let summary = Summary::of(&replayed.trace);
+    let sweep = swept(std::slice::from_ref(&session), &["interpolation.lerp_ms=40"]);
+    let [row] = &sweep.rows[..] else { panic!("{} rows", sweep.rows.len()) };
+    let f = &row.figures;
+    assert!(f.shots > 100 && f.hits > 0 && f.corrections > 0, "{f:?}");
+    assert_eq!((f.shots, f.hits, f.usercmds), (summary.shots.fired, summary.shots.hit, summary.exercised.usercmds));
+    assert_eq!((f.checked, f.corrections), (summary.prediction.checked, summary.exercised.corrections));
+    assert_eq!(f.view_error_units, summary.shots.view_error_units);
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    settings.set_pair("interpolation.lerp_ms=40").expect("a good setting");
+    let recorded = rerecord::<Discs>(&session, Some(&settings)).expect("a log of this build");
+    let sent: u64 = recorded.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
+    assert_eq!(replayed.traffic.expect("a server ran").down_bytes, sent);
+    let rate = sent as f64 / session.duration().as_s_f64() / 4.0;
+    assert_eq!(f.down_bytes_per_s, Some(rate));
+    assert_eq!(f.hits_in_cover, None, "the plane has no cover");
+}
+
+#[test]
+fn points_come_in_order_whatever_the_threads() {
+    let sessions = [discs(3), discs(4)];
+    let axes =
+        ["lag_compensation.enabled=true,false", "preset=half-life,dumb-client", "interpolation.lerp_ms=0..100:50"];
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
+        let done = AtomicUsize::new(0);
+        let count = || {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        let sweep = pool.install(|| sweep::<Discs>(&sessions, &plan(&axes), &count).expect("logs of this build"));
+        assert_eq!(done.into_inner(), 2 * 2 * 2 * 3);
+        sweep
+    };
+    let sweep = with(1);
+    assert_eq!(sweep, with(3));
+    assert_eq!(sweep.keys, ["preset", "lag_compensation.enabled", "interpolation.lerp_ms"]);
+    let values: Vec<String> = sweep.rows.iter().map(|row| row.values.join(" ")).collect();
+    assert_eq!(values[..4], ["half-life true 0", "half-life true 50", "half-life true 100", "half-life false 0"]);
+    assert_eq!(values.len(), 12);
+    // Two logs together are both of them apart.
+    let apart: Vec<u64> =
+        sessions.iter().map(|s| swept(std::slice::from_ref(s), &axes).rows[3].figures.shots).collect();
+    assert_eq!(sweep.rows[3].figures.shots, apart.iter().sum::<u64>());
+    // What nobody predicts cannot be missed on anybody's screen.
+    assert_eq!(sweep.rows[6].figures.missed_on_target, None);
+}
+
+#[test]
+fn without_lag_compensation_shots_miss_what_they_were_on() {
+    let sweep = swept(&[discs(5)], &["lag_compensation.enabled=true,false"]);
+    let missed: Vec<u64> = sweep.rows.iter().map(|row| row.figures.missed_on_target.expect("predicted")).collect();
+    assert!(missed[1] > 20 && missed[0] * 4 < missed[1], "{missed:?}");
+}
+
+#[test]
+fn a_sweep_is_written_as_text_csv_and_json() {
+    let sweep = swept(&[discs(6)], &["preset=half-life,quakeworld", "interpolation.lerp_ms=0..100:100"]);
+    let text = sweep.text();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("\nhalf-life 0"), "{text}");
+    let table = sweep.table();
+    let csv = table.to_csv();
+    let lines: Vec<&str> = csv.split_terminator("\r\n").collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("preset,interpolation.lerp_ms,usercmds,shots,hits,missed_on_target,"), "{}", lines[0]);
+    assert!(lines.iter().all(|line| line.matches(',').count() == table.columns.len() - 1));
+    let json = serde_json::to_value(&table).expect("a table is JSON");
+    assert_eq!(json[1]["interpolation.lerp_ms"], "100");
+    assert_eq!(json[1]["hits"], sweep.rows[1].figures.hits);
+    assert!(json[0]["in_cover_ms_p50"].is_null());
+    assert_eq!(Cell::Text("half-life".into()), table.rows[0][0]);
+}
+
+#[test]
+fn plans_that_cannot_be_are_refused() {
+    let plan = |axes: &[&str]| Plan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect());
+    assert_eq!(plan(&[]), Err(PlanError::Nothing));
+    let twice = plan(&["client.cmd_hz=1", "client.cmd_hz=2"]);
+    assert_eq!(twice, Err(PlanError::Twice { key: "client.cmd_hz".to_owned() }));
+    let three = plan(&["client.cmd_hz=1", "client.redundancy=2", "server.tick_hz=3"]);
+    assert_eq!(three, Err(PlanError::TooManySettings { count: 3 }));
+    let many = plan(&["client.cmd_hz=1..500", "server.tick_hz=1..500"]);
+    assert_eq!(many, Err(PlanError::TooManyPoints { points: 250_000 }));
+}
+
+#[test]
+fn hits_around_corners_are_told_and_lag_compensation_makes_them() {
+    let session = arena();
+    let with = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=true").trace);
+    let without = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=false").trace);
+    eprintln!("with {:#?}\nwithout {:?}", with, without.all);
+    assert!(with.all.hits > 20 && with.all.known == with.all.hits, "{:?}", with.all);
+    assert!(with.all.in_cover > 0, "{:?}", with.all);
+    // What the server judges in its present is in sight in its present, but for the few ms since the last tick.
+    assert!(without.all.in_cover * 4 <= with.all.in_cover, "{:?}", without.all);
+    let (ms, units) = (with.all.in_cover_ms.expect("cover"), with.all.in_cover_units.expect("cover"));
+    assert!(ms.max > 0.0 && ms.max < 1000.0 && units.max < 500.0, "{ms:?} {units:?}");
+    let pair = |shooter, target| with.pairs.iter().find(|p| (p.shooter, p.target) == (shooter, target));
+    for shots in &with.pairs {
+        assert_eq!(pair(shots.shooter, shots.target), Some(shots));
+    }
+    assert_eq!(with.pairs.iter().map(|p| p.shots.hits).sum::<u64>(), with.all.hits);
+    let latency = |player| with.pairs.iter().find(|p| p.shooter == player).and_then(|p| p.shooter_latency_ms);
+    let (near, far) = (latency(0).expect("p0 hit somebody"), latency(1).expect("p1 hit somebody"));
+    assert!((20.0..60.0).contains(&near) && (300.0..350.0).contains(&far), "{near} {far}");
+    assert!(with.pairs.is_sorted_by(|a, b| a.later_by_ms() >= b.later_by_ms()));
+}
+
+/// The values of a column of numbers, whatever their type.
+fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
+    match &trace.table(table).and_then(|t| t.column(column)).expect(column).data {
+        Data::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        Data::I64(values) => values.iter().map(|v| *v as f64).collect(),
+        Data::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        Data::U64(_) => panic!("{column} holds hashes"),
+        Data::Name { names, codes } => {
+            let number = |name: &str| name.trim_start_matches('p').parse().unwrap_or(f64::NAN);
+            codes.iter().map(|code| number(&names[*code as usize])).collect()
+        }
+    }
+}
+
+#[test]
+fn time_in_cover_is_what_the_targets_own_frames_say() {
+    const CURTAIN_X: f32 = 20.0;
+    let rules = crate::disc::Rules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::Rules::default() };
+    let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
+    let session = record::<Discs>(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
+    let trace = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let [player, at, own_x] = ["player", "at_us", "own.origin.x"].map(|name| column(&trace, "frames", name));
+    let [tick, entity, x] = ["tick", "entity", "origin.x"].map(|name| column(&trace, "bodies", name));
+    let [shot_at, shot_tick, target, ms] =
+        ["at_us", "tick", "target", "in_cover_ms"].map(|name| column(&trace, "shots", name));
+    let (mut covered, mut open) = (0, 0);
+    for shot in (0..ms.len()).filter(|shot| !target[*shot].is_nan()) {
+        let body = (0..tick.len()).find(|row| tick[*row] == shot_tick[shot] - 1.0 && entity[*row] == target[shot]);
+        if x[body.expect("the target was there")] < f64::from(CURTAIN_X) {
+            assert!(ms[shot].is_nan(), "{}", ms[shot]);
+            open += 1;
+            continue;
+        }
+        let own = (0..at.len()).filter(|row| player[*row] == target[shot] && at[*row] <= shot_at[shot]);
+        let hidden = own.rev().take_while(|row| own_x[*row] >= f64::from(CURTAIN_X) && shot_at[shot] - at[*row] <= 3e6);
+        let since = hidden.last().map_or(shot_at[shot], |row| at[row]);
+        assert!((ms[shot] - (shot_at[shot] - since) / 1000.0).abs() < 0.01, "{} {since}", ms[shot]);
+        covered += 1;
+    }
+    assert!(covered > 20 && open > 20, "{covered} {open}");
+}
+
+#[test]
+fn a_game_that_does_not_say_who_sees_whom_says_nothing_about_cover() {
+    let trace: Trace = again::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
+    let shots = trace.table("shots").expect("shots");
+    let Some(Data::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
+        panic!("a column of names")
+    };
+    assert!(codes.iter().all(|code| names[*code as usize] == "unknown") && codes.len() > 100);
+    let all = Fairness::of(&trace).all;
+    assert!(all.hits > 0 && all.known == 0 && all.in_cover == 0);
+}

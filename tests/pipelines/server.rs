@@ -1,0 +1,264 @@
+//! The server pipeline alone: what it runs, what it refuses, when it sends, and how far back it judges.
+
+use std::sync::Arc;
+
+use crate::disc::{Disc, Discs, Rules, TELEPORT};
+use glam::Vec3;
+use hitreg::game::{Game, Reason};
+use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::pipeline::{Event, Judged, Limit, ServerPipeline, Setup};
+use hitreg::record::Execution;
+use hitreg::server::Server;
+use hitreg::settings::Settings;
+use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
+use hitreg::usercmd::{Input, Usercmd, buttons};
+
+const SHOOTER: PlayerId = PlayerId(0);
+const TARGET: PlayerId = PlayerId(1);
+const TICK_MS: i64 = 10;
+
+/// A server of two, ticking every 10 ms, and a client each that answers at once with what the test says.
+struct Rig {
+    server: Server<Discs>,
+    now: Micros,
+    seqs: [u32; 2],
+    packets: u32,
+    snapshots: Vec<(Micros, PlayerId, Snapshot<Disc>)>,
+    judged: Vec<Judged<Discs>>,
+    executed: Vec<(PlayerId, CommandSeq, Execution)>,
+}
+
+impl Rig {
+    fn new(settings: &[&str]) -> Rig {
+        let mut all = Settings::default();
+        for pair in ["server.tick_hz=100", "server.update_hz=20"].iter().chain(settings) {
+            all.set_pair(pair).expect("a good setting");
+        }
+        let rules = Arc::new(Rules { ghosts: true, ..Rules::default() });
+        Rig {
+            server: Server::new(Setup { rules, settings: Arc::new(all), seed: Seed(1) }, 2),
+            now: Micros::ZERO,
+            seqs: [0; 2],
+            packets: 0,
+            snapshots: Vec::new(),
+            judged: Vec::new(),
+            executed: Vec::new(),
+        }
+    }
+
+    fn tick(&mut self) {
+        self.now += Micros::from_ms(TICK_MS);
+        self.server.tick(self.now);
+        while let Some(event) = self.server.poll_event() {
+            match event {
+                Event::Executed { player, command, how } => self.executed.push((player, command, how)),
+                Event::Judged(judged) => self.judged.push(judged),
+                Event::Impact { .. } => unreachable!("discs launch nothing"),
+            }
+        }
+        while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            self.snapshots.push((self.now, player, snapshot));
+        }
+    }
+
+    fn command(&mut self, player: PlayerId, drawn_at: Micros, input: Input) -> Usercmd {
+        let seq = &mut self.seqs[usize::from(player.0)];
+        *seq += 1;
+        let lerp_msec = 100;
+        Usercmd { seq: CommandSeq(*seq), lerp_msec, server_time: drawn_at + Micros::from_ms(100), input }
+    }
+
+    fn send(&mut self, player: PlayerId, commands: Vec<Usercmd>) {
+        let ack = self.snapshots.iter().rev().find(|(_, p, _)| *p == player).map_or(SnapshotSeq(0), |(_, _, s)| s.seq);
+        self.packets += 1;
+        self.server.handle_packet(self.now, player, ClientPacket { number: self.packets, ack, commands });
+    }
+
+    fn runs(&mut self, player: PlayerId, input: Input) {
+        let command = self.command(player, self.now, input);
+        self.send(player, vec![command]);
+    }
+
+    fn origin(&self, player: PlayerId) -> Vec3 {
+        Discs::entities(self.server.world())[usize::from(player.0)].1.origin
+    }
+
+    /// The target runs along x for a while, and the shooter stands below and shoots straight up at time `drawn_at` of its screen.
+    fn shoot_back(&mut self, behind_ms: i64) -> &Judged<Discs> {
+        for _ in 0..100 {
+            self.runs(TARGET, walk(500.0));
+            self.tick();
+        }
+        let drawn_at = self.now - Micros::from_ms(behind_ms);
+        let shot =
+            Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
+        let command = self.command(SHOOTER, drawn_at, shot);
+        self.send(SHOOTER, vec![command]);
+        self.tick();
+        self.judged.last().expect("the shot was judged")
+    }
+}
+
+fn walk(speed: f32) -> Input {
+    Input { forwardmove: speed, msec: TICK_MS as u8, ..Input::default() }
+}
+
+#[test]
+fn targets_stand_where_they_were_drawn() {
+    let mut rig = Rig::new(&[]);
+    let judged = rig.shoot_back(150);
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(150 + TICK_MS)));
+    // 500 units/s for 850 ms, a tick for each 10 of them.
+    let at = judged.rewind.targets[0].1.origin;
+    assert!((at.x - 425.0).abs() < 1e-3, "{at}");
+    assert_eq!(judged.verdict.reason, Reason::Wide);
+}
+
+#[test]
+fn without_lag_compensation_targets_stand_in_the_present() {
+    let mut rig = Rig::new(&["lag_compensation.enabled=false"]);
+    let judged = rig.shoot_back(150);
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::Off, Micros::ZERO));
+    assert!((judged.rewind.targets[0].1.origin.x - 500.0).abs() < 1e-3);
+}
+
+#[test]
+fn nobody_is_rewound_farther_than_allowed() {
+    let mut rig = Rig::new(&["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"]);
+    let judged = rig.shoot_back(400);
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::MaxUnlag, Micros::from_ms(200)));
+}
+
+#[test]
+fn a_time_that_the_latency_does_not_allow_is_not_believed() {
+    let mut rig = Rig::new(&[]);
+    // Nothing lies between the last snapshot and its ack but the time since it was sent, at most 50 ms.
+    rig.runs(SHOOTER, Input::default());
+    let judged = rig.shoot_back(450);
+    assert_eq!(judged.rewind.limit, Limit::Claim);
+    assert!(judged.rewind.by <= Micros::from_ms(100 + 50 + 2 * TICK_MS), "{:?}", judged.rewind.by);
+}
+
+#[test]
+fn who_was_teleported_since_stays_in_the_present() {
+    let mut rig = Rig::new(&[]);
+    for _ in 0..50 {
+        rig.runs(TARGET, walk(100.0));
+        rig.tick();
+    }
+    rig.runs(TARGET, Input { impulse: TELEPORT, ..walk(0.0) });
+    rig.tick();
+    let drawn_at = rig.now - Micros::from_ms(100);
+    let shot = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
+    let command = rig.command(SHOOTER, drawn_at, shot);
+    rig.send(SHOOTER, vec![command]);
+    rig.tick();
+    let rewind = &rig.judged[0].rewind;
+    assert_eq!(rewind.left_in_present, [TARGET.entity()]);
+    assert!(rewind.targets[0].1.origin.x > 1000.0);
+}
+
+#[test]
+fn time_cannot_be_bought_by_claiming_it() {
+    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
+    for _ in 0..300 {
+        rig.runs(SHOOTER, Input { msec: 50, ..walk(100.0) });
+        rig.tick();
+    }
+    // Three seconds at 100 units/s, and the half second of credit.
+    assert!(rig.origin(SHOOTER).x <= 350.0 + 5.0, "{}", rig.origin(SHOOTER));
+    assert!(rig.origin(SHOOTER).x >= 300.0);
+    assert!(rig.executed.iter().any(|(_, _, how)| *how == Execution::OverBudget));
+}
+
+#[test]
+fn repeats_run_once_and_late_ones_not_at_all() {
+    let mut rig = Rig::new(&["server.on_lost_command=skip"]);
+    let commands: Vec<Usercmd> = (0..4).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    rig.send(SHOOTER, commands[..2].to_vec());
+    rig.send(SHOOTER, commands[..2].to_vec());
+    rig.send(SHOOTER, vec![commands[3]]);
+    rig.send(SHOOTER, commands[1..3].to_vec());
+    rig.tick();
+    assert_eq!(rig.origin(SHOOTER).x, 3.0);
+    let how: Vec<(u32, Execution)> = rig.executed.iter().map(|(_, seq, how)| (seq.0, *how)).collect();
+    use Execution::{Late, Missing, Run};
+    assert_eq!(how, [(1, Run), (2, Run), (3, Missing), (4, Run), (3, Late)]);
+}
+
+#[test]
+fn the_last_command_stands_in_for_lost_ones() {
+    let mut rig = Rig::new(&[]);
+    let commands: Vec<Usercmd> = (0..5).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    rig.send(SHOOTER, vec![commands[0]]);
+    rig.send(SHOOTER, vec![commands[4]]);
+    rig.tick();
+    assert_eq!(rig.origin(SHOOTER).x, 5.0);
+    assert_eq!(rig.executed.iter().filter(|(_, _, how)| *how == Execution::StoodIn).count(), 3);
+}
+
+#[test]
+fn a_number_that_jumps_costs_no_more_than_a_burst_of_losses() {
+    for schedule in ["arrival", "tick"] {
+        for step in [65, 32_767, 1 << 30] {
+            let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+            for jump in 1..=3 {
+                let seq = CommandSeq(step * jump);
+                let server_time = rig.now + Micros::from_ms(TICK_MS);
+                rig.send(SHOOTER, vec![Usercmd { seq, server_time, lerp_msec: 0, input: walk(100.0) }]);
+                rig.tick();
+                let noted: Vec<_> = rig.executed.drain(..).collect();
+                assert_eq!(noted.len(), 65, "{schedule}, {step}: 64 that never came, and the one that did");
+                assert_eq!(noted.last(), Some(&(SHOOTER, seq, Execution::Run)));
+                assert_eq!(noted[0], (SHOOTER, CommandSeq(seq.0 - 64), Execution::Missing));
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_end_without_a_panic() {
+    let mut rig = Rig::new(&[]);
+    for seq in [u32::MAX - 1, u32::MAX, u32::MAX] {
+        let command = Usercmd { seq: CommandSeq(seq), server_time: rig.now, lerp_msec: 0, input: walk(100.0) };
+        rig.send(SHOOTER, vec![command]);
+        rig.tick();
+    }
+    assert_eq!(rig.executed.iter().filter(|(_, _, how)| *how == Execution::Run).count(), 2);
+}
+
+#[test]
+fn any_time_can_be_claimed() {
+    for schedule in ["arrival", "tick"] {
+        let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+        let claims = [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX];
+        for (number, claim) in (1..).zip(claims.repeat(40)) {
+            let seq = CommandSeq(number);
+            let input = Input { buttons: buttons::ATTACK, ..Input::default() };
+            rig.send(SHOOTER, vec![Usercmd { seq, server_time: Micros(claim), lerp_msec: u16::MAX, input }]);
+            rig.tick();
+        }
+        assert!(rig.snapshots.iter().any(|(_, player, _)| *player == SHOOTER));
+    }
+}
+
+#[test]
+fn updates_come_as_often_as_asked_unless_the_rate_is_used_up() {
+    let gaps = |settings: &[&str]| {
+        let mut rig = Rig::new(settings);
+        for _ in 0..200 {
+            rig.tick();
+        }
+        let times: Vec<i64> =
+            rig.snapshots.iter().filter(|(_, p, _)| *p == SHOOTER).map(|(at, ..)| at.0 / 1000).collect();
+        let choked: u32 = rig.snapshots.iter().map(|(.., s)| u32::from(s.choked)).sum();
+        (times.windows(2).map(|w| w[1] - w[0]).collect::<Vec<_>>(), choked)
+    };
+    let (regular, choked) = gaps(&[]);
+    assert!(regular.iter().all(|gap| *gap == 50), "{regular:?}");
+    assert_eq!(choked, 0);
+    // 90 bytes a snapshot at 1500 bytes/s take 60 ms: the packet waits for the line, not for the next regular time.
+    let (spaced, choked) = gaps(&["server.rate_bytes_per_s=1500"]);
+    assert!(spaced.iter().all(|gap| *gap == 60), "{spaced:?}");
+    assert!(choked > 0);
+}
