@@ -102,7 +102,7 @@ pub enum ReplayError {
     },
     /// The rules in it are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
-    Rules(#[from] rmp_serde::decode::Error),
+    Rules(#[from] crate::serial::ReadError),
     /// A body has other fields.
     #[error("the log's bodies are not this build's: field {index} is {log} in the log and {build} here")]
     OtherFields {
@@ -158,7 +158,7 @@ pub fn replay<G: Imported>(
     progress: &mut dyn FnMut(crate::units::Micros),
 ) -> Result<Replayed, ReplayError> {
     check_game::<G>(session)?;
-    let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
+    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
     let settings = match &options.settings {
         Some(settings) => settings.clone(),
         None => Settings::from_pairs(&session.header.settings)?,
@@ -192,7 +192,7 @@ pub fn replay<G: Imported>(
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     check_game::<G>(session)?;
     check_server(session)?;
-    let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
+    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
         None => Settings::from_pairs(&session.header.settings)?,

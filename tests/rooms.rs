@@ -11,6 +11,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("geometry", &[]),
     ("hash", &[]),
+    // Reads MessagePack and TOML for whoever has types to be read.
+    ("serial", &[]),
     ("settings", &["units"]),
     ("usercmd", &["units"]),
     ("rng", &["units"]),
@@ -30,24 +32,24 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What server and client share is the game's own code and the packets between them; they never import each other.
     ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),
     ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline", "wire"]),
-    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link"]),
+    ("session", &["serial", "units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link"]),
     (
         "replay",
         &[
-            "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet", "pipeline",
-            "link", "session",
+            "serial", "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet",
+            "pipeline", "link", "session",
         ],
     ),
     // Sockets and clocks around the pipelines.
     (
         "live",
         &[
-            "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline", "link",
-            "wire", "session",
+            "serial", "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline",
+            "link", "wire", "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
-    ("log", &["units", "usercmd", "trace", "game", "record"]),
+    ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
@@ -69,15 +71,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("arena", &["units", "usercmd", "rng", "game", "wire", "pipeline", "server", "client", "replay"]),
     (
         "quakeworld",
-        &["units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session", "replay"],
+        &[
+            "serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session",
+            "replay",
+        ],
     ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
         &[
-            "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record", "history",
-            "packet", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary", "fairness",
-            "arena",
+            "serial", "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record",
+            "history", "packet", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary",
+            "fairness", "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -86,6 +91,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "serial",
             "diff",
             "bisect",
             "claims",

@@ -66,7 +66,7 @@ fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
 
 fn imported(demo: &[u8]) -> (Session, Rules) {
     let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session");
-    let rules = rmp_serde::from_slice(&session.header.rules).expect("rules");
+    let rules = crate::serial::from_msgpack(&session.header.rules).expect("rules");
     (session, rules)
 }
 

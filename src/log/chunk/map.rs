@@ -78,7 +78,8 @@ pub(crate) fn encode(stretch: &Stretch<'_>, (index, before): (u32, Chain)) -> Re
 
 /// Reads a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &Header) -> Result<Chunk, String> {
-    let map: ChunkMap<&Bytes> = rmp_serde::from_slice(content).map_err(|e| format!("it is not a chunk's map ({e})"))?;
+    let map: ChunkMap<&Bytes> =
+        crate::serial::from_msgpack(content).map_err(|e| format!("it is not a chunk's map ({e})"))?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
     let mut chunk = Chunk::new(header);
     if let Some(table) = &map.frames {
