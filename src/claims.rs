@@ -30,6 +30,7 @@ mod script;
 mod stage;
 mod updates;
 mod watch;
+mod without;
 
 use serde::Serialize;
 

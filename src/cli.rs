@@ -41,8 +41,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
-use crate::replay::Imported;
-use crate::wire::Networked;
+use crate::pipeline::Netcode;
 use output::{Format, Output};
 use trouble::Trouble;
 
@@ -64,9 +63,8 @@ enum Outcome {
 /// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`.
 pub fn main<G>() -> ExitCode
 where
-    G: Bots + Imported,
+    G: Bots + Netcode,
     G::Rules: Default,
-    G::Body: Networked,
 {
     run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),

@@ -56,18 +56,6 @@ pub struct Client<G: Game> {
     packets: u32,
 }
 
-/// Something that a client can be made to leave out, to show what it is for. No setting: a session that lacks one of
-/// these is not played, only measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The mark on commands that have run: without it their effects play at every run.
-    FirstRunMark,
-    /// Copying what only the client knows to the acked state.
-    ClientOnlyState,
-    /// Heeding the mark of a teleport; a too large distance still is one.
-    TeleportFlag,
-}
-
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
         let Setup { rules, settings, seed } = setup;
@@ -108,7 +96,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.acked = snapshot.ack;
         self.clock.handle_update(now, snapshot.frame.server_time);
         self.input_time.handle_update(now, snapshot);
-        let body = snapshot.frame.get(self.player.entity())?.clone();
+        let told = snapshot.frame.get(self.player.entity())?;
         let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
@@ -123,7 +111,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             player: self.player,
             entities: &snapshot.frame.entities,
         };
-        let reconciled = self.window.reconcile(&context, snapshot.ack, body);
+        let reconciled = self.window.reconcile(&context, snapshot, told);
         if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
         }
@@ -178,8 +166,11 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             ack: self.newest,
             commands: self.window.newest(self.redundancy.level(now)),
         };
-        self.redundancy.handle_sent(&packet);
         Commanded { command, packet, predicted, own, drawn_origin, ran, effects: given_off.effects, shots }
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.redundancy.handle_sent(packet, bytes);
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
@@ -196,15 +187,6 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 }
 
 impl<G: Game> Client<G> {
-    /// Makes it leave out a part of what it does.
-    pub fn leave_out(&mut self, part: Part) {
-        match part {
-            Part::FirstRunMark => self.window.play_every_run(),
-            Part::ClientOnlyState => self.window.forget_client_only(),
-            Part::TeleportFlag => self.limits.heeds_teleport_flag = false,
-        }
-    }
-
     /// What a shot seems to hit: judged against what is on the screen.
     fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
         if fires.is_empty() {

@@ -41,10 +41,11 @@ pub use shape::Shape;
 pub use table::{Rows, Status, TableDiff};
 pub use usercmds::Ran;
 
+use crate::trace::schema::{Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
 use crate::trace::{Table, Trace};
 use clock::Clock;
 use exactness::Exactness;
-use keys::{Comparable, Key};
+use keys::Key;
 use table::{Compared, compare};
 
 /// What changed between two traces.
@@ -98,9 +99,9 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
         divergence.look_around([a, b], [&clocks[0], &clocks[1]]);
         divergence
     });
-    let hits = Hits::of(find(&compared, "shots"));
-    let reconciliation = Reconciliation::of(a, b, find(&compared, "corrections"));
-    let interpolation = Interpolation::of(a, b, find(&compared, "views"));
+    let hits = Hits::of(find(&compared, shots::NAME));
+    let reconciliation = Reconciliation::of(a, b, find(&compared, corrections::NAME));
+    let interpolation = Interpolation::of(a, b, find(&compared, views::NAME));
     let tables: Vec<TableDiff> = compared.drain(..).map(|c| c.diff).collect();
     let (verdict, untestable) = judge(a, b, &tables, options);
     let worst = worst(&tables);
@@ -127,7 +128,7 @@ fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared
 fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: &DiffOptions) -> Vec<Compared<'a>> {
     let none = BTreeSet::new();
     let exactness = |tolerated_ticks| Exactness { tolerances: &options.tolerances, on: options.on, tolerated_ticks };
-    let tolerated = match (a.table("bodies"), b.table("bodies")) {
+    let tolerated = match (a.table(bodies::NAME), b.table(bodies::NAME)) {
         (Some(a), Some(b)) if !options.tolerances.is_empty() => {
             tolerated_ticks(&compare(a, b, clocks, options, &exactness(&none)))
         }
@@ -140,9 +141,9 @@ fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: 
         _ if has_twice(a, &table.name) || has_twice(b, &table.name) => Compared::twice(table),
         Some(other) => {
             let key = Key::of(table, other, options);
-            let judged_alone = key.comparable != Comparable::WithTheirTime || anchored;
+            let judged_alone = key.joined != Joined::WithTheirTime || anchored;
             // Shots and corrections are joined even when they are the same, because they are counted side by side.
-            let counted = matches!(table.name.as_str(), "shots" | "corrections");
+            let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
             if judged_alone && !counted && same_bits(table, other) {
                 Compared::same(table, &key)
             } else {
@@ -164,7 +165,7 @@ fn has_twice(trace: &Trace, name: &str) -> bool {
 /// Ticks whose bodies differ, and all of them within tolerance.
 fn tolerated_ticks(bodies: &Compared<'_>) -> BTreeSet<u32> {
     let Some(pairing) = &bodies.pairing else { return BTreeSet::new() };
-    let ticks = clock::numbers(pairing.a, "tick");
+    let ticks = pairing.a.u32s("tick");
     let of = |row: usize| ticks.get(row).copied();
     let rows = |which: &dyn Fn(&scan::Pair) -> bool| -> BTreeSet<u32> {
         let pairs = (0..bodies.scan.pairs.len()).filter(|pair| which(&bodies.scan.pairs[*pair]));
@@ -183,7 +184,7 @@ fn anchored(a: &Trace, b: &Trace) -> bool {
         }),
         (a, b) => a.is_none() && b.is_none(),
     };
-    same("ticks", &["tick", "at_us"]) && same("frames", &["player", "command", "at_us"])
+    same(ticks::NAME, &["tick", "at_us"]) && same(frames::NAME, &["player", "command", "at_us"])
 }
 
 fn same_bits(a: &Table, b: &Table) -> bool {
@@ -195,13 +196,10 @@ fn same_bits(a: &Table, b: &Table) -> bool {
         })
 }
 
-/// The order of divergences: by session time, and among those of one moment by what may have led to what. Predictions
-/// cannot lead to anything that the server did in the same moment; the server's state can.
+/// The order of divergences: by session time, and among those of one moment by what may have led to what.
 fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
-    const IN_ONE_MOMENT: [&str; 10] =
-        ["executed", "bodies", "shots", "ticks", "corrections", "errors", "effects", "views", "variables", "frames"];
     let at = divergence.place.at_us;
-    let rank = IN_ONE_MOMENT.iter().position(|name| *name == divergence.table).unwrap_or(IN_ONE_MOMENT.len());
+    let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
     (at.is_none(), at, rank, divergence.table.clone())
 }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::{Spread, percentile};
-use crate::summary::{floats, names, numbers};
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{executed, frames, shots, ticks};
 
 /// The fairness of the shots in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -65,22 +65,19 @@ struct Gathered {
 impl Fairness {
     /// Judges a trace by its tables alone. What a build did not write is not known.
     pub fn of(trace: &Trace) -> Fairness {
-        let empty = Table::default();
-        let shots = trace.table("shots").unwrap_or(&empty);
-        let (ms, units) = (floats(shots, "in_cover_ms"), floats(shots, "in_cover_units"));
-        let (impacts, shooters) = (numbers(shots, "impact"), numbers(shots, "shooter"));
-        let visible: Vec<&str> = names(shots, "visible_at_present").collect();
+        let shots = shots::Columns::of(trace);
+        let visible: Vec<&str> = shots.visible_at_present.iter().collect();
         let mut all = Gathered::default();
         let mut pairs: BTreeMap<(u32, u32), Gathered> = BTreeMap::new();
-        for (row, (reason, target)) in names(shots, "reason").zip(names(shots, "target")).enumerate() {
+        for (row, (reason, target)) in shots.reason.iter().zip(shots.target.iter()).enumerate() {
             let target = target.strip_prefix('p').and_then(|number| number.parse().ok());
-            let (Some(shooter), Some(target)) = (shooters.get(row), target) else { continue };
-            if reason != "hit" || impacts.get(row) == Some(&1) {
+            let (Some(shooter), Some(target)) = (shots.shooter.get(row), target) else { continue };
+            if reason != "hit" || shots.impact.get(row) == Some(&1) {
                 continue;
             }
             for gathered in [&mut all, pairs.entry((*shooter, target)).or_default()] {
-                let nan = &f32::NAN;
-                gathered.add(visible.get(row).copied(), *ms.get(row).unwrap_or(nan), *units.get(row).unwrap_or(nan));
+                let measure = |column: &[f32]| column.get(row).copied().unwrap_or(f32::NAN);
+                gathered.add(visible.get(row).copied(), measure(shots.in_cover_ms), measure(shots.in_cover_units));
             }
         }
         let latency = latencies_ms(trace);
@@ -124,30 +121,27 @@ impl Gathered {
 /// Each player's median latency there and back: from a usercmd's making to the tick in which it ran, and from a snapshot's
 /// tick to the clock of the player who has it.
 fn latencies_ms(trace: &Trace) -> BTreeMap<u32, f32> {
-    let empty = Table::default();
-    let table = |name| trace.table(name).unwrap_or(&empty);
-    let (frames, executed, ticks) = (table("frames"), table("executed"), table("ticks"));
-    let (made, shown) = (times(frames, "at_us"), times(frames, "server_time_us"));
-    let (players, commands) = (numbers(frames, "player"), numbers(frames, "command"));
-    let has_body = numbers(frames, "has_body");
+    let (frames, executed, ticks) =
+        (frames::Columns::of(trace), executed::Columns::of(trace), ticks::Columns::of(trace));
     let mut made_at = BTreeMap::new();
     let mut down: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-    for row in 0..frames.rows() {
-        let [Some(player), Some(command)] = [players, commands].map(|c| c.get(row).copied()) else { continue };
-        let [Some(made), Some(shown)] = [made, shown].map(|c| c.get(row).copied()) else { continue };
+    for row in 0..frames.rows {
+        let [Some(player), Some(command)] = [frames.player, frames.command].map(|c| c.get(row).copied()) else {
+            continue;
+        };
+        let [Some(made), Some(shown)] = [frames.at_us, frames.server_time_us].map(|c| c.get(row).copied()) else {
+            continue;
+        };
         made_at.insert((player, command), made);
         // Before its first snapshot a client has no clock.
-        if has_body.get(row) == Some(&1) {
+        if frames.has_body.get(row) == Some(&1) {
             down.entry(player).or_default().push(made - shown);
         }
     }
-    let tick_at: BTreeMap<u32, i64> =
-        numbers(ticks, "tick").iter().copied().zip(times(ticks, "at_us").iter().copied()).collect();
+    let tick_at: BTreeMap<u32, i64> = ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()).collect();
     let mut up: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-    let (players, commands) = (numbers(executed, "player"), numbers(executed, "command"));
-    for ((how, player), (command, tick)) in
-        names(executed, "how").zip(players).zip(commands.iter().zip(numbers(executed, "tick")))
-    {
+    let usercmds = executed.player.iter().zip(executed.command);
+    for ((how, tick), (player, command)) in executed.how.iter().zip(executed.tick).zip(usercmds) {
         if let (Some(ran), Some(made), "run") = (tick_at.get(tick), made_at.get(&(*player, *command)), how) {
             up.entry(*player).or_default().push(ran - made);
         }
@@ -162,11 +156,4 @@ fn latencies_ms(trace: &Trace) -> BTreeMap<u32, f32> {
 fn median(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     percentile(&values, 50.0)
-}
-
-fn times<'a>(table: &'a Table, name: &str) -> &'a [i64] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::I64(values)) => values,
-        _ => &[],
-    }
 }

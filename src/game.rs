@@ -4,22 +4,26 @@
 //! against pasts that they hand in; all of it from arguments alone, so that the same arguments give the same result
 //! on the server, in a client's prediction, and in a replay years later.
 
+mod acked;
 mod body;
 mod category;
-mod miss;
 mod placed;
+mod role;
 mod shot;
 
 use glam::Vec3;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use acked::shown_by_either;
+pub use acked::{Acked, Cause, Evidence, Grade};
 pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
-pub use miss::{Cause, Evidence, Grade, Miss};
 pub use placed::{How, Placed};
+pub use role::Role;
 pub use shot::{Reason, Verdict, Wound};
 
+use crate::packet::Snapshot;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
 
@@ -154,18 +158,33 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// Whether the body stands on something; predictions are counted apart for ground and air.
     fn on_ground(body: &Self::Body) -> bool;
 
-    /// How well a prediction agrees with what the server made of the same usercmd.
-    fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Grade {
-        Grade::of_distance(predicted, authoritative)
+    /// How well a prediction agrees with what the server made of the same usercmd. `None` where the two cannot be compared,
+    /// as where one of them is on a level that the rules do not hold.
+    fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Option<Grade> {
+        Some(Grade::of_distance(predicted, authoritative))
     }
 
-    /// True where recorded states are rounded: a prediction that is not a miss is then kept, because it knows more than
-    /// the record. False where states are exact: then the server's word replaces any prediction that differs at all.
+    /// True where recorded states are rounded: then only a [`Grade::Miss`] is wrong. False where states are exact: then any
+    /// difference of a predicted cell is.
     const RECORDS_ARE_ROUNDED: bool = false;
 
-    /// What a body keeps of a prediction that agreed, when [`Game::RECORDS_ARE_ROUNDED`]: all but what the server decides.
-    fn keep_predicted(predicted: &Self::Body, _authoritative: &Self::Body) -> Self::Body {
-        predicted.clone()
+    /// The body to predict from after an ack: the server's, with what only the client knows. A game whose recorded states
+    /// are rounded keeps of its prediction what the rounding cannot tell. The first state that a client has is its own prediction.
+    fn resume(_rules: &Self::Rules, acked: &Acked<'_, Self::Body>) -> Self::Body {
+        let mut body = acked.authoritative.clone();
+        body.adopt_client_only(acked.predicted);
+        body
+    }
+
+    /// What the bodies that moved by themselves since `before` do to a player's body before its next usercmd runs: a lift
+    /// carries who stands on it. `scene` has them where they are now.
+    fn carry(
+        _rules: &Self::Rules,
+        _scene: &Scene<'_, Self::Body>,
+        _before: &[(EntityId, Self::Body)],
+        body: &Self::Body,
+    ) -> Self::Body {
+        body.clone()
     }
 
     /// Whether somebody's shot hurt the body between two states of it: evidence that a push came from a shot.
@@ -174,8 +193,16 @@ pub trait Game: Sized + Send + Sync + 'static {
     }
 
     /// Why a prediction was wrong, where the game knows better than the pipeline can tell.
-    fn explain(_rules: &Self::Rules, _miss: &Miss<'_, Self::Body>) -> Option<(Cause, Evidence)> {
+    fn explain(_rules: &Self::Rules, _miss: &Acked<'_, Self::Body>) -> Option<(Cause, Evidence)> {
         None
+    }
+
+    /// Whether a recorded snapshot is one of this game's, beyond what [`Body::read`] sees.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    fn check_snapshot(_snapshot: &Snapshot<Self::Body>) -> Result<(), BadCells> {
+        Ok(())
     }
 
     /// The name of an [`Effect::kind`].

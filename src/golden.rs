@@ -6,6 +6,7 @@ use std::fmt::Write;
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
 use crate::summary::Summary;
+use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace};
 
 /// The first line of every golden.
@@ -29,7 +30,7 @@ pub fn golden(trace: &Trace) -> String {
     for (what, count) in counts(&Summary::of(trace)) {
         line(format!("{what:<24} {count:>9}"));
     }
-    if let Some(shots) = trace.table("shots") {
+    if let Some(shots) = trace.table(shots::NAME) {
         line(String::new());
         for row in 0..shots.rows() {
             line(shot(shots, row));
@@ -107,7 +108,7 @@ fn value(table: &Table, name: &str, row: usize) -> String {
         Some(Data::U64(v)) => format!("{:016x}", v[row]),
         Some(Data::I64(v)) => v[row].to_string(),
         Some(Data::F32(v)) => v[row].to_string(),
-        Some(Data::Name { names, codes }) => names.get(usize::from(codes[row])).cloned().unwrap_or_default(),
+        Some(Data::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
         None => "-".to_owned(),
     }
 }

@@ -19,6 +19,7 @@ pub mod link;
 pub mod live;
 pub mod log;
 pub mod merge;
+pub mod pacing;
 pub mod packet;
 pub mod pipeline;
 pub mod quakeworld;

@@ -6,20 +6,19 @@
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens sockets")]
 
-mod books;
+mod client;
 mod clock;
-mod envelope;
+mod counters;
 mod error;
-mod host;
 mod join;
-mod keep;
 mod loopback;
-mod player;
-mod post;
+mod main_loop;
 mod report;
 mod serve;
+mod server;
 mod socket;
 mod threads;
+mod transit;
 mod welcome;
 
 pub use error::LiveError;

@@ -24,5 +24,5 @@ pub use limits::{MAX_CHUNK_BYTES, MAX_CHUNK_MEMORY, MAX_RECORD_BYTES, session_bu
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceReader, read_trace, write_trace};
-pub use version::{FORMAT, Readable, Unreadable, Version, check_readable_by};
+pub use version::{FORMAT, Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, Options, write_session};

@@ -20,21 +20,23 @@ pub struct ClientPacket {
 }
 
 impl ClientPacket {
-    /// What a log says of the packet when it leaves at `at`; `None` of one without usercmds, which no client sends.
-    pub fn record(&self, at: Micros) -> Option<PacketRecord> {
+    /// What a log says of the packet when it leaves at `at` with this size; `None` of one without usercmds, which no client
+    /// sends.
+    pub fn record(&self, at: Micros, bytes: u16) -> Option<PacketRecord> {
         Some(PacketRecord {
             number: self.number,
             at,
             newest: self.commands.last()?.seq,
             count: self.commands.len() as u8,
             ack: self.ack,
-            bytes: self.bytes(),
+            bytes,
         })
     }
 
-    /// A nominal size: UDP/IP and netchan headers of 42 bytes and 16 for each usercmd, which is
-    /// what Half-Life and QuakeWorld clients send on average.
-    pub fn bytes(&self) -> u16 {
+    /// The size that counts where no datagrams are made (`wire.sizes=nominal`, and in logs from before there were any):
+    /// UDP/IP and netchan headers of 42 bytes and 16 for each usercmd, what Half-Life and QuakeWorld clients send on
+    /// average.
+    pub fn nominal_bytes(&self) -> u16 {
         (42 + 16 * self.commands.len()).min(usize::from(u16::MAX)) as u16
     }
 }
@@ -57,11 +59,13 @@ pub struct Snapshot<B> {
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used, since the last snapshot.
     pub warnings: Vec<OutOfSequence>,
+    /// What else it tells, in the game's own encoding: evidence for [`Game::explain`](crate::game::Game::explain).
+    pub extra: Vec<u8>,
 }
 
 impl<B> Snapshot<B> {
-    /// A nominal size: headers of 50 bytes, 20 for each entity and 8 for each effect.
-    pub fn bytes(&self) -> u16 {
+    /// The size that counts where no datagrams are made: headers of 50 bytes, 20 for each entity and 8 for each effect.
+    pub fn nominal_bytes(&self) -> u16 {
         (50 + 20 * self.frame.entities.len() + 8 * self.effects.len()).min(usize::from(u16::MAX)) as u16
     }
 }

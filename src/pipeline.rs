@@ -58,8 +58,12 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Runs one tick at `now`. The time since the tick before it is what the world moves on by.
     fn tick(&mut self, now: Micros) -> Ticked;
 
-    /// The next snapshot to send.
+    /// The next snapshot to send, in ascending order of entity and without what only clients know.
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)>;
+
+    /// Takes note that the snapshot which was last polled goes out, in datagrams of so many bytes in all. A server that
+    /// keeps to a rate counts them. It is not called where no rate can be reached.
+    fn handle_sent(&mut self, _player: PlayerId, _bytes: u16) {}
 
     /// The next thing that happened.
     fn poll_event(&mut self) -> Option<Event<G>>;
@@ -93,6 +97,9 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
 
     /// Makes a usercmd of `input` at `now`, predicts it if the client predicts, and packs it.
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G>;
+
+    /// Takes note that the packet which was made last goes out, in a datagram of so many bytes.
+    fn handle_sent(&mut self, _packet: &ClientPacket, _bytes: u16) {}
 
     /// What was drawn at the last [`ClientPipeline::look`], in ascending order of entity.
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)];

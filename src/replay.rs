@@ -7,9 +7,7 @@ mod closed;
 mod columns;
 mod corrections;
 mod cover;
-mod effects;
 mod frames;
-mod imported;
 mod open;
 mod shots;
 mod tables;
@@ -18,16 +16,15 @@ mod views;
 
 use std::sync::Arc;
 
-pub use imported::{Checked, Imported};
 pub use tables::Tables;
 
 use crate::game::{BadCells, Body, Field, Game};
-use crate::pipeline::{Netcode, RollbackError, Setup};
-use crate::record::{Header, Holds, Session};
+use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
+use crate::record::{Header, Holds, Origin, Session};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
-use crate::units::Tick;
+use crate::units::{Micros, Tick};
 
 /// How to replay.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +35,9 @@ pub struct Options {
     pub settings: Option<Settings>,
     /// Checks every so many ticks that the world can be restored and run again to the same hash.
     pub rollback_every: Option<u32>,
+    /// Whether sizes are asked for, [`Replayed::traffic`] that is. Where they are not, and nothing else depends on them,
+    /// no datagrams are made: the trace is the same, and there several times as soon.
+    pub sizes: bool,
 }
 
 /// Which pipelines run.
@@ -61,7 +61,7 @@ pub struct Replayed {
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
-    /// What went over the network; `None` in open loop, where nothing does.
+    /// What went over the network; `None` in open loop, where nothing does, and where [`Options::sizes`] did not ask.
     pub traffic: Option<Traffic>,
     /// How often the world was restored and run again.
     pub rollbacks: u32,
@@ -69,7 +69,7 @@ pub struct Replayed {
     pub rollback_error: Option<RollbackError>,
 }
 
-/// Bytes on the network, by the sizes that packets say they have.
+/// Bytes on the network: those of the datagrams, or nominal ones under `wire.sizes=nominal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// From all clients to the server.
@@ -152,36 +152,78 @@ pub enum ReplayError {
 ///
 /// # Errors
 /// When the log is not one that this build can replay.
-pub fn replay<G: Imported>(
+pub fn replay<G: Netcode>(
     session: &Session,
     options: &Options,
-    progress: &mut dyn FnMut(crate::units::Micros),
+    progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
-    check_game::<G>(session)?;
-    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
-    let settings = match &options.settings {
-        Some(settings) => settings.clone(),
-        None => Settings::from_pairs(&session.header.settings)?,
-    };
-    let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
+    let setup = setup::<G>(session, options.settings.as_ref())?;
     let has_server = check_server(session);
     let closed = match (options.mode, has_server) {
         (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
-    if session.players.iter().all(|p| p.frames.is_empty()) {
-        return Err(ReplayError::NoInput);
+    if !closed {
+        return replay_clients::<G, G::Client>(session, options.settings.as_ref(), progress);
     }
-    let mut replayed = if closed {
-        closed::replay::<G>(session, &setup, options.rollback_every, progress)?
-    } else {
-        open::replay::<G>(session, &setup, progress)?
-    };
+    check_input(session)?;
+    let replayed = closed::replay::<G>(session, &setup, options, progress)?;
+    Ok(labelled::<G>(replayed, "closed", &setup.settings))
+}
+
+/// Replays the clients of a session alone, each by a client pipeline of this type, on its recorded input and the snapshots
+/// that it received. `settings` are in place of the log's own.
+///
+/// # Errors
+/// When the log is not one that this build can replay.
+pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
+    session: &Session,
+    settings: Option<&Settings>,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    let setup = setup::<G>(session, settings)?;
+    check_input(session)?;
+    let replayed = open::replay::<G, C>(session, &setup, progress)?;
+    Ok(labelled::<G>(replayed, "open", &setup.settings))
+}
+
+fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) -> Replayed {
     replayed.trace.header.game = G::NAME.to_owned();
-    replayed.trace.header.mode = if closed { "closed" } else { "open" }.to_owned();
-    replayed.trace.header.settings = setup.settings.to_pairs();
-    Ok(replayed)
+    replayed.trace.header.mode = mode.to_owned();
+    replayed.trace.header.settings = settings.to_pairs();
+    replayed
+}
+
+/// The rules that a session carries, under these settings or its own.
+fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
+    check_game::<G>(session)?;
+    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
+    let settings = match settings {
+        Some(settings) => settings.clone(),
+        None => own_settings(&session.header)?,
+    };
+    Ok(Setup { rules, settings: Arc::new(settings), seed: session.header.seed })
+}
+
+/// The settings that a log carries. One that was imported before `prediction.among` was a setting has its predictions run
+/// as the server ran them, as they were then.
+///
+/// # Errors
+/// When a setting is none of this build's.
+pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
+    let mut settings = Settings::from_pairs(&header.settings)?;
+    let says = header.settings.iter().any(|(key, _)| key == AMONG);
+    if matches!(header.origin, Origin::Imported { .. }) && !says {
+        settings.set(AMONG, "acking-packet")?;
+    }
+    Ok(settings)
+}
+
+const AMONG: &str = "prediction.among";
+
+fn check_input(session: &Session) -> Result<(), ReplayError> {
+    if session.players.iter().all(|p| p.frames.is_empty()) { Err(ReplayError::NoInput) } else { Ok(()) }
 }
 
 /// Runs a session's input and links again and records what comes of it: a new session that is valid in itself, whatever was
@@ -190,21 +232,16 @@ pub fn replay<G: Imported>(
 /// # Errors
 /// When the log is not one that this build can replay closed loop.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
-    check_game::<G>(session)?;
+    let setup = setup::<G>(session, settings)?;
     check_server(session)?;
-    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
-    let settings = match settings {
-        Some(settings) => settings.clone(),
-        None => Settings::from_pairs(&session.header.settings)?,
-    };
-    let header = Header { settings: settings.to_pairs(), ..session.header.clone() };
+    let header = Header { settings: setup.settings.to_pairs(), ..session.header.clone() };
     let mut again = Session::new(header);
     for (entity, cells) in session.states.of_tick(Tick(0)) {
         again.states.keys.push((Tick(0), entity));
         again.states.cells.extend_from_slice(cells);
     }
-    let setup = Setup { rules, settings: Arc::new(settings), seed: session.header.seed };
-    closed::run::<G>(session, &setup, None, &mut Recorder::new(&mut again))?;
+    let mut machine = closed::machine::<G>(session, &setup, None)?;
+    closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again));
     Ok(again)
 }
 

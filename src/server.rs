@@ -116,6 +116,13 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         self.snapshots.pop_front()
     }
 
+    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
+        let rate = self.settings.server.rate_bytes_per_s;
+        if let Some(connection) = self.connections.get_mut(usize::from(player.0)) {
+            connection.rate_free_at = self.now + Micros(i64::from(bytes) * 1_000_000 / rate);
+        }
+    }
+
     fn poll_event(&mut self) -> Option<Event<G>> {
         self.events.pop_front()
     }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub server: Server,
     /// How clients run.
     pub client: Client,
+    /// How packets and snapshots travel.
+    pub wire: Wire,
 }
 
 /// How a client runs ahead of the server.
@@ -39,6 +41,8 @@ pub struct Prediction {
     pub smooth_ms: i64,
     /// A correction larger than this is shown at once, in units.
     pub smooth_max_units: i64,
+    /// Among which bodies an acked prediction is held against the truth.
+    pub among: Among,
 }
 
 /// How a client draws the others.
@@ -95,6 +99,15 @@ pub struct Client {
     pub adaptive_redundancy: bool,
 }
 
+/// How packets and snapshots travel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Which sizes count: for the server's rate, for redundancy, and in logs.
+    pub sizes: Sizes,
+    /// No snapshot is longer than so many bytes; what does not fit waits for the next one.
+    pub message_max_bytes: i64,
+}
+
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
         $(#[$doc])*
@@ -128,6 +141,16 @@ choice! {
     }
 }
 choice! {
+    /// Among which bodies the usercmds have run whose outcome is held against the server's word.
+    Among {
+        /// Those that the client knew when it predicted them: as a client in play could know.
+        Known = "known",
+        /// Those of the snapshot that acks them, run again from the state acked before: as the server ran them. What the
+        /// client had predicted in play is judged beside it.
+        AckingPacket = "acking-packet",
+    }
+}
+choice! {
     /// From what a client draws the others.
     InterpolationMode {
         /// The last snapshot as it is.
@@ -140,6 +163,16 @@ choice! {
         History = "history",
         /// Each variable by its category, as NeREIDS does.
         Category = "category",
+    }
+}
+choice! {
+    /// Which sizes count.
+    Sizes {
+        /// Those of the datagrams, which are made in virtual time as they are live.
+        Datagrams = "datagrams",
+        /// So much for a header, an entity, a usercmd; no datagrams are made in virtual time. The rule of logs from before
+        /// there was this setting.
+        Nominal = "nominal",
     }
 }
 choice! {
@@ -232,6 +265,15 @@ impl Settings {
         Ok(settings)
     }
 
+    /// The settings of a preset in place of these, but for how packets travel: that is the recording's business and no
+    /// preset's.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn under_preset(&self, name: &str) -> Result<Settings, SettingError> {
+        Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
+    }
+
     /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {
@@ -287,12 +329,14 @@ impl Settings {
         KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).collect()
     }
 
-    /// Settings from a log's pairs. Keys that the log does not have keep their defaults.
+    /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose
+    /// sizes count is from before datagrams were made in virtual time, and keeps to the nominal ones.
     ///
     /// # Errors
     /// As [`Settings::set`].
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
+        settings.wire.sizes = Sizes::Nominal;
         for (key, value) in pairs {
             settings.set(key, value)?;
         }

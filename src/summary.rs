@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::Spread;
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{corrections, frames, shots, ticks};
 
 /// The headline figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -33,6 +34,18 @@ pub struct Prediction {
     pub misses_by_cause: BTreeMap<String, u64>,
     /// Distance between predicted and authoritative origin.
     pub error_units: Option<Spread>,
+    /// Of those that began on the ground.
+    pub ground: Share,
+    /// Of those that began in the air.
+    pub air: Share,
+    /// Where the above are of usercmds run again as the server ran them (`prediction.among=acking-packet`): the same
+    /// acks by what the client had predicted in play, as a client in play could know.
+    pub as_played: Option<AsPlayed>,
+}
+
+/// Predictions as they were made in play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AsPlayed {
     /// Of those that began on the ground.
     pub ground: Share,
     /// Of those that began in the air.
@@ -72,7 +85,7 @@ pub struct Exercised {
     pub ticks: u64,
     /// Client frames.
     pub usercmds: u64,
-    /// Client frames with a key down or a button pressed.
+    /// Client frames with a key down, a button pressed, an impulse, or input of the game's own.
     pub active_usercmds: u64,
     /// Predictions that had to be corrected.
     pub corrections: u64,
@@ -85,15 +98,13 @@ pub struct Exercised {
 impl Summary {
     /// Sums up a trace. Tables or columns that a build did not write count nothing.
     pub fn of(trace: &Trace) -> Summary {
-        let empty = Table::default();
-        let table = |name| trace.table(name).unwrap_or(&empty);
-        let prediction = Prediction::of(table("corrections"));
-        let shots = Shots::of(table("shots"));
-        let frames = table("frames");
+        let prediction = Prediction::of(&corrections::Columns::of(trace));
+        let shots = Shots::of(&shots::Columns::of(trace));
+        let frames = frames::Columns::of(trace);
         let exercised = Exercised {
-            ticks: table("ticks").rows() as u64,
-            usercmds: frames.rows() as u64,
-            active_usercmds: active(frames),
+            ticks: ticks::Columns::of(trace).rows as u64,
+            usercmds: frames.rows as u64,
+            active_usercmds: active(&frames),
             corrections: prediction.misses_by_cause.values().sum(),
             shots: shots.fired,
             hits: shots.hit,
@@ -103,53 +114,52 @@ impl Summary {
 }
 
 impl Prediction {
-    fn of(table: &Table) -> Prediction {
+    fn of(table: &corrections::Columns<'_>) -> Prediction {
         let mut prediction = Prediction {
-            error_units: Spread::of(floats(table, "error_units").iter().copied()),
-            usercmds: numbers(table, "commands").iter().map(|n| u64::from(*n)).sum(),
+            error_units: Spread::of(table.error_units.iter().copied()),
+            usercmds: table.commands.iter().map(|n| u64::from(*n)).sum(),
             ..Prediction::default()
         };
-        let (results, causes) = (names(table, "result"), names(table, "cause"));
-        let on_ground = numbers(table, "on_ground");
-        for (row, result) in results.enumerate() {
-            let share = match on_ground.get(row) {
-                Some(1) => &mut prediction.ground,
-                Some(_) | None => &mut prediction.air,
-            };
-            prediction.checked += 1;
-            share.checked += 1;
-            match result {
-                "exact" => {
-                    prediction.exact += 1;
-                    share.exact += 1;
-                }
-                "near" => {
-                    prediction.near += 1;
-                    share.near += 1;
-                }
-                _ => {}
-            }
+        let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
+        let result: Vec<&str> = table.result.iter().collect();
+        prediction.checked = result.len() as u64;
+        [prediction.ground, prediction.air] = shares(&result, &on_ground);
+        prediction.exact = prediction.ground.exact + prediction.air.exact;
+        prediction.near = prediction.ground.near + prediction.air.near;
+        let as_played: Vec<&str> = table.as_played.iter().collect();
+        if !as_played.is_empty() {
+            let [ground, air] = shares(&as_played, &on_ground);
+            prediction.as_played = Some(AsPlayed { ground, air });
         }
-        for cause in causes.filter(|cause| *cause != "none") {
+        for cause in table.cause.iter().filter(|cause| *cause != "none") {
             *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
         }
         prediction
     }
 }
 
+/// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
+fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
+    let mut shares = [Share::default(); 2];
+    for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
+        let on_ground = on_ground.get(row).copied().unwrap_or(false);
+        let share = &mut shares[usize::from(!on_ground)];
+        share.checked += 1;
+        share.exact += u64::from(*result == "exact");
+        share.near += u64::from(*result == "near");
+    }
+    shares
+}
+
 impl Shots {
-    fn of(table: &Table) -> Shots {
-        let impact = numbers(table, "impact");
-        let predicted: Vec<(&str, &str)> =
-            names(table, "predicted_reason").zip(names(table, "predicted_target")).collect();
-        let judged: Vec<(&str, &str)> = names(table, "reason").zip(names(table, "target")).collect();
-        let mut shots = Shots {
-            view_error_units: Spread::of(floats(table, "view_error_units").iter().copied()),
-            ..Shots::default()
-        };
+    fn of(table: &shots::Columns<'_>) -> Shots {
+        let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
+        let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
+        let mut shots =
+            Shots { view_error_units: Spread::of(table.view_error_units.iter().copied()), ..Shots::default() };
         for (row, (reason, target)) in judged.iter().enumerate() {
             shots.hit += u64::from(*reason == "hit");
-            if impact.get(row) == Some(&1) || *reason == "not run" {
+            if table.impact.get(row) == Some(&1) || *reason == "not run" {
                 continue;
             }
             shots.fired += 1;
@@ -162,31 +172,10 @@ impl Shots {
     }
 }
 
-fn active(frames: &Table) -> u64 {
-    let moves = ["forwardmove", "sidemove", "upmove"].map(|name| floats(frames, name));
-    let buttons = numbers(frames, "buttons");
+fn active(frames: &frames::Columns<'_>) -> u64 {
+    let moves = [frames.forwardmove, frames.sidemove, frames.upmove];
+    let keys = [frames.buttons, frames.impulse, frames.extra];
     let moved = |row: usize| moves.iter().any(|column| column.get(row).is_some_and(|v| *v != 0.0));
-    (0..frames.rows()).filter(|&row| moved(row) || buttons.get(row).is_some_and(|b| *b != 0)).count() as u64
-}
-
-pub(crate) fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => values,
-        _ => &[],
-    }
-}
-
-pub(crate) fn floats<'a>(table: &'a Table, name: &str) -> &'a [f32] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::F32(values)) => values,
-        _ => &[],
-    }
-}
-
-pub(crate) fn names<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-    let (names, codes): (&[String], &[u8]) = match table.column(name).map(|c| &c.data) {
-        Some(Data::Name { names, codes }) => (names, codes),
-        _ => (&[], &[]),
-    };
-    codes.iter().map(|code| names.get(usize::from(*code)).map_or("", String::as_str))
+    let pressed = |row: usize| keys.iter().any(|column| column.get(row).is_some_and(|v| *v != 0));
+    (0..frames.rows).filter(|&row| moved(row) || pressed(row)).count() as u64
 }

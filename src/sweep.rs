@@ -11,8 +11,9 @@ pub use axis::{Axis, AxisError, PRESET};
 pub use figures::Figures;
 pub use table::{Cell, Table};
 
+use crate::pipeline::Netcode;
 use crate::record::Session;
-use crate::replay::{Imported, Options, ReplayError, replay};
+use crate::replay::{Options, ReplayError, own_settings, replay};
 use crate::settings::{SettingError, Settings};
 use figures::Gathered;
 
@@ -130,10 +131,10 @@ impl Plan {
 
     /// A session's settings at one point: the preset's where presets are swept, else its own.
     fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
-        let mut settings = Settings::from_pairs(&session.header.settings)?;
+        let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {
-                PRESET => settings = Settings::preset(value)?,
+                PRESET => settings = settings.under_preset(value)?,
                 key => settings.set(key, value)?,
             }
         }
@@ -146,12 +147,12 @@ impl Plan {
 ///
 /// # Errors
 /// When a session is not one that this build can replay.
-pub fn sweep<G: Imported>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+pub fn sweep<G: Netcode>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
     let points = plan.points();
     let one = |(point, log): (usize, usize)| -> Result<Gathered, SweepError> {
         let session = &sessions[log];
         let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
-        let options = Options { settings: Some(settings), ..Options::default() };
+        let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
         let replayed =
             replay::<G>(session, &options, &mut |_| {}).map_err(|source| SweepError::Replay { log, source })?;
         done();

@@ -1,6 +1,8 @@
 //! What one replay put out: a set of tables that name their own columns, so that a build in any language can write
 //! one, and every table can be compared, exported and read without knowing the game.
 
+pub mod schema;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -30,8 +32,7 @@ pub struct TraceHeader {
 /// Rows of named, typed columns, all of the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// `ticks`, `bodies`, `frames`, `corrections`, `errors`, `views`, `shots`, `effects`, `variables`, or a build's
-    /// own.
+    /// One of those in [`schema::TABLES`], or a build's own.
     pub name: String,
     /// The columns in order.
     pub columns: Vec<Column>,
@@ -57,13 +58,45 @@ pub enum Data {
     I64(Vec<i64>),
     /// Measures. NaN where there is none.
     F32(Vec<f32>),
-    /// One of a few names; a code is the name's place in the list.
+    /// One of some names; a code is the name's place in the list.
     Name {
         /// The names.
         names: Vec<String>,
         /// A code for each row.
-        codes: Vec<u8>,
+        codes: Vec<u32>,
     },
+}
+
+/// A column of names as it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'t> {
+    /// The names.
+    pub names: &'t [String],
+    /// A code for each row.
+    pub codes: &'t [u32],
+}
+
+impl<'t> Names<'t> {
+    /// The name in a row; empty where there is none.
+    pub fn get(self, row: usize) -> &'t str {
+        self.codes.get(row).map_or("", |code| self.name_of(*code))
+    }
+
+    /// The names of all rows.
+    pub fn iter(self) -> impl Iterator<Item = &'t str> {
+        self.codes.iter().map(move |code| self.name_of(*code))
+    }
+
+    fn name_of(self, code: u32) -> &'t str {
+        self.names.get(code as usize).map_or("", String::as_str)
+    }
+}
+
+impl Column {
+    /// A column.
+    pub fn new(name: impl Into<String>, data: Data) -> Column {
+        Column { name: name.into(), data }
+    }
 }
 
 impl Data {
@@ -103,7 +136,7 @@ impl Table {
 
     /// The digest of one table: XXH3-128 over its name, its number of columns, and for each column its name, its type's
     /// name, its number of values and its values, little endian. Names are followed by a zero byte, numbers are 64 bits
-    /// wide, and a `name` column has its list of names before its codes.
+    /// wide, and a `name` column has its list of names before its codes, which are bytes unless there are more than 256 names.
     pub fn digest(&self) -> Digest {
         let mut hasher = Xxh3Default::new();
         text(&mut hasher, &self.name);
@@ -120,6 +153,46 @@ impl Table {
     /// A column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// A column of type `u32`; empty where there is none of this name and type.
+    pub fn u32s(&self, name: &str) -> &[u32] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::U32(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// The same of type `u64`.
+    pub fn u64s(&self, name: &str) -> &[u64] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::U64(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// The same of type `i64`.
+    pub fn i64s(&self, name: &str) -> &[i64] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::I64(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// The same of type `f32`.
+    pub fn f32s(&self, name: &str) -> &[f32] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::F32(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// The same of type `name`.
+    pub fn names(&self, name: &str) -> Names<'_> {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::Name { names, codes }) => Names { names, codes },
+            _ => Names::default(),
+        }
     }
 }
 
@@ -178,7 +251,12 @@ fn values(hasher: &mut Xxh3Default, data: &Data) {
             for name in names {
                 text(hasher, name);
             }
-            hasher.update(codes);
+            // As they were when no column had room for more.
+            if names.len() <= 256 {
+                little_endian(hasher, codes, |code| [code as u8]);
+            } else {
+                little_endian(hasher, codes, u32::to_le_bytes);
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ impl Micros {
 
     /// A span of whole milliseconds.
     pub const fn from_ms(ms: i64) -> Micros {
-        Micros(ms * 1_000)
+        Micros(ms.saturating_mul(1_000))
     }
 
     /// A span of whole seconds.
@@ -40,23 +40,24 @@ impl Micros {
     }
 }
 
+// A time may be what a client or a file claims: it ends at the ends of the range, and is out of all bounds there.
 impl std::ops::Add for Micros {
     type Output = Micros;
     fn add(self, other: Micros) -> Micros {
-        Micros(self.0 + other.0)
+        Micros(self.0.saturating_add(other.0))
     }
 }
 
 impl std::ops::Sub for Micros {
     type Output = Micros;
     fn sub(self, other: Micros) -> Micros {
-        Micros(self.0 - other.0)
+        Micros(self.0.saturating_sub(other.0))
     }
 }
 
 impl std::ops::AddAssign for Micros {
     fn add_assign(&mut self, other: Micros) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -176,9 +177,9 @@ impl Tick {
 }
 
 impl CommandSeq {
-    /// The command after this one.
+    /// The command after this one. The last number has no other after it: a client counts there only by lying.
     pub const fn next(self) -> CommandSeq {
-        CommandSeq(self.0 + 1)
+        CommandSeq(self.0.saturating_add(1))
     }
 }
 
@@ -201,6 +202,13 @@ mod tests {
         for text in ["", "0", "0.0", "-1", "+1", "1e3", "31.2501", "31.", ".5", "1 ", "9999999999999"] {
             assert_eq!(Hz::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn times_end_at_the_ends_of_their_range() {
+        let (first, last) = (Micros(i64::MIN), Micros(i64::MAX));
+        assert_eq!([last + Micros(1), first - Micros(1), last - first], [last, first, last]);
+        assert_eq!([first + first, Micros::from_ms(i64::MAX)], [first, last]);
     }
 
     #[test]

@@ -4,60 +4,62 @@
 //! No sockets and no clock: datagrams, times and addresses come in as arguments. Every datagram may be made by an
 //! enemy: reading one never panics, allocates no more than it holds, and keeps nothing of one that is refused.
 //!
-//! - [`Lobby`] and [`Knock`] connect: a challenge, a place, a key.
+//! [`ClientConnection`] and [`ServerConnection`] are the two ends of a connection, and [`Endpoint`] lets clients in. Whoever
+//! drives them (sockets, virtual time) hands in what comes and sends what they put out. Within:
+//!
+//! - [`Endpoint`] and [`Connecting`] connect: a challenge, a place, a key.
 //! - [`Sender`] and [`Receiver`] carry snapshots: each entity told from the last state that the client acked, lossless to
 //!   the bit, the important and near ones first when there is no room for all.
 //!   What is longer than a datagram goes as [`fragments`].
-//! - [`encode_commands`] and [`decode_commands`] carry usercmds, each several times; [`Redundancy`] says how often.
-//! - [`Calibration`] and [`Steering`] bring a client's frames to the server in time.
+//! - [`encode_commands`] and [`decode_commands`] carry usercmds, each several times.
 
 mod bits;
-mod calibration;
+mod bound;
 mod change;
 mod commands;
+mod connection;
 mod entity;
 mod error;
 mod fragment;
 mod frame;
 mod handshake;
 mod header;
+mod key;
 mod layout;
 mod notice;
 mod number;
 mod priority;
 mod receiver;
-mod redundancy;
 mod request;
 mod ring;
 mod sender;
-mod siphash;
-mod steering;
 mod track;
 mod usercmd;
 mod waiting;
 mod wrapping;
 
-pub use calibration::{CALIBRATION_FRAMES, Calibration};
+pub(crate) use bound::snapshot_bytes_max;
 pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
+};
+pub use connection::{
+    ARRIVALS_MAX, ClientConnection, ClientEvent, Lost, PACKETS_REMEMBERED, Sent, ServerConnection, ServerEvent,
+    Unusable,
 };
 pub use error::DecodeError;
 pub use fragment::{FRAGMENTS_MAX, MESSAGE_BYTES_MAX, Reassembled, Reassembly, fragments};
 pub use handshake::{
-    CONFIRM_BYTES, GAME_NAME_BYTES_MAX, Heard, Ignored, Knock, KnockOptions, Lobby, LobbyOptions, Outcome,
-    REQUEST_BYTES, Refusal, Session, WELCOME_BYTES_MAX,
+    Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, GAME_NAME_BYTES_MAX, Ignored,
+    Incoming, Outcome, REQUEST_BYTES, Refusal, WELCOME_BYTES_MAX,
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
+pub use key::Key;
 pub(crate) use layout::Layout;
-pub use layout::{Networked, Role};
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
-pub use priority::OVERTAKES_AFTER;
+pub use priority::{OVERTAKES_AFTER, Urgency};
 pub use receiver::{Decoded, Received, Receiver};
-pub use redundancy::{Redundancy, RedundancyOptions};
 pub use request::{Leaving, Request, What, decode_disconnect, decode_request, encode_disconnect, encode_request};
 pub use sender::{EncodeError, Encoded, Sender};
-pub use siphash::Key;
-pub use steering::{Steering, SteeringOptions};
 pub use track::ReceivedSet;
 pub use waiting::{Waiting, decode_waiting, encode_waiting};
 pub use wrapping::Wrapping16;

@@ -17,22 +17,27 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("usercmd", &["units"]),
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
-    ("trace", &[]),
+    ("trace", &["units", "usercmd"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
     ("game", &["units", "usercmd"]),
     // The log's vocabulary. A game's payloads are opaque in it; of `game` it takes the names of fields and effects.
     ("record", &["units", "usercmd", "game"]),
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
+    // What keeps server and client in time with each other.
+    ("pacing", &["units"]),
     // What a driver knows of a server and a client, so that a game may bring its own.
     ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
-    // The live protocol: datagrams in, packets out, no socket.
-    ("wire", &["units", "usercmd", "hash", "rng", "game", "record", "history", "packet"]),
+    // One connection: datagrams in, packets out, no socket.
+    ("wire", &["units", "usercmd", "hash", "game", "record", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
-    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pipeline", "wire"]),
-    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pipeline", "wire"]),
-    ("session", &["serial", "units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link"]),
+    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pacing", "pipeline"]),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pacing", "pipeline"]),
+    (
+        "session",
+        &["serial", "units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link", "wire"],
+    ),
     (
         "replay",
         &[
@@ -62,13 +67,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
-    ("bisect", &["trace", "game", "record", "diff"]),
+    ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.
     ("report", &["stats", "diff", "bisect"]),
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
-    ("arena", &["units", "usercmd", "rng", "game", "wire", "pipeline", "server", "client", "replay"]),
+    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client", "replay"]),
     (
         "quakeworld",
         &[
@@ -81,8 +86,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "claims",
         &[
             "serial", "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record",
-            "history", "packet", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary",
-            "fairness", "arena",
+            "history", "packet", "pacing", "wire", "link", "pipeline", "server", "client", "session", "replay",
+            "summary", "fairness", "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -108,7 +113,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "record",
             "pipeline",
             "link",
-            "wire",
             "session",
             "live",
             "merge",

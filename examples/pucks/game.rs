@@ -27,9 +27,6 @@ body! {
     }
 }
 
-/// What changed of a puck goes over the wire as its fields' names suggest.
-impl hitreg::wire::Networked for Puck {}
-
 /// What differs from build to build.
 pub(crate) trait Version: std::fmt::Debug + Send + Sync + 'static {
     /// Whether a shot also reaches what stands behind the shooter. It should not.
@@ -210,8 +207,6 @@ impl<V: Version> Game for Pucks<V> {
         "line"
     }
 }
-
-impl<V: Version> hitreg::replay::Imported for Pucks<V> where Pucks<V>: hitreg::pipeline::Netcode {}
 
 fn start_of(number: u16) -> Vec3 {
     Vec3::new(f32::from(number % 4) * 192.0 - 288.0, f32::from(number / 4) * 192.0 - 288.0, 0.0)

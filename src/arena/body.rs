@@ -7,7 +7,6 @@ use super::solid::Hull;
 use super::weapon::WeaponId;
 use crate::game::{CellKind, Cells, body};
 use crate::usercmd::Input;
-use crate::wire::Networked;
 
 /// What an entity is. All that a kind does not speak of stays at its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,8 +219,6 @@ impl Cells for Decision {
         Ok(Decision { from, to })
     }
 }
-
-impl Networked for ArenaBody {}
 
 impl Cells for BodyKind {
     const COUNT: usize = 1;

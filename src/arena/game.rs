@@ -182,5 +182,3 @@ impl crate::pipeline::Netcode for Arena {
     type Server = crate::server::Server<Arena>;
     type Client = crate::client::Client<Arena>;
 }
-
-impl crate::replay::Imported for Arena {}

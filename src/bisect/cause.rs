@@ -4,9 +4,10 @@
 use serde::{Serialize, Serializer};
 
 use super::rerun::Reran;
-use crate::diff::{Divergence, Ran, Value, What, settings_that_differ};
+use crate::diff::{Divergence, Ran, What, settings_that_differ};
 use crate::game::Cause;
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{bodies, corrections, errors, executed, shots};
 
 /// Why two runs part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
 /// A usercmd that ran in one run and was lost, late, or in another tick in the other.
 fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
     // A trace that does not tell what ran does not tell that nothing ran.
-    if traces.iter().any(|trace| trace.table("executed").is_none_or(|table| table.rows() == 0)) {
+    if traces.iter().any(|trace| executed::Columns::of(trace).rows == 0) {
         return None;
     }
     let (a, b) = (&first.usercmds_a, &first.usercmds_b);
@@ -125,17 +126,16 @@ fn reproduced(reran: Option<&Reran>) -> Option<Found> {
 
 /// A prediction that had to be corrected in one of the runs: the cause that its own trace gives.
 fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
-    if !matches!(first.table.as_str(), "corrections" | "errors") {
+    if ![corrections::NAME, errors::NAME].contains(&first.table.as_str()) {
         return None;
     }
     let place = (first.place.player?, first.place.command?);
     let of = |trace: &Trace| {
-        let table = trace.table("corrections")?;
-        let row = row_of(table, ["player", "command"], place)?;
-        let name = |column: &str| Some(Value::at(table.column(column)?, row)?.to_string());
-        let cause = name("cause").filter(|cause| cause != "none")?;
-        let known = Cause::NAMES.iter().position(|n| *n == cause).and_then(|code| CAUSES.get(code))?;
-        Some((*known, name("evidence").unwrap_or_default()))
+        let table = corrections::Columns::of(trace);
+        let row = table.player.iter().zip(table.command).position(|key| key == (&place.0, &place.1))?;
+        let known =
+            Cause::NAMES.iter().position(|name| *name == table.cause.get(row)).and_then(|code| CAUSES.get(code))?;
+        Some((*known, table.evidence.get(row).to_owned()))
     };
     let (side, (cause, evidence)) = match (of(a), of(b)) {
         (Some(_), Some(_)) | (None, None) => return None,
@@ -160,7 +160,7 @@ const CAUSES: [Cause; 10] = [
 
 /// A teleport, a death or a spawn that only one of the runs has.
 fn told(first: &Divergence) -> Option<Found> {
-    if first.table != "bodies" {
+    if first.table != bodies::NAME {
         return None;
     }
     let differs = |name: &str| first.field.as_deref() == Some(name) || first.others.iter().any(|o| o.field == name);
@@ -176,12 +176,12 @@ fn told(first: &Divergence) -> Option<Found> {
 
 /// A shot of the same tick that hurt the entity in one of the runs only.
 fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
-    if first.table != "bodies" {
+    if first.table != bodies::NAME {
         return None;
     }
     let target = format!("p{}", first.place.entity?);
     let tick = first.place.tick?;
-    let (hits_a, hits_b) = (hits(a.table("shots"), tick, &target), hits(b.table("shots"), tick, &target));
+    let (hits_a, hits_b) = (hits(a, tick, &target), hits(b, tick, &target));
     let only = |these: &[(u32, u32)], others: &[(u32, u32)]| these.iter().find(|hit| !others.contains(hit)).copied();
     let ((shooter, command), side) = match (only(&hits_a, &hits_b), only(&hits_b, &hits_a)) {
         (Some(hit), _) => (hit, "A"),
@@ -192,31 +192,15 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     Some(Found { cause: Why::Met(Cause::Knockback), evidence })
 }
 
-fn hits(shots: Option<&Table>, tick: u32, target: &str) -> Vec<(u32, u32)> {
-    let Some(shots) = shots else { return Vec::new() };
-    let is = |column: &str, row: usize, text: &str| {
-        shots.column(column).and_then(|c| Value::at(c, row)) == Some(Value::Name(text.to_owned()))
-    };
-    let number = |column: &str, row: usize| match shots.column(column).map(|c| &c.data) {
-        Some(Data::U32(values)) => values.get(row).copied(),
-        _ => None,
-    };
-    let in_tick = (0..shots.rows()).filter(|&row| number("tick", row) == Some(tick));
-    let hits = in_tick.filter(|&row| is("reason", row, "hit") && is("target", row, target));
-    hits.filter_map(|row| Some((number("shooter", row)?, number("command", row)?))).collect()
+fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
+    let shots = shots::Columns::of(trace);
+    let in_tick = (0..shots.rows).filter(|&row| shots.tick.get(row) == Some(&tick));
+    let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit" && shots.target.get(row) == target);
+    hits.filter_map(|row| Some((*shots.shooter.get(row)?, *shots.command.get(row)?))).collect()
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
     let changed = settings_that_differ(&a.header, &b.header).into_iter().next()?;
     let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
     Some(Found { cause: Why::Settings, evidence })
-}
-
-fn row_of(table: &Table, columns: [&str; 2], key: (u32, u32)) -> Option<usize> {
-    let column = |name| match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => Some(values),
-        _ => None,
-    };
-    let (first, second) = (column(columns[0])?, column(columns[1])?);
-    first.iter().zip(second).position(|pair| pair == (&key.0, &key.1))
 }

@@ -1,8 +1,10 @@
 //! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
 
-use crate::game::{CellKind, Scope};
-use crate::record::{Execution, Holds, Session};
+use crate::game::{CellKind, Field, Scope};
+use crate::record::{Holds, Session};
+use crate::trace::schema::{Role, bodies, executed, frames, ticks};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
+use crate::units::PlayerId;
 
 /// A log that says nothing about the server's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,71 +33,55 @@ pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
 }
 
 fn ticks(session: &Session) -> Table {
-    let hashed = || session.ticks.iter().filter_map(|t| Some((t, t.hash?)));
-    table(
-        "ticks",
-        vec![
-            ("tick", Data::U32(hashed().map(|(t, _)| t.tick.0).collect())),
-            ("at_us", Data::I64(hashed().map(|(t, _)| t.at.0).collect())),
-            ("hash", Data::U64(hashed().map(|(_, hash)| hash).collect())),
-        ],
-    )
+    let mut ticks = ticks::Writer::default();
+    for (tick, hash) in session.ticks.iter().filter_map(|tick| Some((tick, tick.hash?))) {
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash });
+    }
+    ticks.finish(Vec::new())
 }
 
 fn bodies(session: &Session) -> Table {
     let states = &session.states;
-    let mut columns = vec![
-        ("tick", Data::U32(states.keys.iter().map(|(tick, _)| tick.0).collect())),
-        ("entity", Data::U32(states.keys.iter().map(|(_, entity)| u32::from(entity.0)).collect())),
-    ];
+    let mut keys = bodies::Writer::default();
+    for (tick, entity) in &states.keys {
+        keys.push(bodies::Row { tick: tick.0, entity: entity.0.into() });
+    }
     let rows = || states.cells.chunks_exact(states.width.max(1));
-    for (index, field) in session.header.fields.iter().enumerate().filter(|(_, f)| f.scope != Scope::ClientOnly) {
+    let known = session.header.fields.iter().enumerate().filter(|(_, field)| field.scope != Scope::ClientOnly);
+    let column = |(index, field): (usize, &Field)| {
         let cells = rows().filter_map(|row| row.get(index).copied());
         let data = match field.kind {
             CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
             CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
             CellKind::U32 => Data::U32(cells.collect()),
         };
-        columns.push((field.name.as_str(), data));
-    }
-    table("bodies", columns)
+        Column::new(field.name.as_str(), data)
+    };
+    keys.finish(known.map(column).collect())
 }
 
 fn executed(session: &Session) -> Table {
-    let all = || session.players.iter().enumerate().flat_map(|(p, of)| of.executed.iter().map(move |e| (p as u32, e)));
-    let names = Execution::NAMES.iter().map(|name| (*name).to_owned()).collect();
-    table(
-        "executed",
-        vec![
-            ("player", Data::U32(all().map(|(player, _)| player).collect())),
-            ("command", Data::U32(all().map(|(_, e)| e.command.0).collect())),
-            ("tick", Data::U32(all().map(|(_, e)| e.tick.0).collect())),
-            ("how", Data::Name { names, codes: all().map(|(_, e)| e.how as u8).collect() }),
-        ],
-    )
+    let mut executed = executed::Writer::default();
+    for (player, records) in (0..).zip(&session.players) {
+        for record in &records.executed {
+            let (command, tick, how) = (record.command.0, record.tick.0, record.how as u8);
+            executed.push(executed::Row { player, command, tick, how });
+        }
+    }
+    executed.finish(Vec::new())
 }
 
+/// The players' part of every client frame; what the client made of it is not recorded.
 fn frames(session: &Session) -> Table {
-    let all = || session.players.iter().enumerate().flat_map(|(p, of)| of.frames.iter().map(move |f| (p as u32, f)));
-    let input = || all().map(|(_, frame)| frame.command.input);
-    table(
-        "frames",
-        vec![
-            ("player", Data::U32(all().map(|(player, _)| player).collect())),
-            ("at_us", Data::I64(all().map(|(_, f)| f.at.0).collect())),
-            ("command", Data::U32(all().map(|(_, f)| f.command.seq.0).collect())),
-            ("msec", Data::U32(input().map(|i| u32::from(i.msec)).collect())),
-            ("pitch", Data::F32(input().map(|i| i.viewangles.x).collect())),
-            ("yaw", Data::F32(input().map(|i| i.viewangles.y).collect())),
-            ("forwardmove", Data::F32(input().map(|i| i.forwardmove).collect())),
-            ("sidemove", Data::F32(input().map(|i| i.sidemove).collect())),
-            ("upmove", Data::F32(input().map(|i| i.upmove).collect())),
-            ("buttons", Data::U32(input().map(|i| u32::from(i.buttons)).collect())),
-        ],
-    )
-}
-
-fn table(name: &str, columns: Vec<(&str, Data)>) -> Table {
-    let columns = columns.into_iter().map(|(name, data)| Column { name: name.to_owned(), data });
-    Table { name: name.to_owned(), columns: columns.collect() }
+    let mut frames = frames::Writer::default();
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        for record in &records.frames {
+            frames.push(frames::Row::of_usercmd(player, record.at, &record.command));
+        }
+    }
+    let mut table = frames.finish(Vec::new());
+    let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(Role::Input));
+    let recorded: Vec<&str> = recorded.collect();
+    table.columns.retain(|column| recorded.contains(&column.name.as_str()));
+    table
 }

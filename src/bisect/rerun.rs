@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::diff::{Divergence, Named, Ran, Side, Value};
-use crate::trace::{Data, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{bodies, executed};
 
 /// One usercmd, to be run on one body.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +57,7 @@ pub enum Reran {
 /// Each meets the others as they were in the last common state, or as the usercmds before it have left them. `None` when
 /// there is none to run, or no common state before it, or when the two runs did not run the same usercmds.
 pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> {
-    let state = first.last_agreeing.as_ref().filter(|row| row.table == "bodies")?;
+    let state = first.last_agreeing.as_ref().filter(|row| row.table == bodies::NAME)?;
     let (tick, entity) = (first.place.tick?, state.place.entity?);
     if first.usercmds_a != first.usercmds_b || !first.usercmds_a.iter().any(ran) {
         return None;
@@ -111,15 +112,11 @@ fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<Ran> {
 
 /// Which usercmds a trace says were run in a tick, by player and number.
 fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
-    let Some(table) = trace.table("executed") else { return Vec::new() };
-    let number = |name: &str, row| match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => values.get(row).copied(),
-        _ => None,
-    };
-    let how = |row| table.column("how").and_then(|column| Value::at(column, row));
-    let ran = |row| how(row).is_none_or(|how| how == Value::Name("run".to_owned()));
-    let rows = (0..table.rows()).filter(|row| number("tick", *row) == Some(tick) && ran(*row));
-    rows.filter_map(|row| Some((number("player", row)?, number("command", row)?))).collect()
+    let executed = executed::Columns::of(trace);
+    // A build that does not say how it dealt with a usercmd has run it.
+    let ran = |row| matches!(executed.how.get(row), "run" | "");
+    let rows = (0..executed.rows).filter(|row| executed.tick.get(*row) == Some(&tick) && ran(*row));
+    rows.filter_map(|row| Some((*executed.player.get(row)?, *executed.command.get(row)?))).collect()
 }
 
 /// The bodies of a tick that are the same in both runs.
@@ -134,12 +131,9 @@ fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<Named>> {
 }
 
 fn bodies(trace: &Trace, tick: u32) -> BTreeMap<u32, Vec<Named>> {
-    let Some(table) = trace.table("bodies") else { return BTreeMap::new() };
-    let numbers = |name: &str| match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => values.as_slice(),
-        _ => &[],
-    };
-    let rows = numbers("tick").iter().zip(numbers("entity")).enumerate().filter(|(_, (of, _))| **of == tick);
+    let Some(table) = trace.table(bodies::NAME) else { return BTreeMap::new() };
+    let (ticks, entities) = (table.u32s("tick"), table.u32s("entity"));
+    let rows = ticks.iter().zip(entities).enumerate().filter(|(_, (of, _))| **of == tick);
     let fields = || table.columns.iter().filter(|column| !matches!(column.name.as_str(), "tick" | "entity" | "at_us"));
     let body = |row| fields().filter_map(move |c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
     rows.map(|(row, (_, entity))| (*entity, body(row).collect())).collect()

@@ -262,7 +262,7 @@ fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
 fn exposure(stage: &Stage, variant: &str) -> Result<Exposure, ClaimError> {
     let prepared = stage.variant(variant)?;
     let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len());
-    prepared.play(&mut tables, |_| ())?;
+    prepared.play(&mut tables, None)?;
     tables.judge_covers::<crate::arena::Arena>(&prepared.rules);
     Ok(Fairness::of(&tables.finish::<crate::arena::Arena>()).all)
 }

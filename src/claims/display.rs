@@ -2,10 +2,10 @@
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, SeenSnapshot, body_of};
+use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
-use crate::client::Part;
 use crate::game::How;
-use crate::units::{Micros, PlayerId};
+use crate::units::Micros;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Display, "extrapolation-distance", extrapolation_distance),
@@ -137,11 +137,7 @@ fn bouncing_ball(stage: &Stage) -> Result<Figures, ClaimError> {
 }
 
 fn teleport_flag(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_changed(|machine| {
-        if let Some(client) = machine.client(PlayerId(VIEWER)).filter(|_| stage.is_off()) {
-            client.leave_out(Part::TeleportFlag);
-        }
-    })?;
+    let seen = stage.play_without(VIEWER, Part::TeleportFlag)?;
     let steps = steps(&seen);
     // Between the teleporter and where it leads nobody ever is.
     let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {

@@ -12,10 +12,12 @@ use crate::arena::Arena;
 use crate::client::Client;
 use crate::game::Game;
 use crate::packet::{ClientPacket, Snapshot};
-use crate::pipeline::{ClientPipeline, Event, ServerPipeline, Setup};
+use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::server::Server;
-use crate::session::{Hands, Observer, Screen, Shown};
+use crate::session::InputSource;
+use crate::session::sequence::{self, ClientEnd, ServerEnds};
 use crate::units::{Micros, PlayerId, Seed};
+use crate::wire::Perceived;
 
 type Body = <Arena as Game>::Body;
 
@@ -30,55 +32,74 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut server = Server::<Arena>::new(setup.clone(), players);
     server.begin_from(Arena::begin(rules, setup.seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?);
     let mut clients: Vec<Client<Arena>> = (0..players).map(|p| Client::new(setup.clone(), PlayerId(p))).collect();
-    let delay = |player: PlayerId| Micros::from_ms_f64(scene.players[usize::from(player.0)].link.delay_ms);
     let scripts = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
-    let mut hands = Scripted::new(scripts.collect(), settings.client.cmd_hz);
-    let mut frames: Vec<Option<Micros>> = (0..players).map(|p| hands.next_frame(PlayerId(p))).collect();
-    let mut up: VecDeque<(Micros, PlayerId, ClientPacket)> = VecDeque::new();
-    let mut down: VecDeque<(Micros, PlayerId, Snapshot<Body>)> = VecDeque::new();
+    let mut input = Scripted::new(scripts.collect(), settings.client.cmd_hz);
+    let mut frames: Vec<Option<Micros>> = (0..players).map(|p| input.next_frame(PlayerId(p))).collect();
+    let delays = scene.players.iter().map(|player| Micros::from_ms_f64(player.link.delay_ms)).collect();
+    let mut line = Line { delays, up: VecDeque::new(), down: VecDeque::new() };
     let mut seen = Seen::default();
     let mut turns = 1;
     for now in (1..=(scene.seconds * 1000.0) as i64).map(Micros::from_ms) {
-        for (at, player, packet) in take_due(&mut up, now) {
-            server.handle_packet(at, player, packet);
+        for (at, player, packet) in take_due(&mut line.up, now) {
+            sequence::packet_reached::<Arena>(&mut server, at, player, packet, &mut seen);
         }
         if now >= settings.server.tick_hz.turn(turns) {
             turns += 1;
-            let ticked = server.tick(now);
-            while let Some(event) = server.poll_event() {
-                if let Event::Judged(judged) = event {
-                    Observer::<Arena>::judged(&mut seen, now, ticked.tick, &judged);
-                }
-            }
-            while let Some((player, snapshot)) = server.poll_snapshot() {
-                Observer::<Arena>::snapshot_sent(&mut seen, player, now, &snapshot);
-                down.push_back((now + delay(player), player, snapshot));
-            }
+            sequence::tick::<Arena>(&mut server, &mut line, now, &mut seen);
         }
-        for (at, player, snapshot) in take_due(&mut down, now) {
-            clients[usize::from(player.0)].handle_snapshot(at, &snapshot);
+        for (at, player, snapshot) in take_due(&mut line.down, now) {
+            let client = &mut clients[usize::from(player.0)];
+            sequence::snapshot_received::<Arena>(client, at, player, &snapshot, &mut seen);
         }
         for (player, client) in (0..players).map(PlayerId).zip(&mut clients) {
             let due = &mut frames[usize::from(player.0)];
             while let Some(at) = due.filter(|at| *at <= now) {
-                client.look(at);
-                let screen = Screen { player, own: client.predicted(), others: client.drawn() };
-                let input = hands.input(at, &screen);
-                let mut commanded = client.command(at, &input);
-                let shown = Shown { drawn: client.drawn(), drawn_at: client.drawn_at() };
-                seen.frame(player, at, &commanded, &shown);
-                if player == PlayerId(0) {
-                    for command in &mut commanded.packet.commands {
-                        command.server_time = command.server_time - too_old;
-                    }
-                }
-                up.push_back((at + delay(player), player, commanded.packet));
-                *due = hands.next_frame(player);
+                let too_old = if player == PlayerId(0) { too_old } else { Micros::ZERO };
+                let mut end = Forging { line: &mut line, player, too_old };
+                sequence::frame::<Arena>(client, &mut end, at, player, |screen| input.input(at, screen), &mut seen);
+                *due = input.next_frame(player);
             }
         }
     }
-    seen.meant = hands.meant;
+    seen.meant = input.meant;
     Ok(seen)
+}
+
+/// What is on its way.
+struct Line {
+    delays: Vec<Micros>,
+    up: VecDeque<(Micros, PlayerId, ClientPacket)>,
+    down: VecDeque<(Micros, PlayerId, Snapshot<Body>)>,
+}
+
+impl ServerEnds<Body> for Line {
+    fn pack(&mut self, _at: Micros, _player: PlayerId, _snapshot: &Snapshot<Body>) -> Option<u16> {
+        None
+    }
+
+    fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<Body>) {
+        self.down.push_back((at + self.delays[usize::from(player.0)], player, snapshot));
+    }
+}
+
+/// A client's end that makes its usercmds older than they are.
+struct Forging<'a> {
+    line: &'a mut Line,
+    player: PlayerId,
+    too_old: Micros,
+}
+
+impl ClientEnd for Forging<'_> {
+    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, _perceived: Option<Perceived>) -> Option<u16> {
+        for command in &mut packet.commands {
+            command.server_time = command.server_time - self.too_old;
+        }
+        None
+    }
+
+    fn send(&mut self, at: Micros, packet: ClientPacket) {
+        self.line.up.push_back((at + self.line.delays[usize::from(self.player.0)], self.player, packet));
+    }
 }
 
 /// What arrives by now, in the order of arrival.

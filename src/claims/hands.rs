@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::script::{Button, Step};
 use crate::arena::{Arena, ArenaBody};
-use crate::session::{Hands, Screen};
+use crate::session::{InputSource, Screen};
 use crate::units::{Hz, Micros, PlayerId};
 use crate::usercmd::{Input, buttons};
 
@@ -52,7 +52,7 @@ impl Scripted {
     }
 }
 
-impl Hands<Arena> for Scripted {
+impl InputSource<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let puppet = self.players.get_mut(usize::from(player.0))?;
         let at = puppet.phase + self.cmd_hz.turn(puppet.frames);

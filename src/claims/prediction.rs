@@ -4,9 +4,9 @@ use glam::Vec3;
 
 use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, body_of};
+use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, median};
 use crate::arena::{ArenaBody, EffectKind, WeaponId};
-use crate::client::Part;
 use crate::game::Effect;
 use crate::record::Execution;
 use crate::units::{EntityId, Micros, PlayerId};
@@ -83,7 +83,7 @@ fn server_corrects(stage: &Stage) -> Result<Figures, ClaimError> {
 }
 
 fn effects_once(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = play_without(stage, Part::FirstRunMark)?;
+    let seen = stage.play_without(0, Part::FirstRunMark)?;
     let is_shot = |effect: &&Effect| effect.kind == EffectKind::Pistol as u8 && effect.entity == EntityId(0);
     let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
     let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
@@ -112,7 +112,7 @@ fn effects_not_told(stage: &Stage) -> Result<Figures, ClaimError> {
 }
 
 fn eye_height(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = play_without(stage, Part::ClientOnlyState)?;
+    let seen = stage.play_without(0, Part::ClientOnlyState)?;
     // What the frame begins with: everything is acked by then, so it is the acked state with what the client keeps.
     let eyes: Vec<(Micros, f32)> = seen
         .frames
@@ -166,15 +166,6 @@ fn push_latency(stage: &Stage) -> Result<Figures, ClaimError> {
         ("key to movement at -50", lag("half")?),
         ("key to movement at 0", lag("none")?),
     ])
-}
-
-/// Plays the scene; if the mechanism is switched off, player 0's client leaves this part out.
-fn play_without(stage: &Stage, part: Part) -> Result<Seen, ClaimError> {
-    stage.play_changed(|machine| {
-        if let Some(client) = machine.client(PlayerId(0)).filter(|_| stage.is_off()) {
-            client.leave_out(part);
-        }
-    })
 }
 
 /// From the first usercmd that asks to move to the first frame in which the own body is drawn elsewhere than before.

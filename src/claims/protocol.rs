@@ -7,15 +7,13 @@ use glam::Vec3;
 
 use super::stage::Stage;
 use super::{Claim, ClaimError, Figures, count, greatest};
-use crate::game::{Body, Field, body};
+use crate::game::{Body, Field, Role, body};
 use crate::history::Frame;
+use crate::pacing::{Calibration, Redundancy, RedundancyOptions, Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-use crate::wire::{
-    Calibration, Decoded, Layout, Networked, Receiver, Redundancy, RedundancyOptions, Role, Sender, Steering,
-    SteeringOptions, Wrapping16,
-};
+use crate::wire::{Decoded, Layout, Receiver, Sender, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "calibration-converges", calibration_converges),
@@ -27,7 +25,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 macro_rules! creature {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident $(, role = $role:path)?) => {
         body! {
             $(#[$doc])*
             pub(super) struct $name {
@@ -43,6 +41,7 @@ macro_rules! creature {
                 Status teleports: u32,
                 Status alive: bool,
             }
+            $( role = $role; )?
         }
     };
 }
@@ -51,16 +50,14 @@ creature! {
     /// Something that has all that the update bitfield tells.
     Creature
 }
-impl Networked for Creature {}
 
 creature! {
     /// The same without roles: everything is a value.
-    Shapeless
+    Shapeless, role = always_a_value
 }
-impl Networked for Shapeless {
-    fn role(_: &Field) -> Role {
-        Role::Value
-    }
+
+fn always_a_value(_: &Field) -> Role {
+    Role::Value
 }
 
 fn update_bitfield(stage: &Stage) -> Result<Figures, ClaimError> {
@@ -68,7 +65,7 @@ fn update_bitfield(stage: &Stage) -> Result<Figures, ClaimError> {
 }
 
 /// The highest bit that each change sets.
-fn bits_of<B: Networked>() -> Figures {
+fn bits_of<B: Body>() -> Figures {
     let layout = Layout::<B>::new();
     let still = |on_ground: bool| {
         let mut cells = vec![0; B::CELLS];
@@ -165,6 +162,9 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
     const CROWD: u16 = 60;
     const EVENTFUL: u16 = 3;
     let mut sender = Sender::<Creature>::new(PlayerId(0), CROWD);
+    if stage.is_off() {
+        sender.prioritize(|urgency| Urgency { waited: 0, ..*urgency }.score());
+    }
     let mut receiver = Receiver::<Creature>::new();
     let mut waits = vec![0u32; usize::from(CROWD)];
     let mut longest = 0;
@@ -174,9 +174,6 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
         let creature = |id| Creature { teleports: teleports(id), ..walker(seq, f32::from(id) * 700.0) };
         let entities = (0..CROWD).map(|id| (EntityId(id), creature(id))).collect();
         let sent = snapshot(seq, Tick(seq), entities);
-        if stage.is_off() {
-            sender.forget_waits();
-        }
         let Ok(encoded) = sender.encode(&sent, None, 300) else { continue };
         encoded.carried.iter().for_each(|id| carried[usize::from(id.0)] += 1);
         encoded.carried.iter().for_each(|id| waits[usize::from(id.0)] = 0);
@@ -346,5 +343,6 @@ fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Creature)>) -> Snapsh
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }

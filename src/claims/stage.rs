@@ -10,13 +10,14 @@ use super::hands::Scripted;
 use super::link::Holed;
 use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
 use super::watch::Seen;
+use super::without::{Part, Without};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
 use crate::game::Game;
 use crate::link::{LinkModel, ModelledLink};
-use crate::pipeline::{ServerPipeline, Setup};
+use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::session::{Links, Machine, Observer};
 use crate::settings::Settings;
-use crate::units::{EntityId, Micros, Seed};
+use crate::units::{EntityId, Micros, PlayerId, Seed};
 
 /// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
 #[derive(Clone, Debug)]
@@ -47,15 +48,16 @@ impl Stage {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play(&self) -> Result<Seen, ClaimError> {
-        self.play_changed(|_| ())
+        play_prepared(&self.prepare(&Variant::default())?, None)
     }
 
-    /// Plays the scene with a machine that is changed before the first tick.
+    /// Plays the scene; if the mechanism is switched off, this player's client leaves this part out.
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_changed(&self, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
-        play_prepared(&self.prepare(&Variant::default())?, change)
+    pub(super) fn play_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+        let without = Some((PlayerId(player), part)).filter(|_| self.is_off);
+        play_prepared(&self.prepare(&Variant::default())?, without)
     }
 
     /// Plays a variant of the scene.
@@ -63,7 +65,7 @@ impl Stage {
     /// # Errors
     /// When there is none of that name, or it cannot be played.
     pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
-        play_prepared(&self.variant(name)?, |_| ())
+        play_prepared(&self.variant(name)?, None)
     }
 
     /// A variant of the scene, ready to be played.
@@ -99,9 +101,9 @@ impl Stage {
     }
 }
 
-fn play_prepared(prepared: &Prepared, change: impl FnOnce(&mut Machine<Arena, Holed>)) -> Result<Seen, ClaimError> {
+fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Result<Seen, ClaimError> {
     let mut seen = Seen::default();
-    let hands = prepared.play(&mut seen, change)?;
+    let hands = prepared.play(&mut seen, without)?;
     seen.meant = hands.meant;
     let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
     seen.players = prepared.scene.players.len() as u16;
@@ -110,25 +112,31 @@ fn play_prepared(prepared: &Prepared, change: impl FnOnce(&mut Machine<Arena, Ho
 }
 
 impl Prepared {
-    /// Plays it for an observer; `before` may change the machine before the first tick.
+    /// Plays it for an observer; one player's client may leave out a part.
     ///
     /// # Errors
     /// When the players cannot be placed.
     pub(super) fn play(
         &self,
         observer: &mut impl Observer<Arena>,
-        before: impl FnOnce(&mut Machine<Arena, Holed>),
+        without: Option<(PlayerId, Part)>,
     ) -> Result<Scripted, ClaimError> {
         let Prepared { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
-        let mut machine = Machine::<Arena, Holed>::new(&setup, links);
+        let client = |setup, player| {
+            let client = Without::new(setup, player);
+            match without {
+                Some((changed, part)) if changed == player => client.leave_out(part),
+                Some(_) | None => client,
+            }
+        };
+        let mut machine = Machine::<Arena, Holed, Without>::with_clients(&setup, links, client);
         if scene.players.iter().any(|player| player.start.is_some()) {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
             machine.server().begin_from(world);
         }
-        before(&mut machine);
         let players = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
         let mut hands = Scripted::new(players.collect(), settings.client.cmd_hz);
         let end = Micros((scene.seconds * 1e6) as i64);

@@ -222,7 +222,7 @@ impl Observer<Arena> for Seen {
         self.ticks.push(SeenTick { at, bodies: Arena::entities(world).to_vec() });
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, _bytes: u16) {
         let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
         self.sent.push(SeenSent { player, at, helper_ms: snapshot.helper_ms, warnings });
     }

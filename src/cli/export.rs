@@ -68,11 +68,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
         }
         (None, Some(directory)) if args.all => {
+            let files = files_in(directory, &trace, args)?;
             std::fs::create_dir_all(directory).map_err(|error| {
                 Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
-            for table in &trace.tables {
-                write_table(table, args.to, &directory.join(format!("{}.{}", table.name, args.to.ending())))?;
+            for (table, path) in files {
+                write_table(table, args.to, &path)?;
             }
         }
         (None, Some(_)) => {
@@ -102,6 +103,20 @@ fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trou
         let known = trace.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ");
         Trouble::file(path, format!("there is no table `{name}`; there are {known}"))
     })
+}
+
+/// A file for each table. A trace may come from anybody: its names never choose a path.
+fn files_in<'a>(directory: &Path, trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, PathBuf)>, Trouble> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let file = |table: &'a Table| {
+        let name = &table.name;
+        if name.is_empty() || !name.chars().all(is_plain) {
+            let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
+            return Err(Trouble::file(&args.file, what));
+        }
+        Ok((table, directory.join(format!("{name}.{}", args.to.ending()))))
+    };
+    trace.tables.iter().map(file).collect()
 }
 
 fn write_table(table: &Table, format: RowFormat, path: &Path) -> Result<(), Trouble> {

@@ -11,15 +11,15 @@ pub(super) use bots::{Joining, PlaysItself, Staged};
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::pipeline::Netcode;
 use crate::quakeworld::QuakeWorld;
 use crate::record::Session;
-use crate::replay::{self, Imported, Options, ReplayError, Replayed};
+use crate::replay::{self, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
-use crate::wire::Networked;
 use bots::WithBots;
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -58,20 +58,17 @@ impl Games {
 
     /// Adds a game whose logs can be replayed.
     #[must_use]
-    pub fn replaying<G: Imported>(mut self) -> Games {
+    pub fn replaying<G: Netcode>(mut self) -> Games {
         self.games.push(Box::new(Of::<G> { game: PhantomData, bots: None }));
         self
     }
 
     /// Adds a game that can also record synthetic and live sessions, under rules that `rules` makes.
     #[must_use]
-    pub fn recording<G: Bots + Imported>(
+    pub fn recording<G: Bots + Netcode>(
         mut self,
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-    ) -> Games
-    where
-        G::Body: Networked,
-    {
+    ) -> Games {
         self.games.push(Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) }));
         self
     }
@@ -174,7 +171,7 @@ struct Of<G> {
     bots: Option<Box<dyn PlaysItself>>,
 }
 
-impl<G: Imported> Playable for Of<G> {
+impl<G: Netcode> Playable for Of<G> {
     fn name(&self) -> &'static str {
         G::NAME
     }

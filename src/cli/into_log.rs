@@ -125,7 +125,7 @@ impl Keeper for IntoLog {
     fn show(&mut self, rates: &Rates) {
         let Some(at) = rates.at else {
             let at = self.listening.map_or(String::new(), |address| format!("at {address}, "));
-            let message = format!("{at}waiting: {} of {} players are ready", rates.ready, rates.seats);
+            let message = format!("{at}waiting: {} of {} players are ready", rates.ready, rates.places);
             return self.progress.reached_with(Micros::ZERO, message);
         };
         let rate = bytes(rates.bytes_per_s as u64);

@@ -16,11 +16,10 @@ use super::{Outcome, files};
 use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
-use crate::replay::{Options, Replayed};
+use crate::replay::{Options, Replayed, own_settings};
 use crate::score::ModeScore;
-use crate::settings::Settings;
 use crate::store;
-use crate::summary::{Exercised, Prediction, Share, Shots, Summary};
+use crate::summary::{AsPlayed, Exercised, Prediction, Share, Shots, Summary};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
 ///
@@ -137,7 +136,7 @@ pub(super) fn replay(
 fn score(game: &dyn Playable, path: &Path, session: &Session, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
     let settings = match &options.settings {
         Some(settings) => settings.clone(),
-        None => Settings::from_pairs(&session.header.settings)?,
+        None => own_settings(&session.header)?,
     };
     game.score(session, &settings).map_err(|error| Trouble::file(path, error))
 }
@@ -188,7 +187,8 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
 }
 
 fn print_prediction(page: &mut Page, prediction: &Prediction) {
-    page.heading("Prediction, against what the server made of the same usercmds");
+    let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
+    page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
     let right = Align::Right;
     let head = [("", Align::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
     let row = |name: &str, share_of: Share| -> Vec<Cell> {
@@ -203,7 +203,10 @@ fn print_prediction(page: &mut Page, prediction: &Prediction) {
             })
     };
     let all = Share { checked: prediction.checked, exact: prediction.exact, near: prediction.near };
-    let rows = [row("on the ground", prediction.ground), row("in the air", prediction.air), row("all", all)];
+    let mut rows = vec![row("on the ground", prediction.ground), row("in the air", prediction.air), row("all", all)];
+    if let Some(AsPlayed { ground, air }) = prediction.as_played {
+        rows.extend([row("on the ground, as played", ground), row("in the air, as played", air)]);
+    }
     page.table(&head, &rows);
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);

@@ -2,8 +2,7 @@
 
 use super::trouble::Trouble;
 use crate::record::Session;
-use crate::replay::{Mode, Options};
-use crate::settings::Settings;
+use crate::replay::{Mode, Options, own_settings};
 
 /// How a log is replayed.
 #[derive(clap::Args)]
@@ -30,10 +29,10 @@ enum Loop {
 impl WhatIf {
     /// The replay's options, and which of the log's settings they change, as `key=value`.
     pub(super) fn options(&self, session: &Session) -> Result<(Options, Vec<String>), Trouble> {
-        let recorded = Settings::from_pairs(&session.header.settings)
-            .map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
+        let recorded =
+            own_settings(&session.header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
-            Some(name) => Settings::preset(name)?,
+            Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),
         };
         for pair in &self.set {
@@ -52,6 +51,6 @@ impl WhatIf {
             Some(Loop::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        Ok((Options { mode, settings, rollback_every: None }, changed))
+        Ok((Options { mode, settings, ..Options::default() }, changed))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::fields::Predicted;
-use crate::game::{Body, Cause, Effect, Evidence, Game, Miss, Sink, Touch};
+use crate::game::{Acked, Body, Cause, Effect, Evidence, Game, Sink, Touch};
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
@@ -11,7 +11,7 @@ use crate::usercmd::Usercmd;
 pub(super) fn explain<G: Game>(
     context: &Context<'_, G>,
     fields: &Predicted,
-    miss: &Miss<'_, G::Body>,
+    miss: &Acked<'_, G::Body>,
 ) -> (Cause, Evidence) {
     if let Some(found) = G::explain(context.rules, miss) {
         return found;
@@ -43,7 +43,7 @@ pub(super) fn explain<G: Game>(
 
 /// Whether the commands, run again among the entities of the snapshot that brought the ack, meet another player: he was
 /// not yet there when they were predicted.
-fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Miss<'_, G::Body>) -> bool {
+fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
     let mut met = Met { player: None };
     let mut body = from.clone();
@@ -54,11 +54,11 @@ fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Miss<'_, G::Body>) ->
 }
 
 /// Whether some run of the commands, lost and replaced as the server does it, gives exactly the server's body.
-fn input_lost_reproduces<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Miss<'_, G::Body>) -> bool {
+fn input_lost_reproduces<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Acked<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
     let commands = miss.commands;
     let lost_runs = (0..commands.len()).flat_map(|start| (start + 1..=commands.len()).map(move |end| (start, end)));
-    let same = |body: &G::Body| fields.errors(body, miss.authoritative).is_empty();
+    let same = |body: &G::Body| fields.errors(body, miss.authoritative, miss.authoritative).is_empty();
     lost_runs.take(MOST_HYPOTHESES).any(|(start, end)| {
         let skipped = run_with_lost(context, from, miss, start..end, false);
         same(&skipped) || same(&run_with_lost(context, from, miss, start..end, true))
@@ -71,7 +71,7 @@ const MOST_HYPOTHESES: usize = 64;
 fn run_with_lost<G: Game>(
     context: &Context<'_, G>,
     from: &G::Body,
-    miss: &Miss<'_, G::Body>,
+    miss: &Acked<'_, G::Body>,
     lost: std::ops::Range<usize>,
     repeated: bool,
 ) -> G::Body {

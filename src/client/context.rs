@@ -14,6 +14,14 @@ pub(super) struct Context<'a, G: Game> {
     pub(super) entities: &'a [(EntityId, G::Body)],
 }
 
+impl<G: Game> Clone for Context<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Game> Copy for Context<'_, G> {}
+
 impl<G: Game> Context<'_, G> {
     pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
         G::step_body(self.rules, &self.scene(), body, command, sink)

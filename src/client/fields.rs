@@ -19,14 +19,16 @@ impl Predicted {
         Predicted { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
     }
 
-    /// The predicted cells that came out differently.
-    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B) -> Vec<FieldError> {
-        let mut ours = vec![0; B::CELLS];
-        let mut theirs = vec![0; B::CELLS];
-        predicted.write(&mut ours);
-        authoritative.write(&mut theirs);
+    /// The predicted cells that came out differently from what the server says, and that `resumed` does not keep.
+    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldError> {
+        let cells = |body: &B| {
+            let mut cells = vec![0; B::CELLS];
+            body.write(&mut cells);
+            cells
+        };
+        let (ours, theirs, kept) = (cells(predicted), cells(authoritative), cells(resumed));
         (0..B::CELLS)
-            .filter(|&i| ours[i] != theirs[i] && self.cells[i])
+            .filter(|&i| ours[i] != theirs[i] && ours[i] != kept[i] && self.cells[i])
             .map(|i| FieldError { field: i, predicted: ours[i], authoritative: theirs[i] })
             .collect()
     }

@@ -2,10 +2,10 @@
 //! Where they wait for their tick it is that tick's time, by a clock ahead of the server's that the server's calibration helper
 //! steers (NeREIDS).
 
+use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
 use crate::units::Micros;
-use crate::wire::{Steering, SteeringOptions};
 
 pub(super) struct InputTime {
     options: Option<SteeringOptions>,

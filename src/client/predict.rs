@@ -3,16 +3,22 @@
 //!
 //! When the acked body equals what was predicted for that usercmd, nothing is run again. Otherwise the acked body, with
 //! what only the client knows copied into it, is the new start, and every command after it is run again.
+//!
+//! A prediction is held against the server's word as it was made in play. Under `prediction.among = acking-packet` the acked
+//! commands run again first, among the bodies that the acking snapshot shows: as the server ran them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::context::Context;
 use super::fields::Predicted;
 use super::{GivenOff, cause};
-use crate::game::{Body, Effect, Game, Grade, Miss, Sink, Touch};
+use crate::game::{Acked, Body, Effect, Game, Grade, Sink, Touch, shown_by_either};
+use crate::history::Frame;
+use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, Reconciled};
-use crate::settings::{PredictionMode, Settings};
-use crate::units::{CommandSeq, Micros};
+use crate::settings::{Among, PredictionMode, Settings};
+use crate::units::{CommandSeq, EntityId, Micros};
 use crate::usercmd::Usercmd;
 
 /// The unacknowledged usercmds, and the acked state that they start from.
@@ -22,7 +28,10 @@ pub(super) struct Window<G: Game> {
     push: Micros,
     /// Which cells are predicted.
     fields: Predicted,
+    among: Among,
     base: Option<G::Body>,
+    /// The snapshot that the base is from.
+    base_frame: Option<Arc<Frame<G::Body>>>,
     /// The last command before the base, for hypotheses about what ran in place of a lost one.
     base_command: Option<Usercmd>,
     /// Ascending, without gaps.
@@ -34,12 +43,6 @@ pub(super) struct Window<G: Game> {
     first_runs: CommandSeq,
     ran_for_correction: u32,
     recent: VecDeque<(Usercmd, Micros)>,
-    /// Takes every run of a command for its first; see [`super::Part::FirstRunMark`].
-    plays_every_run: bool,
-    /// What commands gave off when they ran again, if they are taken to run for the first time.
-    played_again: Vec<Effect>,
-    /// Goes on from what the server says alone; see [`super::Part::ClientOnlyState`].
-    forgets_client_only: bool,
 }
 
 struct Entry<B> {
@@ -57,7 +60,9 @@ impl<G: Game> Window<G> {
             mode: settings.prediction.mode,
             push: Micros::from_ms(-settings.prediction.push_latency_ms),
             fields: Predicted::new::<G::Body>(settings.prediction.mode),
+            among: settings.prediction.among,
             base: None,
+            base_frame: None,
             base_command: None,
             entries: VecDeque::new(),
             last_seq: CommandSeq(0),
@@ -65,18 +70,7 @@ impl<G: Game> Window<G> {
             first_runs: CommandSeq(0),
             ran_for_correction: 0,
             recent: VecDeque::with_capacity(REMEMBERED),
-            plays_every_run: false,
-            played_again: Vec::new(),
-            forgets_client_only: false,
         }
-    }
-
-    pub(super) fn play_every_run(&mut self) {
-        self.plays_every_run = true;
-    }
-
-    pub(super) fn forget_client_only(&mut self) {
-        self.forgets_client_only = true;
     }
 
     pub(super) fn next_seq(&self) -> CommandSeq {
@@ -126,19 +120,19 @@ impl<G: Game> Window<G> {
     /// that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
-        out.effects.append(&mut self.played_again);
-        again + self.run_window(context, out)
+        again + self.run_window(context, self.entries.len(), self.push, out)
     }
 
-    fn run_window(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
+    /// Runs those of the first `until` commands that have no valid body yet, and no more than `push` in all.
+    fn run_window(&mut self, context: &Context<'_, G>, until: usize, push: Micros, out: &mut GivenOff<G::Fire>) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
         // The server tells all effects to those who do not predict weapons.
         let hears = context.settings.predicts_weapons();
         let mut ran = 0;
-        while self.valid < self.entries.len() {
+        while self.valid < until {
             spent += self.entries[self.valid].time();
-            if spent > self.push {
+            if spent > push {
                 break;
             }
             let before = match self.valid.checked_sub(1) {
@@ -146,7 +140,7 @@ impl<G: Game> Window<G> {
                 None => base,
             };
             let entry = &self.entries[self.valid];
-            let first = self.plays_every_run || entry.command.seq > self.first_runs;
+            let first = entry.command.seq > self.first_runs;
             out.touches.clear();
             let mut sink = Running { first, hears, seq: entry.command.seq, fires: 0, out };
             let after = context.run(before, &entry.command, &mut sink);
@@ -160,87 +154,120 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Takes the server's word for everything up to `ack`.
-    pub(super) fn reconcile(&mut self, context: &Context<'_, G>, ack: CommandSeq, told: G::Body) -> Reconciled {
-        let acked = self.entries.iter().take_while(|e| e.command.seq <= ack).count();
-        let predicted = match acked.checked_sub(1) {
+    /// Takes the server's word for everything that a snapshot acks; `told` is the own body in it.
+    pub(super) fn reconcile(
+        &mut self,
+        context: &Context<'_, G>,
+        snapshot: &Snapshot<G::Body>,
+        told: &G::Body,
+    ) -> Reconciled {
+        let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
+        let played = match acked.checked_sub(1) {
             Some(last) => self.entries[last].after.clone(),
             // Nothing new was acked: what the server has done to the body since is compared with the last word.
             None => self.base.clone(),
         };
-        let passed: Vec<Entry<G::Body>> = self.entries.drain(..acked).collect();
-        self.valid = self.valid.saturating_sub(acked);
+        let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
+        let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
+        let checks = acked > 0 && self.mode != PredictionMode::Off;
+        let ran = match self.among {
+            Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
+            Among::AckingPacket | Among::Known => None,
+        };
+        let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(told);
+        let (commands, touches) = self.take_acked(acked);
         let last_command = self.base_command;
-        if let Some(last) = passed.last() {
-            self.base_command = Some(last.command);
-        }
-        let Some(predicted) = predicted else {
-            self.base = Some(told);
-            self.run_again(context);
+        self.base_command = commands.last().copied().or(last_command);
+        let from = self.base.take();
+        let acked = Acked {
+            scene: context.scene(),
+            before,
+            snapshot,
+            settings: context.settings,
+            from: from.as_ref(),
+            last_command,
+            commands: &commands,
+            predicted,
+            authoritative: told,
+            touches: &touches,
+        };
+        let next = G::resume(context.rules, &acked);
+        self.base = Some(next.clone());
+        let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(context) };
+        let was_predicted = ran.is_some() || played.is_some();
+        let Some(grade) = G::grade(predicted, told).filter(|_| was_predicted) else {
             return Reconciled { comparison: None, correction: None, round_trip: None };
         };
-        let grade = G::grade(&predicted, &told);
-        let next = match self.forgets_client_only {
-            false => next_base::<G>(&predicted, told.clone(), grade),
-            true => told.clone(),
-        };
-        let from = self.base.replace(next.clone());
-        let comparison = (acked > 0 && self.mode != PredictionMode::Off).then(|| Comparison {
-            command: ack,
-            commands: acked as u32,
+        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, told));
+        let comparison = checks.then(|| Comparison {
+            command: snapshot.ack,
+            commands: commands.len() as u32,
             grade,
+            as_played,
             error_units: predicted.origin().distance(told.origin()),
-            velocity_error: predicted.velocity().distance(told.velocity()),
+            velocity_error: predicted.velocity().distance(next.velocity()),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
-        if next == predicted {
-            return Reconciled { comparison, correction: None, round_trip: None };
-        }
-        let reran = self.run_again(context);
-        let errors = self.fields.errors(&predicted, &next);
+        // What the rounding of a record explains is not wrong.
+        let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
+        let is_wrong = may_be_wrong && next != *predicted;
+        let errors = if is_wrong { self.fields.errors(predicted, told, &next) } else { Vec::new() };
         let correction = (!errors.is_empty()).then(|| {
-            let commands: Vec<Usercmd> = passed.iter().map(|e| e.command).collect();
-            let touches: Vec<Touch> = passed.iter().flat_map(|e| e.touches.iter().copied()).collect();
-            let miss = Miss {
-                scene: context.scene(),
-                from: from.as_ref(),
-                last_command,
-                commands: &commands,
-                predicted: &predicted,
-                authoritative: &next,
-                touches: &touches,
-            };
-            let (cause, evidence) = cause::explain(context, &self.fields, &miss);
-            Correction { command: ack, errors, reran, cause, evidence }
+            let (cause, evidence) = cause::explain(context, &self.fields, &acked);
+            Correction { command: snapshot.ack, errors, reran, cause, evidence }
         });
         Reconciled { comparison, correction, round_trip: None }
     }
 
+    /// Runs the first `count` commands again as the server did, which had moved the other bodies already: from the base,
+    /// among the bodies of the snapshot that acks them, and where it does not show one, of the snapshot before. The body
+    /// that this leads to.
+    fn run_as_the_server(
+        &mut self,
+        context: &Context<'_, G>,
+        before: &[(EntityId, G::Body)],
+        count: usize,
+    ) -> Option<G::Body> {
+        let base = self.base.take()?;
+        let entities = shown_by_either(before, context.entities);
+        let context = Context { entities: &entities, ..*context };
+        let carried = G::carry(context.rules, &context.scene(), before, &base);
+        self.base = Some(carried);
+        let valid = self.valid;
+        self.run_from_base(&context, count, Micros(i64::MAX));
+        let ran = self.latest().cloned();
+        self.valid = valid;
+        self.base = Some(base);
+        ran
+    }
+
+    /// Takes the first `count` commands out of the window, with what was met while they ran.
+    fn take_acked(&mut self, count: usize) -> (Vec<Usercmd>, Vec<Touch>) {
+        self.valid = self.valid.saturating_sub(count);
+        let mut touches = Vec::new();
+        let command = |mut entry: Entry<G::Body>| {
+            touches.append(&mut entry.touches);
+            entry.command
+        };
+        (self.entries.drain(..count).map(command).collect(), touches)
+    }
+
+    /// Runs again what has run before, and returns how many commands that are. New commands wait for their frame, where
+    /// their effects are heard.
     fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
-        self.valid = 0;
-        let mut unheard = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let first_runs = self.first_runs;
-        // Only what ran before runs now; new commands wait for their frame, where their effects are heard.
-        let waiting = self.entries.iter().filter(|e| e.command.seq > first_runs).count();
-        let held = self.entries.split_off(self.entries.len() - waiting);
-        let ran = self.run_window(context, &mut unheard);
-        if self.plays_every_run {
-            self.played_again.append(&mut unheard.effects);
-        }
-        self.entries.extend(held);
+        let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
+        let ran = self.run_from_base(context, count, self.push);
         self.ran_for_correction += ran;
         ran
     }
-}
 
-/// What prediction goes on from after an ack: the server's word, with what only the client knows; or, where that word is
-/// rounded and agrees, the prediction.
-fn next_base<G: Game>(predicted: &G::Body, mut told: G::Body, grade: Grade) -> G::Body {
-    if G::RECORDS_ARE_ROUNDED && grade != Grade::Miss {
-        return G::keep_predicted(predicted, &told);
+    /// Runs the first `count` commands again from the base, unheard.
+    fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
+        self.valid = 0;
+        let mut unheard = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        self.run_window(context, count, push, &mut unheard)
     }
-    told.adopt_client_only(predicted);
-    told
 }
 
 impl<B> Entry<B> {

@@ -1,9 +1,9 @@
 //! How many usercmds a packet holds: a fixed number, or as many as the line calls for (NeREIDS's plan of 4:1 to 1:1).
 
+use crate::pacing::{Redundancy, RedundancyOptions};
 use crate::packet::ClientPacket;
 use crate::settings::Settings;
 use crate::units::Micros;
-use crate::wire::{Redundancy, RedundancyOptions};
 
 pub(super) struct Repeats {
     most: usize,
@@ -29,9 +29,9 @@ impl Repeats {
         usize::from(redundancy.level(now)).min(self.most)
     }
 
-    pub(super) fn handle_sent(&mut self, packet: &ClientPacket) {
+    pub(super) fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
         if let Some(redundancy) = &mut self.redundancy {
-            redundancy.handle_sent(packet.bytes().into(), packet.commands.len());
+            redundancy.handle_sent(bytes.into(), packet.commands.len());
         }
     }
 

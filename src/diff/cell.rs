@@ -43,7 +43,7 @@ impl Value {
             Data::U64(v) => Value::Hash(*v.get(row)?),
             Data::I64(v) => Value::Integer(*v.get(row)?),
             Data::F32(v) => Value::Float(*v.get(row)?),
-            Data::Name { names, codes } => Value::Name(names.get(usize::from(*codes.get(row)?))?.clone()),
+            Data::Name { names, codes } => Value::Name(names.get(*codes.get(row)? as usize)?.clone()),
         })
     }
 }
@@ -111,7 +111,7 @@ pub(crate) enum Cells<'a> {
     U64(&'a [u64], &'a [u64]),
     I64(&'a [i64], &'a [i64]),
     F32(&'a [f32], &'a [f32]),
-    Names { a: &'a [u8], b: &'a [u8], names: [&'a [String]; 2] },
+    Names { a: &'a [u32], b: &'a [u32], names: [&'a [String]; 2] },
 }
 
 impl<'a> Cells<'a> {
@@ -153,7 +153,7 @@ impl<'a> Cells<'a> {
             Cells::U64(a, b) if a[i] == b[j] => Compared::Same,
             Cells::U64(..) => Compared::Differs { class: Class::Hash, error: None },
             Cells::Names { a, b, names: [names_a, names_b] } => {
-                if names_a.get(usize::from(a[i])) == names_b.get(usize::from(b[j])) {
+                if names_a.get(a[i] as usize) == names_b.get(b[j] as usize) {
                     Compared::Same
                 } else {
                     Compared::Differs { class: Class::Difference, error: None }

@@ -1,6 +1,7 @@
 //! The session time of rows that do not carry one: a body has its tick's, a view its client frame's.
 
-use crate::trace::{Data, Table, Trace};
+use crate::trace::schema::{corrections, errors, frames, ticks};
+use crate::trace::{Table, Trace};
 
 /// The times of a trace's ticks, client frames and acks.
 #[derive(Clone, Debug, Default)]
@@ -16,29 +17,33 @@ pub(crate) struct Clock {
 impl Clock {
     /// What a trace says about its times; nothing where it lacks the tables or columns.
     pub(crate) fn of(trace: &Trace) -> Clock {
-        let mut ticks: Vec<(u32, i64)> = match trace.table("ticks") {
-            Some(table) => numbers(table, "tick").iter().copied().zip(times(table).iter().copied()).collect(),
-            None => Vec::new(),
-        };
+        let ticks = ticks::Columns::of(trace);
+        let mut ticks: Vec<(u32, i64)> = ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()).collect();
         ticks.sort_unstable();
-        Clock { ticks, frames: commands(trace.table("frames")), acks: commands(trace.table("corrections")) }
+        let (frames, acks) = (frames::Columns::of(trace), corrections::Columns::of(trace));
+        Clock {
+            ticks,
+            frames: commands(frames.player, frames.command, frames.at_us),
+            acks: commands(acks.player, acks.command, acks.at_us),
+        }
     }
 
     /// The session time of each row of a table; `None` where it is unknown.
     pub(crate) fn of_rows(&self, table: &Table) -> Vec<Option<i64>> {
         let rows = table.rows();
-        if times(table).len() >= rows && !times(table).is_empty() {
-            return times(table)[..rows].iter().map(|at| Some(*at)).collect();
+        let times = table.i64s("at_us");
+        if times.len() >= rows && !times.is_empty() {
+            return times[..rows].iter().map(|at| Some(*at)).collect();
         }
-        let ticks = numbers(table, "tick");
+        let ticks = table.u32s("tick");
         if !ticks.is_empty() {
             return ticks.iter().take(rows).map(|tick| self.of_tick(*tick)).collect();
         }
-        let (players, commands) = (numbers(table, "player"), numbers(table, "command"));
+        let (players, commands) = (table.u32s("player"), table.u32s("command"));
         if players.len() < rows || commands.len() < rows {
             return vec![None; rows];
         }
-        let known = if table.name == "errors" { &self.acks } else { &self.frames };
+        let known = if table.name == errors::NAME { &self.acks } else { &self.frames };
         let mut last = None;
         let time = |key| match last {
             Some((last_key, at)) if last_key == key => at,
@@ -68,26 +73,9 @@ impl Clock {
     }
 }
 
-fn commands(table: Option<&Table>) -> Vec<((u32, u32), i64)> {
-    let Some(table) = table else { return Vec::new() };
-    let keys = numbers(table, "player").iter().copied().zip(numbers(table, "command").iter().copied());
-    let mut commands: Vec<_> = keys.zip(times(table).iter().copied()).collect();
+fn commands(players: &[u32], commands: &[u32], times: &[i64]) -> Vec<((u32, u32), i64)> {
+    let keys = players.iter().copied().zip(commands.iter().copied());
+    let mut commands: Vec<_> = keys.zip(times.iter().copied()).collect();
     commands.sort_unstable();
     commands
-}
-
-/// A column of times in a table; empty where there is none.
-fn times(table: &Table) -> &[i64] {
-    match table.column("at_us").map(|c| &c.data) {
-        Some(Data::I64(values)) => values,
-        _ => &[],
-    }
-}
-
-/// A column of numbers in a table; empty where there is none.
-pub(crate) fn numbers<'a>(table: &'a Table, name: &str) -> &'a [u32] {
-    match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(values)) => values,
-        _ => &[],
-    }
 }

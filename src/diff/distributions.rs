@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::table::Compared;
 use crate::stats::{Spread, Tail};
 use crate::summary::{Prediction, Summary};
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{corrections, views};
 
 /// How the predictions of both traces did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -84,12 +85,13 @@ impl Reconciliation {
             ..Reconciliation::default()
         };
         let Some(pairing) = corrections.and_then(|c| c.pairing.as_ref()) else { return reconciliation };
-        let Some((causes_a, causes_b)) = names(pairing.a, "cause").zip(names(pairing.b, "cause")) else {
+        let [causes_a, causes_b] = [pairing.a, pairing.b].map(|table| corrections::Columns::read(table).cause);
+        if causes_a.codes.is_empty() || causes_b.codes.is_empty() {
             return reconciliation;
-        };
+        }
         let (corrected, causes) = (&mut reconciliation.corrected, &mut reconciliation.causes);
         for (i, j) in pairing.joined.pairs() {
-            let (a, b) = (causes_a.of(i), causes_b.of(j));
+            let (a, b) = (causes_a.get(i), causes_b.get(j));
             match (a == "none", b == "none") {
                 (false, false) => corrected.both += 1,
                 (false, true) => {
@@ -109,7 +111,7 @@ impl Reconciliation {
 
 impl Interpolation {
     pub(crate) fn of(a: &Trace, b: &Trace, views: Option<&Compared<'_>>) -> Interpolation {
-        let of = |trace: &Trace| trace.table("views").map(Views::of).unwrap_or_default();
+        let of = |trace: &Trace| Views::of(&views::Columns::of(trace));
         let mut interpolation = Interpolation { a: of(a), b: of(b), ..Interpolation::default() };
         let Some(views) = views else { return interpolation };
         interpolation.compared = views.diff.rows.compared;
@@ -117,7 +119,10 @@ impl Interpolation {
             // The same to the bit.
             None => vec![0.0; views.diff.rows.compared as usize],
             Some(pairing) => {
-                let Some((place_a, place_b)) = place(pairing.a).zip(place(pairing.b)) else { return interpolation };
+                let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
+                if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
+                    return interpolation;
+                }
                 let compared = pairing.joined.pairs().zip(&views.scan.pairs).filter(|(_, pair)| !pair.other_time);
                 let apart = |((i, j), _): ((usize, usize), _)| at(place_a, i).distance(at(place_b, j));
                 compared.map(apart).collect()
@@ -131,11 +136,12 @@ impl Interpolation {
 }
 
 impl Views {
-    fn of(table: &Table) -> Views {
-        let mut views = Views { views: table.rows() as u64, ..Views::default() };
-        if let Some(how) = names(table, "how") {
-            for row in 0..table.rows() {
-                *views.how.entry(how.of(row).to_owned()).or_default() += 1;
+    fn of(table: &views::Columns<'_>) -> Views {
+        let mut views = Views { views: table.rows as u64, ..Views::default() };
+        for how in table.how.iter() {
+            match views.how.get_mut(how) {
+                Some(count) => *count += 1,
+                None => drop(views.how.insert(how.to_owned(), 1)),
             }
         }
         views
@@ -143,35 +149,7 @@ impl Views {
 }
 
 fn reran(trace: &Trace) -> Option<Spread> {
-    let Some(Data::U32(reran)) = trace.table("corrections")?.column("reran").map(|c| &c.data) else { return None };
-    Spread::of(reran.iter().filter(|n| **n > 0).map(|n| *n as f32))
-}
-
-#[derive(Clone, Copy)]
-struct Names<'a> {
-    names: &'a [String],
-    codes: &'a [u8],
-}
-
-impl<'a> Names<'a> {
-    fn of(self, row: usize) -> &'a str {
-        self.codes.get(row).and_then(|code| self.names.get(usize::from(*code))).map_or("", String::as_str)
-    }
-}
-
-fn names<'a>(table: &'a Table, name: &str) -> Option<Names<'a>> {
-    match &table.column(name)?.data {
-        Data::Name { names, codes } => Some(Names { names, codes }),
-        _ => None,
-    }
-}
-
-fn place(table: &Table) -> Option<[&[f32]; 3]> {
-    let part = |name| match table.column(name).map(|c| &c.data) {
-        Some(Data::F32(values)) => Some(values.as_slice()),
-        _ => None,
-    };
-    Some([part("origin.x")?, part("origin.y")?, part("origin.z")?])
+    Spread::of(corrections::Columns::of(trace).reran.iter().filter(|n| **n > 0).map(|n| *n as f32))
 }
 
 fn at([x, y, z]: [&[f32]; 3], row: usize) -> glam::Vec3 {

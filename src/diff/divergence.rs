@@ -9,6 +9,7 @@ use super::pairing::{Pairing, Spot};
 use super::place::{Place, Row};
 use super::scan::Scan;
 use super::usercmds::Ran;
+use crate::trace::schema::errors;
 
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -125,7 +126,7 @@ impl Divergence {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
         let cells = columns.and_then(|(a, b)| Cells::of(&a.data, &b.data));
         // In the table of errors the values of a row are those of the field that it names.
-        let of_field = pairing.a.column("field").filter(|_| pairing.a.name == "errors");
+        let of_field = pairing.a.column("field").filter(|_| pairing.a.name == errors::NAME);
         let name = of_field.and_then(|column| Value::at(column, i)).map(|name| name.to_string());
         let measure = Measure::of(name.as_deref().unwrap_or(field));
         if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::cell::{Cells, Class, Compared, Measure};
-use super::clock::numbers;
 use super::kinds::Kind;
 use super::options::{On, Tolerances};
+use crate::trace::schema::{errors, ticks};
 use crate::trace::{Data, Table};
 
 /// How exactly a table is compared.
@@ -31,9 +31,9 @@ enum Rule<'a> {
     /// State hashes, by the ticks of A.
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
     /// The values of many fields, by the field codes of A: each has the tolerance of its field.
-    ByField { codes: &'a [u8], measures: Vec<Measure> },
+    ByField { codes: &'a [u32], measures: Vec<Measure> },
     /// The bits of another column's values: they tell only what these do not.
-    BitsOf { values: Cells<'a>, codes: &'a [u8], measures: Vec<Measure> },
+    BitsOf { values: Cells<'a>, codes: &'a [u32], measures: Vec<Measure> },
 }
 
 impl<'a> Column<'a> {
@@ -42,7 +42,7 @@ impl<'a> Column<'a> {
         let cells = Cells::of(&a.column(name)?.data, &b.column(name)?.data)?;
         let measure = |name: &str| Measure { within: exactness.tolerances.of(name), ..Measure::of(name) };
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
-            ("errors", Some(Data::Name { names, codes })) => {
+            (errors::NAME, Some(Data::Name { names, codes })) => {
                 let measures = names.iter().map(|field| measure(field)).collect();
                 let values = name.strip_suffix("_bits").and_then(|value| both(a, b, value));
                 match values {
@@ -50,8 +50,8 @@ impl<'a> Column<'a> {
                     None => Rule::ByField { codes, measures },
                 }
             }
-            ("ticks", _) if name == "hash" => {
-                Rule::Hash { ticks: numbers(a, "tick"), tolerated: exactness.tolerated_ticks }
+            (ticks::NAME, _) if name == "hash" => {
+                Rule::Hash { ticks: a.u32s("tick"), tolerated: exactness.tolerated_ticks }
             }
             _ => Rule::Plain(measure(name)),
         };
@@ -68,8 +68,8 @@ impl<'a> Column<'a> {
         if self.kinds.iter().any(|[a, b]| a.of(i) != b.of(j)) {
             return Compared::Same;
         }
-        let of_field = |codes: &[u8], measures: &[Measure]| {
-            codes.get(i).and_then(|code| measures.get(usize::from(*code))).copied().unwrap_or_default()
+        let of_field = |codes: &[u32], measures: &[Measure]| {
+            codes.get(i).and_then(|code| measures.get(*code as usize)).copied().unwrap_or_default()
         };
         match &self.rule {
             Rule::Plain(measure) => self.cells.compare(i, j, *measure),

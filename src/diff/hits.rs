@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::cell::Value;
 use super::keys::Side;
 use super::table::Compared;
-use crate::trace::{Data, Table};
+use crate::trace::schema::shots;
+use crate::trace::{Names, Table};
 
 /// Shots by what became of them in A and in B. Each shot and each projectile's impact counts in one of the first six.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -181,28 +182,22 @@ impl ChangedShot {
 
 impl Outcome {
     fn of(table: &Table, row: usize) -> Outcome {
-        let name = |name: &str| match table.column(name).and_then(|column| Value::at(column, row)) {
-            Some(Value::Name(name)) => name,
-            Some(Value::Integer(_) | Value::Hash(_) | Value::Float(_)) | None => String::new(),
-        };
-        let view_error = match table.column("view_error_units").map(|c| &c.data) {
-            Some(Data::F32(values)) => values.get(row).copied().filter(|v| !v.is_nan()),
-            _ => None,
-        };
+        let shots = shots::Columns::read(table);
+        let name = |column: Names<'_>| column.get(row).to_owned();
         Outcome {
             at_us: integer(table, "at_us", row),
             tick: integer(table, "tick", row),
-            weapon: name("weapon"),
-            reason: name("reason"),
-            target: name("target"),
-            hitgroup: name("hitgroup"),
+            weapon: name(shots.weapon),
+            reason: name(shots.reason),
+            target: name(shots.target),
+            hitgroup: name(shots.hitgroup),
             damage: integer(table, "damage", row),
             pellets: integer(table, "pellets", row),
             rewind_us: integer(table, "rewind_us", row),
-            limit: name("limit"),
-            view_error_units: view_error,
-            predicted_reason: name("predicted_reason"),
-            predicted_target: name("predicted_target"),
+            limit: name(shots.limit),
+            view_error_units: shots.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
+            predicted_reason: name(shots.predicted_reason),
+            predicted_target: name(shots.predicted_target),
         }
     }
 

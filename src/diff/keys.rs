@@ -2,6 +2,7 @@
 
 use super::cell::ordered;
 use super::options::DiffOptions;
+use crate::trace::schema::{Joined, TableSchema};
 use crate::trace::{Column, Data, Table};
 
 /// What tells the rows of one table apart.
@@ -12,45 +13,28 @@ pub(crate) struct Key {
     /// Places in `columns` of those that say whose row it is: a series of rows is one entity's, or one player's.
     pub(crate) series: Vec<usize>,
     /// When rows with the same key may be compared.
-    pub(crate) comparable: Comparable,
+    pub(crate) joined: Joined,
 }
 
-/// When rows with the same key may be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparable {
-    /// Always.
-    Always,
-    /// When they are of the same time; that they are not is a difference of its own.
-    AtSameTime,
-    /// When what they hang on (their tick, their client frame) is of the same time.
-    WithTheirTime,
-}
+/// Columns of a build's own table that say whose a row is.
+const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
 
 impl Key {
     /// The key of a table that both traces have.
     pub(crate) fn of(a: &Table, b: &Table, options: &DiffOptions) -> Key {
-        use Comparable::{Always, AtSameTime, WithTheirTime};
-        let (columns, comparable): (&[&str], _) = match a.name.as_str() {
-            "ticks" => (&["tick"], AtSameTime),
-            "bodies" => (&["tick", "entity"], WithTheirTime),
-            "executed" | "corrections" => (&["player", "command"], Always),
-            "frames" => (&["player", "command"], AtSameTime),
-            "errors" => (&["player", "command", "field"], Always),
-            "variables" => (&["player", "command", "entity", "variable"], WithTheirTime),
-            "views" => (&["player", "command", "entity"], WithTheirTime),
-            "shots" => (&["shooter", "command", "index"], Always),
-            "effects" => (&["player", "at_us", "kind", "entity"], Always),
-            _ => (&[], WithTheirTime),
-        };
-        let columns = match (options.keys.get(&a.name), columns) {
+        let known = TableSchema::of(&a.name);
+        let columns = match (options.keys.get(&a.name), known) {
             (Some(declared), _) => declared.clone(),
-            (None, []) => common_columns(a, b),
-            (None, known) => known.iter().map(|c| (*c).to_owned()).collect(),
+            (None, None) => common_columns(a, b),
+            (None, Some(known)) => known.key.iter().map(|column| (*column).to_owned()).collect(),
         };
-        let whose = |name: &String| matches!(name.as_str(), "entity" | "player" | "shooter");
-        let mut series: Vec<usize> = (0..columns.len()).filter(|&i| whose(&columns[i])).collect();
-        series.truncate(if a.name == "effects" { 1 } else { 2 });
-        Key { columns, series, comparable }
+        let whose = |name: &String| match known {
+            Some(known) => known.series.contains(&name.as_str()),
+            None => WHOSE.contains(&name.as_str()),
+        };
+        let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
+        let joined = known.map_or(Joined::WithTheirTime, |known| known.joined);
+        Key { columns, series, joined }
     }
 }
 
@@ -115,9 +99,9 @@ fn numbers(a: &Column, b: &Column) -> Result<[Vec<i64>; 2], String> {
         names.sort_unstable();
         names.dedup();
         let place = |name: &String| names.binary_search(&name).map_or(-1, |i| i as i64);
-        let number = |list: &[String], codes: &[u8]| -> Vec<i64> {
+        let number = |list: &[String], codes: &[u32]| -> Vec<i64> {
             let places: Vec<i64> = list.iter().map(place).collect();
-            codes.iter().map(|c| places.get(usize::from(*c)).copied().unwrap_or(-1)).collect()
+            codes.iter().map(|c| places.get(*c as usize).copied().unwrap_or(-1)).collect()
         };
         return Ok([number(names_a, codes_a), number(names_b, codes_b)]);
     }

@@ -1,7 +1,7 @@
 //! What kind of value a row has: predicted or told by the server, judged or not. Values of different kinds are never compared;
 //! that the kinds differ shows in the column that tells them apart.
 
-use super::clock::numbers;
+use crate::trace::schema::{ColumnSchema, Role, effects, frames, shots};
 use crate::trace::{Data, Table};
 
 /// What tells two kinds of rows apart.
@@ -10,11 +10,8 @@ pub(crate) enum Kind<'a> {
     /// A number that is zero or not.
     Number(&'a [u32]),
     /// One name or any other.
-    Name { codes: &'a [u8], name: Option<u8> },
+    Name { codes: &'a [u32], name: Option<u32> },
 }
-
-/// What a shot is named by and what its client made of it; all else in its row is the server's word.
-const NOT_JUDGED: [&str; 6] = ["shooter", "command", "index", "impact", "weapon", "reason"];
 
 impl<'a> Kind<'a> {
     /// What the rows of A and of B must have in common for a column of theirs to be compared.
@@ -24,13 +21,18 @@ impl<'a> Kind<'a> {
         let kinds = match a.name.as_str() {
             // Where one run has no body of its own yet, there is nothing to compare with. Where it ran no usercmd for a frame it
             // shows what the server last confirmed.
-            "frames" if column.starts_with("own.") || column.starts_with("drawn.") => {
+            frames::NAME if column.starts_with("own.") || column.starts_with("drawn.") => {
                 [number("has_body"), number("ran")]
             }
-            "effects" if column != "predicted" => [number("predicted"), None],
-            "shots" if column == "predicted_reason" => [None, None],
-            "shots" if column.starts_with("predicted_") => [name("predicted_reason", "not predicted"), None],
-            "shots" if !NOT_JUDGED.contains(&column) => [name("reason", "not run"), None],
+            effects::NAME if column != "predicted" => [number("predicted"), None],
+            shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
+                Some(ColumnSchema { role: Role::Plain | Role::Input, .. }) => [None, None],
+                Some(ColumnSchema { role: Role::Predicted, .. }) => [name("predicted_reason", "not predicted"), None],
+                // What a build has of its own is taken for the server's word.
+                Some(ColumnSchema { role: Role::Judged | Role::Outcome, .. }) | None => {
+                    [name("reason", "not run"), None]
+                }
+            },
             _ => [None, None],
         };
         kinds.into_iter().flatten().collect()
@@ -45,13 +47,13 @@ impl<'a> Kind<'a> {
     }
 
     fn number(table: &'a Table, column: &str) -> Option<Kind<'a>> {
-        let numbers = numbers(table, column);
+        let numbers = table.u32s(column);
         (numbers.len() == table.rows()).then_some(Kind::Number(numbers))
     }
 
     fn name(table: &'a Table, column: &str, name: &str) -> Option<Kind<'a>> {
         let Data::Name { names, codes } = &table.column(column)?.data else { return None };
-        let code = names.iter().position(|known| known == name).and_then(|code| u8::try_from(code).ok());
+        let code = names.iter().position(|known| known == name).and_then(|code| u32::try_from(code).ok());
         Some(Kind::Name { codes, name: code })
     }
 }

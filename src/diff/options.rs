@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::trace::Trace;
+use crate::trace::schema::{About, Role, TableSchema, shots};
 
 /// What a comparison looks at, and how exactly. The default looks at everything, bit by bit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,22 +42,20 @@ impl On {
     pub const NAMES: [&'static str; 5] = ["any", "state", "hits", "corrections", "views"];
 
     pub(crate) fn has_table(self, name: &str) -> bool {
-        match self {
-            On::Any => true,
-            On::State => matches!(name, "ticks" | "bodies"),
-            On::Hits => name == "shots",
-            On::Corrections => matches!(name, "corrections" | "errors"),
-            On::Views => matches!(name, "views" | "variables"),
-        }
+        let about = match self {
+            On::Any => return true,
+            On::State => About::State,
+            On::Hits => About::Hits,
+            On::Corrections => About::Corrections,
+            On::Views => About::Views,
+        };
+        TableSchema::of(name).is_some_and(|table| table.about == about)
     }
 
     pub(crate) fn has_column(self, name: &str) -> bool {
-        self != On::Hits || OUTCOME_COLUMNS.contains(&name)
+        self != On::Hits || shots::SCHEMA.names_of(Role::Outcome).any(|outcome| outcome == name)
     }
 }
-
-/// The columns of `shots` that say what became of a shot.
-pub(crate) const OUTCOME_COLUMNS: [&str; 5] = ["reason", "target", "hitgroup", "damage", "pellets"];
 
 /// How far apart numbers may be and still count as the same.
 #[derive(Clone, Debug, Default, PartialEq)]

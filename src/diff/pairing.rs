@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::clock::Clock;
-use super::join::Joined;
-use super::keys::{Comparable, Key, KeyCells, Side};
+use super::join::Joined as Rows;
+use super::keys::{Key, KeyCells, Side};
 use crate::trace::Table;
+use crate::trace::schema::Joined;
 
 /// A row of either trace, or of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(crate) struct Pairing<'a> {
     pub(crate) b: &'a Table,
     pub(crate) key: Key,
     pub(crate) keys: KeyCells,
-    pub(crate) joined: Joined,
+    pub(crate) joined: Rows,
     times: [Vec<Option<i64>>; 2],
     /// Whether the pairs are known to be in the order of their times already.
     in_time_order: bool,
@@ -36,7 +37,7 @@ impl<'a> Pairing<'a> {
     /// In words, when the rows cannot be told apart.
     pub(crate) fn of(a: &'a Table, b: &'a Table, key: Key, clocks: [&Clock; 2]) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
-        let joined = Joined::of(&keys, a.rows(), b.rows());
+        let joined = Rows::of(&keys, a.rows(), b.rows());
         let times = [clocks[0].of_rows(a), clocks[1].of_rows(b)];
         let is_ordered = |times: &[Option<i64>]| times.is_sorted() && times.first().is_none_or(|at| at.is_some());
         let in_time_order = joined.aligned == joined.len() && times.iter().all(|times| is_ordered(times));
@@ -62,8 +63,8 @@ impl<'a> Pairing<'a> {
 
     /// Whether a pair is of the same time, as far as that is known and matters.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
-        match (self.key.comparable, self.times[0][i], self.times[1][j]) {
-            (Comparable::Always, ..) => true,
+        match (self.key.joined, self.times[0][i], self.times[1][j]) {
+            (Joined::Always, ..) => true,
             (_, Some(a), Some(b)) => a == b,
             _ => true,
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::cell::{Class, Compared};
 use super::exactness::{Column, Exactness};
-use super::keys::Comparable;
 use super::pairing::{Owner, Pairing, Spot};
+use crate::trace::schema::Joined;
 
 /// What one pass found.
 #[derive(Default)]
@@ -43,13 +43,13 @@ const BLOCK_ROWS: usize = 1024;
 impl Scan {
     pub(crate) fn of(pairing: &Pairing<'_>, exactness: &Exactness<'_>) -> Scan {
         let mut scan = Scan { columns: Vec::new(), pairs: vec![Pair::default(); pairing.joined.len()] };
-        if pairing.key.comparable != Comparable::Always {
+        if pairing.key.joined != Joined::Always {
             for (pair, (i, j)) in scan.pairs.iter_mut().zip(pairing.joined.pairs()) {
                 pair.other_time = !pairing.same_time(i, j);
             }
         }
         for column in &pairing.a.columns {
-            let is_time = column.name == "at_us" && pairing.key.comparable == Comparable::AtSameTime;
+            let is_time = column.name == "at_us" && pairing.key.joined == Joined::AtSameTime;
             if is_time || pairing.key.columns.contains(&column.name) || !exactness.on.has_column(&column.name) {
                 continue;
             }

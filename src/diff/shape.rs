@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::options::On;
+use crate::trace::schema::{FIRST, TableSchema};
 use crate::trace::{Data, Table};
 
 /// Where the columns of two tables are not the same.
@@ -32,8 +33,12 @@ impl Shape {
         }
     }
 
-    pub(crate) fn lacks(&self, on: On) -> bool {
-        self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name))
+    /// Whether one of them lacks a column that counts. What came into the format later does not: an older build cannot
+    /// have it.
+    pub(crate) fn lacks(&self, table: &str, on: On) -> bool {
+        let table = TableSchema::of(table);
+        let later = |name: &str| table.and_then(|t| t.column(name)).is_some_and(|column| column.since != FIRST);
+        self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name) && !later(name))
     }
 
     pub(crate) fn types_differ(&self, on: On) -> bool {
@@ -53,7 +58,7 @@ pub(crate) fn unsound(side: &str, table: &Table) -> Option<String> {
             return Some(format!("in {side} it has two columns `{}`", column.name));
         }
         if let Data::Name { names, codes } = &column.data
-            && let Some(row) = codes.iter().position(|code| usize::from(*code) >= names.len())
+            && let Some(row) = codes.iter().position(|code| *code as usize >= names.len())
         {
             let (code, known) = (codes[row], names.len());
             return Some(format!("in {side} row {row} of `{}` has the name {code}, of {known}", column.name));

@@ -6,12 +6,13 @@ use super::clock::Clock;
 use super::divergence::Divergence;
 use super::exactness::Exactness;
 use super::follow::{FieldDiff, Growth, SeriesDiff};
-use super::keys::{Comparable, Key, Side};
+use super::keys::{Key, Side};
 use super::options::DiffOptions;
 use super::pairing::{Pairing, Spot};
 use super::scan::Scan;
 use super::shape::{Shape, unsound};
 use crate::trace::Table;
+use crate::trace::schema::Joined;
 
 /// One table of both traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -136,7 +137,7 @@ pub(crate) fn compare<'a>(
     diff.rows.a = a.rows() as u64;
     diff.rows.b = b.rows() as u64;
     diff.shape = Shape::of(a, b);
-    let comparable = key.comparable;
+    let how_joined = key.joined;
     let paired = match unsound("A", a).or_else(|| unsound("B", b)) {
         Some(reason) => Err(reason),
         None => Pairing::of(a, b, key, clocks),
@@ -147,7 +148,7 @@ pub(crate) fn compare<'a>(
     };
     let scan = Scan::of(&pairing, exactness);
     count(&mut diff.rows, &pairing, &scan);
-    diff.status = status(&diff, comparable, options);
+    diff.status = status(&diff, how_joined, options);
     if diff.status == Status::Untestable {
         diff.untestable = Some("no two of its rows are of the same time".to_owned());
     }
@@ -172,13 +173,13 @@ fn count(rows: &mut Rows, pairing: &Pairing<'_>, scan: &Scan) {
     rows.only_in_b = pairing.joined.only_b.len() as u64;
 }
 
-fn status(diff: &TableDiff, comparable: Comparable, options: &DiffOptions) -> Status {
+fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
     let rows = &diff.rows;
-    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(options.on);
-    let at_other_times = comparable == Comparable::AtSameTime && rows.other_time > 0;
+    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(&diff.name, options.on);
+    let at_other_times = joined == Joined::AtSameTime && rows.other_time > 0;
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
         Status::Differs
-    } else if comparable == Comparable::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
+    } else if joined == Joined::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
         // Nothing of it could be compared, which is not the same as being equal.
         Status::Untestable
     } else if rows.within_tolerance > 0 {
@@ -196,7 +197,7 @@ fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Opti
     };
     let missing =
         missing_of(Side::A, &pairing.joined.only_a).into_iter().chain(missing_of(Side::B, &pairing.joined.only_b));
-    let timed = pairing.key.comparable == Comparable::AtSameTime;
+    let timed = pairing.key.joined == Joined::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
     values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
 }

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::cell::Value;
-use super::clock::{Clock, numbers};
+use super::clock::Clock;
 use super::divergence::Divergence;
 use super::place::{Named, Place, Row};
-use crate::trace::{Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{Role, bodies, executed, frames};
 
 /// A usercmd that ran, or should have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,65 +23,62 @@ pub struct Ran {
     pub input: Vec<Named>,
 }
 
-/// The columns of `frames` that are the player's input.
-pub(crate) const INPUT_COLUMNS: [&str; 7] = ["msec", "pitch", "yaw", "forwardmove", "sidemove", "upmove", "buttons"];
-
 impl Divergence {
     /// Adds what other tables know: the usercmds and the state before.
     pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&Clock; 2]) {
         let [a, b] = traces;
-        self.usercmds_a = ran(a, self);
-        self.usercmds_b = ran(b, self);
-        if self.table != "bodies" {
+        let inputs = inputs(traces);
+        self.usercmds_a = ran(a, self, &inputs);
+        self.usercmds_b = ran(b, self, &inputs);
+        if self.table != bodies::NAME {
             self.last_state = last_state(a, clocks[0], &self.place);
         }
     }
 }
 
 /// The usercmd that a divergence is about; or those that ran in its tick, of the entity's player if it has one.
-fn ran(trace: &Trace, divergence: &Divergence) -> Vec<Ran> {
+fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
     let place = &divergence.place;
-    let executed = trace.table("executed");
+    let executed = executed::Columns::of(trace);
+    let usercmd = |player, command, row: Option<usize>| {
+        let how = row.map(|row| executed.how.get(row)).filter(|how| !how.is_empty()).map(str::to_owned);
+        Ran { player, command, how, input: input(trace, player, command, inputs) }
+    };
     if let (Some(player), Some(command)) = (place.player, place.command) {
-        let how = executed.and_then(|table| {
-            let row = find(table, player, command)?;
-            Some(Value::at(table.column("how")?, row)?.to_string())
-        });
-        return vec![Ran { player, command, how, input: input(trace, player, command) }];
+        return vec![usercmd(player, command, find(executed.player, executed.command, (player, command)))];
     }
-    let (Some(table), Some(tick)) = (executed, place.tick) else { return Vec::new() };
-    let columns = [numbers(table, "player"), numbers(table, "command"), numbers(table, "tick")];
-    let [players, commands, ticks] = columns;
-    let rows = ticks.len().min(players.len()).min(commands.len());
-    let in_tick = (0..rows).filter(|&row| ticks[row] == tick);
-    let whose = place.entity.filter(|entity| players.contains(entity));
-    let of_entity = in_tick.filter(|&row| whose.is_none_or(|entity| entity == players[row]));
-    let ran = of_entity.map(|row| Ran {
-        player: players[row],
-        command: commands[row],
-        how: table.column("how").and_then(|c| Value::at(c, row)).map(|v| v.to_string()),
-        input: input(trace, players[row], commands[row]),
-    });
-    ran.collect()
+    let Some(tick) = place.tick else { return Vec::new() };
+    let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
+    let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
+    let whose = place.entity.filter(|entity| executed.player.contains(entity));
+    let of_entity = in_tick.filter(|&row| whose.is_none_or(|entity| entity == executed.player[row]));
+    of_entity.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
 }
 
-fn input(trace: &Trace, player: u32, command: u32) -> Vec<Named> {
-    let Some(frames) = trace.table("frames") else { return Vec::new() };
-    let Some(row) = find(frames, player, command) else { return Vec::new() };
-    let named = |name: &&str| Some(Named { name: (*name).to_owned(), value: Value::at(frames.column(name)?, row)? });
-    INPUT_COLUMNS.iter().filter_map(named).collect()
+/// The columns of input that both traces have, where both have client frames: what an older build does not write is not
+/// another input.
+fn inputs(traces: [&Trace; 2]) -> Vec<&'static str> {
+    let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
+    frames::SCHEMA.names_of(Role::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
 }
 
-fn find(table: &Table, player: u32, command: u32) -> Option<usize> {
-    let keys = numbers(table, "player").iter().zip(numbers(table, "command"));
-    keys.into_iter().position(|key| key == (&player, &command))
+fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<Named> {
+    let Some(table) = trace.table(frames::NAME) else { return Vec::new() };
+    let frames = frames::Columns::read(table);
+    let Some(row) = find(frames.player, frames.command, (player, command)) else { return Vec::new() };
+    let named = |name: &&str| Some(Named { name: (*name).to_owned(), value: Value::at(table.column(name)?, row)? });
+    inputs.iter().filter_map(named).collect()
+}
+
+fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Option<usize> {
+    players.iter().zip(commands).position(|key| key == (&player, &command))
 }
 
 /// The last authoritative state of the entity that a place is about, before it.
 fn last_state(trace: &Trace, clock: &Clock, place: &Place) -> Option<Row> {
-    let bodies = trace.table("bodies")?;
+    let bodies = trace.table(bodies::NAME)?;
     let entity = place.entity.or(place.player)?;
-    let (ticks, entities) = (numbers(bodies, "tick"), numbers(bodies, "entity"));
+    let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
     let before = |tick: u32| match (clock.of_tick(tick), place.at_us) {
         (Some(at), Some(limit)) => at < limit,
         _ => place.tick.is_some_and(|limit| tick < limit),

@@ -3,6 +3,8 @@
 
 use glam::Vec3;
 
+use super::Role;
+
 /// How to read a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,7 +27,8 @@ pub enum Scope {
     Weapons,
     /// The server's alone (health, score): adopted on ack, never an error of prediction.
     Status,
-    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height).
+    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height). Its type must
+    /// have the word 0, from which a receiver sets it to its default.
     ClientOnly,
 }
 
@@ -63,6 +66,12 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When there are not exactly [`Body::CELLS`] words, or one is no value of its field.
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
+    /// What a field means to those who are told about it: where the live protocol has it, and how important it is. Server
+    /// and client must have the same roles: they are part of the game's version. `Pitch`, `Yaw` and `Roll` are for one
+    /// float each, and mean something together only.
+    fn role(field: &Field) -> Role {
+        Role::by_default(field)
+    }
     /// Where it is, in units.
     fn origin(&self) -> Vec3;
     /// How it moves, in units/s.
@@ -141,7 +150,7 @@ impl Cells for Vec3 {
 /// Declares a struct whose fields are cells, with the parts of [`Body`] that follow from the list.
 ///
 /// Each field says its [`Scope`]. The struct must have `origin`, `velocity` and `viewangles` (`Vec3`), `teleports`
-/// (`u32`) and `alive` (`bool`).
+/// (`u32`) and `alive` (`bool`). Behind the struct a game may name its own [`Body::role`]: `role = my_role;`.
 ///
 /// ```
 /// use glam::Vec3;
@@ -166,6 +175,7 @@ macro_rules! hitreg_body {
         $(#[$doc:meta])* $vis:vis struct $name:ident {
             $( $(#[$field_doc:meta])* $scope:ident $field:ident : $type:ty ),* $(,)?
         }
+        $( role = $role:path; )?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -189,6 +199,12 @@ macro_rules! hitreg_body {
                 )*
                 fields
             }
+
+            $(
+                fn role(field: &$crate::game::Field) -> $crate::game::Role {
+                    $role(field)
+                }
+            )?
 
             fn write(&self, cells: &mut [u32]) {
                 let mut at = 0;

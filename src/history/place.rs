@@ -11,8 +11,6 @@ pub struct Limits {
     pub teleport_distance_units: f32,
     /// How far beyond the last known state a body may be carried; none when it rests there instead.
     pub extrapolate_max: Option<Micros>,
-    /// Whether a body that says that it was teleported is believed.
-    pub heeds_teleport_flag: bool,
 }
 
 impl Limits {
@@ -22,7 +20,6 @@ impl Limits {
         Limits {
             teleport_distance_units: settings.teleport_distance_units as f32,
             extrapolate_max: (settings.interpolation.on_missing == OnMissing::Extrapolate).then_some(max),
-            heeds_teleport_flag: true,
         }
     }
 }
@@ -64,6 +61,6 @@ pub(crate) fn beyond<G: Game>(
 
 /// Whether a body was put elsewhere at once between two states of it: it says so, or it moved too far.
 pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &Limits) -> bool {
-    (limits.heeds_teleport_flag && before.teleports() != after.teleports())
+    before.teleports() != after.teleports()
         || before.origin().distance_squared(after.origin()) > limits.teleport_distance_units.powi(2)
 }

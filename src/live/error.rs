@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::session::SynthError;
-use crate::wire::{COMMANDS_MAX, Refusal};
+use crate::wire::Refusal;
 
 /// Why a live session could not be held, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -11,9 +11,9 @@ pub enum LiveError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] SynthError),
-    /// More usercmds in a packet than the wire has room for.
-    #[error("client.redundancy cannot be {0} in a live session: a datagram holds at most {COMMANDS_MAX} usercmds")]
-    Redundancy(i64),
+    /// A live session has datagrams, so nothing else counts.
+    #[error("wire.sizes cannot be nominal in a live session: what is sent is what counts")]
+    NominalSizes,
     /// Another program has the port.
     #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
     PortTaken {

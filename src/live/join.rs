@@ -8,21 +8,21 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::LiveError;
-use super::books::{Books, Counts, WAITING_RECORDS};
+use super::client::{ClientSocket, Playing, connect, play};
 use super::clock::Clock;
-use super::keep::Keeping;
-use super::player::{Endpoint, Playing, SAY_WAITING_EVERY, knock, play};
-use super::post::{ModelledLinks, Post, Posted, WAITING_POSTS, deliver};
+use super::counters::{Counters, RecordSender, WAITING_RECORDS};
+use super::main_loop::MainLoop;
 use super::report::{Keeper, LiveReport};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
+use super::transit::{InTransit, ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
 use super::welcome::Welcome;
-use crate::game::Bots;
+use crate::game::{Body, Bots};
 use crate::link::LinkModel;
 use crate::pipeline::Netcode;
 use crate::settings::Settings;
-use crate::units::PlayerId;
-use crate::wire::{Leaving, Networked, Session, Waiting, encode_disconnect, encode_waiting};
+use crate::units::{PlayerId, Seed};
+use crate::wire::{Accepted, ClientConnection, Leaving};
 
 /// How a client came out.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,6 @@ pub fn join<G>(
 ) -> Result<Joined, LiveError>
 where
     G: Bots + Netcode,
-    G::Body: Networked,
 {
     let any = match server {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
@@ -66,94 +65,109 @@ where
     };
     let socket = Arc::new(open(SocketAddr::new(any, 0))?);
     let clock = Clock::start();
-    let (counts, ending, over) = (Counts::default(), AtomicBool::new(false), AtomicBool::new(false));
-    let (posts, posted) = sync_channel(WAITING_POSTS);
+    let (counters, ending, over) = (Counters::default(), AtomicBool::new(false), AtomicBool::new(false));
+    let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
     let player = std::thread::scope(|scope| {
         let run = || -> Result<Option<PlayerId>, LiveError> {
             let delays = link.map(|_| posts.clone());
-            let endpoint = Endpoint {
+            let socket = ClientSocket {
                 clock,
-                post: Post::new(Arc::clone(&socket), delays.clone()),
+                outbound: Outbound::new(Arc::clone(&socket), delays.clone()),
                 line: 0,
                 inbox: read_from(scope, &socket, delays.map(|delays| (clock, delays)), &over)?,
                 server,
-                counts: &counts,
+                counters: &counters,
                 stop,
             };
             drop(posts);
-            let Some(session) = knock(&endpoint, G::NAME)? else { return Ok(None) };
-            let endpoint = Endpoint { stop: &ending, ..endpoint };
-            let keeping = Keeping { clock, counts: &counts, stop, ending: &ending };
-            play_in::<G>(scope, endpoint, &session, rules, link.map(|link| (link, posted)), &keeping, keeper)?;
-            Ok(Some(session.player))
+            let Some((connection, accepted)) = connect(&socket, G::NAME)? else { return Ok(None) };
+            let player = accepted.player;
+            let socket = ClientSocket { stop: &ending, ..socket };
+            let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
+            let place = Place { socket, connection, accepted };
+            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), &main_loop, keeper)?;
+            Ok(Some(player))
         };
         let ran = run();
         over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(Joined { player, report: LiveReport::new(&counts, Vec::new()) })
+    Ok(Joined { player, report: LiveReport::new(&counters, Vec::new()) })
+}
+
+/// A place on a server.
+struct Place<'a, B> {
+    socket: ClientSocket<'a>,
+    connection: ClientConnection<B>,
+    accepted: Accepted,
+}
+
+impl<B: Body> Place<'_, B> {
+    /// Gives the place back, as nobody is going to play in it.
+    fn leave(&mut self) {
+        self.connection.send_disconnect(Leaving::Done);
+        self.socket.transmit(&mut self.connection);
+    }
 }
 
 /// Plays in a place, once the welcome is what can be played by.
 fn play_in<'scope, 'env, G>(
     scope: &'scope Scope<'scope, 'env>,
-    endpoint: Endpoint<'env>,
-    session: &Session,
+    mut place: Place<'env, G::Body>,
     rules: &Arc<G::Rules>,
-    link: Option<(&LinkModel, Receiver<Posted>)>,
-    keeping: &Keeping<'_>,
+    link: Option<(&LinkModel, Receiver<InTransit>)>,
+    main_loop: &MainLoop<'_>,
     keeper: &mut dyn Keeper,
 ) -> Result<(), LiveError>
 where
     G: Bots + Netcode,
-    G::Body: Networked,
 {
-    let welcome = Welcome::decode(&session.welcome).and_then(|w| Ok((w.header::<G>(rules, session.player)?, w)));
-    let (header, welcome) = welcome.inspect_err(|_| leave(&endpoint, session))?;
+    let player = place.accepted.player;
+    let welcome = Welcome::decode(&place.accepted.welcome).and_then(|w| Ok((w.header::<G>(rules, player)?, w)));
+    let (header, welcome) = welcome.inspect_err(|_| place.leave())?;
     let settings = Arc::new(Settings::from_pairs(&header.settings).map_err(super::WelcomeError::from)?);
     if let Some((model, posted)) = link {
         // The same fates as in a session in one process: they follow from the seed and the player.
-        let links = ModelledLinks::new(model, header.seed, session.player);
-        let clock = endpoint.clock;
+        let links = ModelledLinks::new(model, header.seed, player);
+        let clock = place.socket.clock;
         spawn(scope, "links", move || deliver(clock, vec![links], &posted))?;
     }
     keeper.expecting(welcome.length());
     if keeper.begin(&header).is_break() {
-        leave(&endpoint, session);
+        place.leave();
         return Ok(());
     }
     let (records, recorded) = sync_channel(WAITING_RECORDS);
-    let playing = Playing { endpoint, settings, seed: header.seed, books: Books(records), keeps_snapshots: true };
-    let (session, rules) = (session.clone(), Arc::clone(rules));
+    let (seed, records) = (header.seed, RecordSender(records));
+    let rules = Arc::clone(rules);
     let client = spawn(scope, "client", move || {
-        let bot = get_ready::<G>(scope, &playing, &session, &rules)?;
-        play::<G>(playing, &session, rules, bot)
+        let bot = make_bot::<G>(scope, &mut place, seed, &rules)?;
+        let Place { socket, connection, .. } = place;
+        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: true };
+        play::<G>(playing, rules, bot)
     })?;
-    keeping.keep(keeper, &recorded);
+    main_loop.run(keeper, &recorded);
     wait_for(client)
 }
 
-/// Gives a place back that is not taken after all.
-fn leave(endpoint: &Endpoint<'_>, session: &Session) {
-    endpoint.say(session, encode_disconnect(Leaving::Done));
-}
-
 /// Makes the bot. That may take a while, in which the server is to know that the client is still there.
-fn get_ready<'scope, G: Bots>(
+fn make_bot<'scope, G: Bots>(
     scope: &'scope Scope<'scope, '_>,
-    playing: &Playing<'_>,
-    session: &Session,
+    place: &mut Place<'_, G::Body>,
+    seed: Seed,
     rules: &Arc<G::Rules>,
 ) -> Result<G::Bot, LiveError>
 where
     G::Bot: 'scope,
 {
-    let (rules, seed, player) = (Arc::clone(rules), playing.seed, session.player);
+    let (rules, player) = (Arc::clone(rules), place.accepted.player);
     let (made, bot) = sync_channel(1);
     spawn(scope, "bot", move || made.send(G::bot(&rules, seed, player)))?;
     loop {
-        playing.endpoint.say(session, encode_waiting(Waiting { ready: 0, seats: 1 }));
-        match bot.recv_timeout(Duration::from_micros(SAY_WAITING_EVERY.0.unsigned_abs())) {
+        // Whether the server has fallen silent shows when the client plays.
+        place.connection.handle_timeout(place.socket.clock.now());
+        place.socket.transmit(&mut place.connection);
+        match bot.recv_timeout(Duration::from_millis(100)) {
             Ok(bot) => return Ok(bot),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),

@@ -8,23 +8,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::LiveError;
-use super::books::{Books, Counts, WAITING_RECORDS};
+use super::client::{ClientSocket, Playing, connect, play};
 use super::clock::Clock;
-use super::host::{Hosting, host};
-use super::keep::Keeping;
-use super::player::{Endpoint, Playing, knock, play};
-use super::post::{ModelledLinks, Post, WAITING_POSTS, deliver};
+use super::counters::{Counters, RecordSender, WAITING_RECORDS};
+use super::main_loop::MainLoop;
 use super::report::{Keeper, LiveReport};
+use super::server::{self, Serving};
 use super::socket::{Datagram, open};
 use super::threads::{read_from, spawn, wait_for};
+use super::transit::{ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
 use crate::game::Bots;
 use crate::pipeline::Netcode;
 use crate::record::{Header, Origin, Record};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
-use crate::settings::Settings;
+use crate::settings::{Settings, Sizes};
 use crate::units::{Micros, PlayerId, Seed};
-use crate::wire::{COMMANDS_MAX, Networked};
 
 /// The header of the log that a scenario gives when it is recorded live.
 ///
@@ -32,11 +31,9 @@ use crate::wire::{COMMANDS_MAX, Networked};
 /// When the scenario is out of bounds or a setting is not to be had.
 pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<Header, LiveError> {
     let header = scenario.header::<G>(rules)?;
-    let redundancy = scenario.settings().map_err(SynthError::from)?.client.redundancy;
-    if usize::try_from(redundancy).is_ok_and(|n| n <= COMMANDS_MAX) {
-        Ok(Header { origin: Origin::Live, ..header })
-    } else {
-        Err(LiveError::Redundancy(redundancy))
+    match scenario.settings().map_err(SynthError::from)?.wire.sizes {
+        Sizes::Datagrams => Ok(Header { origin: Origin::Live, ..header }),
+        Sizes::Nominal => Err(LiveError::NominalSizes),
     }
 }
 
@@ -54,7 +51,6 @@ pub fn record_live<G>(
 ) -> Result<LiveReport, LiveError>
 where
     G: Bots + Netcode,
-    G::Body: Networked,
 {
     let session = Loopback {
         header: live_header::<G>(scenario, rules)?,
@@ -62,21 +58,22 @@ where
         length: scenario.length(),
         links: links_of(scenario),
         clock: Clock::start(),
-        counts: Counts::default(),
+        counters: Counters::default(),
         ending: AtomicBool::new(false),
         over: AtomicBool::new(false),
     };
     let server = open_local(port)?;
     keeper.listening(server.local_addr().map_err(LiveError::Socket)?);
     if keeper.begin(&session.header).is_break() {
-        return Ok(LiveReport::new(&session.counts, Vec::new()));
+        return Ok(LiveReport::new(&session.counters, Vec::new()));
     }
     let clients = (0..scenario.players).map(|_| open_local(0)).collect::<Result<Vec<_>, _>>()?;
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
         let ran = session.start::<G>(scope, rules, &server, &clients, records).and_then(|running| {
-            let keeping = Keeping { clock: session.clock, counts: &session.counts, stop, ending: &session.ending };
-            keeping.keep(keeper, &recorded);
+            let main_loop =
+                MainLoop { clock: session.clock, counters: &session.counters, stop, ending: &session.ending };
+            main_loop.run(keeper, &recorded);
             running.finish()
         });
         // Those threads that run although others could not be started end too.
@@ -84,7 +81,7 @@ where
         session.over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(LiveReport::new(&session.counts, lateness))
+    Ok(LiveReport::new(&session.counters, lateness))
 }
 
 /// What all threads share.
@@ -94,7 +91,7 @@ struct Loopback {
     length: Micros,
     links: Vec<ModelledLinks>,
     clock: Clock,
-    counts: Counts,
+    counters: Counters,
     /// Set when server and clients are to end.
     ending: AtomicBool,
     /// Set when nobody reads datagrams any more.
@@ -103,7 +100,7 @@ struct Loopback {
 
 /// The threads of the server and of the clients.
 struct Running<'scope> {
-    host: ScopedJoinHandle<'scope, Result<Vec<u32>, LiveError>>,
+    server: ScopedJoinHandle<'scope, Result<Vec<u32>, LiveError>>,
     players: Vec<ScopedJoinHandle<'scope, Result<(), LiveError>>>,
 }
 
@@ -118,50 +115,62 @@ impl Loopback {
     ) -> Result<Running<'scope>, LiveError>
     where
         G: Bots + Netcode,
-        G::Body: Networked,
     {
-        let (posts, posted) = sync_channel(WAITING_POSTS);
+        let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
         spawn(scope, "links", move || deliver(self.clock, self.links.clone(), &posted))?;
-        let hosting = Hosting {
+        let serving = Serving {
             header: &self.header,
             settings: Arc::clone(&self.settings),
             clock: self.clock,
-            post: Post::new(Arc::clone(server), Some(posts.clone())),
+            outbound: Outbound::new(Arc::clone(server), Some(posts.clone())),
             inbox: self.read_from(scope, server)?,
-            books: Books(records.clone()),
-            counts: &self.counts,
+            records: RecordSender(records.clone()),
+            counters: &self.counters,
             length: self.length,
             stop: &self.ending,
             welcome: Vec::new(),
         };
         let address = server.local_addr().map_err(LiveError::Socket)?;
-        let host_rules = Arc::clone(rules);
-        let host = spawn(scope, "server", move || self.ends_with(host::<G>(hosting, host_rules)))?;
+        let server_rules = Arc::clone(rules);
+        let server = spawn(scope, "server", move || self.ends_with(server::run::<G>(serving, server_rules)))?;
         let mut players = Vec::new();
         let bots = G::bots(rules, self.header.seed, clients.len() as u16);
-        let bench: Arc<Bench<G>> = Arc::new(Mutex::new(bots.into_iter().map(Some).collect()));
+        let bots: Arc<FreeBots<G>> = Arc::new(Mutex::new(bots.into_iter().map(Some).collect()));
         for (line, socket) in clients.iter().enumerate() {
-            let endpoint = Endpoint {
+            let socket = ClientSocket {
                 clock: self.clock,
-                post: Post::new(Arc::clone(socket), Some(posts.clone())),
+                outbound: Outbound::new(Arc::clone(socket), Some(posts.clone())),
                 line,
                 inbox: self.read_from(scope, socket)?,
                 server: address,
-                counts: &self.counts,
+                counters: &self.counters,
                 stop: &self.ending,
             };
-            let playing = Playing {
-                endpoint,
-                settings: Arc::clone(&self.settings),
-                seed: self.header.seed,
-                books: Books(records.clone()),
-                keeps_snapshots: false,
-            };
-            let (rules, bench) = (Arc::clone(rules), Arc::clone(&bench));
-            let work = move || self.ends_with(join_and_play::<G>(playing, rules, &bench));
+            let records = RecordSender(records.clone());
+            let (rules, bots) = (Arc::clone(rules), Arc::clone(&bots));
+            let work = move || self.ends_with(self.join_and_play::<G>(socket, records, rules, &bots));
             players.push(spawn(scope, "client", work)?);
         }
-        Ok(Running { host, players })
+        Ok(Running { server, players })
+    }
+
+    fn join_and_play<G: Bots + Netcode>(
+        &self,
+        socket: ClientSocket<'_>,
+        records: RecordSender,
+        rules: Arc<G::Rules>,
+        bots: &FreeBots<G>,
+    ) -> Result<(), LiveError> {
+        let Some((connection, accepted)) = connect::<G::Body>(&socket, G::NAME)? else { return Ok(()) };
+        let player = accepted.player;
+        let mut bots = bots.lock().unwrap_or_else(PoisonError::into_inner);
+        let bot = bots.get_mut(usize::from(player.0)).and_then(Option::take);
+        drop(bots);
+        // A place is given to one client alone, and each has a bot.
+        let bot = bot.ok_or(LiveError::ThreadGone)?;
+        let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
+        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: false };
+        play::<G>(playing, rules, bot)
     }
 
     /// Nobody plays on without one of the others, nor without the server.
@@ -183,28 +192,14 @@ impl Running<'_> {
     /// Waits for all of them. The first error is the one that counts.
     fn finish(self) -> Result<Vec<u32>, LiveError> {
         let players: Vec<_> = self.players.into_iter().map(wait_for).collect();
-        let lateness = wait_for(self.host);
+        let lateness = wait_for(self.server);
         players.into_iter().collect::<Result<(), LiveError>>()?;
         lateness
     }
 }
 
 /// The bots that have no place yet, by their players.
-type Bench<G> = Mutex<Vec<Option<<G as Bots>::Bot>>>;
-
-fn join_and_play<G>(playing: Playing<'_>, rules: Arc<G::Rules>, bench: &Bench<G>) -> Result<(), LiveError>
-where
-    G: Bots + Netcode,
-    G::Body: Networked,
-{
-    let Some(session) = knock(&playing.endpoint, G::NAME)? else { return Ok(()) };
-    let mut bots = bench.lock().unwrap_or_else(PoisonError::into_inner);
-    let bot = bots.get_mut(usize::from(session.player.0)).and_then(Option::take);
-    drop(bots);
-    // A place is given to one client alone, and each has a bot.
-    let bot = bot.ok_or(LiveError::ThreadGone)?;
-    play::<G>(playing, &session, rules, bot)
-}
+type FreeBots<G> = Mutex<Vec<Option<<G as Bots>::Bot>>>;
 
 fn open_local(port: u16) -> Result<Arc<UdpSocket>, LiveError> {
     open(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(Arc::new)

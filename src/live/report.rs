@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::books::Counts;
+use super::counters::Counters;
 use crate::record::{Header, Record};
 use crate::stats::percentile;
 use crate::units::Micros;
@@ -46,7 +46,7 @@ pub struct Rates {
     /// How many players are ready.
     pub ready: u64,
     /// How many the session waits for; 0 while that is not known.
-    pub seats: u64,
+    pub places: u64,
     /// Usercmds of the clients of this process, in each second so far.
     pub usercmds_per_s: f64,
     /// Ticks in each second so far.
@@ -133,7 +133,7 @@ pub struct Lateness {
 }
 
 impl LiveReport {
-    pub(super) fn new(counts: &Counts, mut lateness_us: Vec<u32>) -> LiveReport {
+    pub(super) fn new(counters: &Counters, mut lateness_us: Vec<u32>) -> LiveReport {
         lateness_us.sort_unstable();
         let at = |percent| percentile(&lateness_us, percent);
         let lateness = match (at(50.0), at(95.0), at(99.0), at(100.0)) {
@@ -142,52 +142,52 @@ impl LiveReport {
             }
             _ => None,
         };
-        let up = (&counts.up_datagrams, &counts.up_bytes, &counts.up_arrived);
-        let down = (&counts.down_datagrams, &counts.down_bytes, &counts.down_arrived);
+        let up = (&counters.up_datagrams, &counters.up_bytes, &counters.up_arrived);
+        let down = (&counters.down_datagrams, &counters.down_bytes, &counters.down_arrived);
         let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| Traffic {
             datagrams: datagrams.get(),
             bytes: bytes.get(),
             arrived: arrived.get(),
         });
         LiveReport {
-            ticks: counts.ticks.get(),
-            ticks_left_out: counts.ticks_left_out.get(),
+            ticks: counters.ticks.get(),
+            ticks_left_out: counters.ticks_left_out.get(),
             lateness,
-            usercmds: counts.usercmds.get(),
+            usercmds: counters.usercmds.get(),
             up,
             down,
             snapshots: Snapshots {
-                sent: counts.snapshots.get(),
-                whole: counts.snapshots_whole.get(),
-                in_fragments: counts.snapshots_in_fragments.get(),
-                used: counts.snapshots_used.get(),
+                sent: counters.snapshots.get(),
+                whole: counters.snapshots_whole.get(),
+                in_fragments: counters.snapshots_in_fragments.get(),
+                used: counters.snapshots_used.get(),
             },
-            down_duplicates: counts.down_duplicates.get(),
-            down_partial: counts.down_partial.get(),
-            down_undecodable: counts.down_undecodable.get(),
-            refused: counts.refused.get(),
-            perceived: Perception { compared: counts.perceived.get(), right: counts.perceived_right.get() },
+            down_duplicates: counters.down_duplicates.get(),
+            down_partial: counters.down_partial.get(),
+            down_undecodable: counters.down_undecodable.get(),
+            refused: counters.refused.get(),
+            perceived: Perception { compared: counters.perceived.get(), right: counters.perceived_right.get() },
         }
     }
 }
 
 impl Rates {
-    pub(super) fn new(counts: &Counts, now: Micros) -> Rates {
-        let at = counts.began_at.get().map(|began| now - *began);
+    pub(super) fn new(counters: &Counters, now: Micros) -> Rates {
+        let at = counters.began_at.get().map(|began| now - *began);
         let seconds = at.map_or(0.0, Micros::as_s_f64).max(0.1);
         let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
         Rates {
             at,
-            ready: counts.ready.get(),
-            seats: counts.seats.get(),
-            usercmds_per_s: per_s(&[counts.usercmds.get()]),
-            ticks_per_s: per_s(&[counts.ticks.get()]),
+            ready: counters.ready.get(),
+            places: counters.places.get(),
+            usercmds_per_s: per_s(&[counters.usercmds.get()]),
+            ticks_per_s: per_s(&[counters.ticks.get()]),
             // A side alone knows of the other side's datagrams only those that arrived.
             datagrams_per_s: per_s(&[
-                counts.up_datagrams.get().max(counts.up_arrived.get()),
-                counts.down_datagrams.get().max(counts.down_arrived.get()),
+                counters.up_datagrams.get().max(counters.up_arrived.get()),
+                counters.down_datagrams.get().max(counters.down_arrived.get()),
             ]),
-            bytes_per_s: per_s(&[counts.up_bytes.get(), counts.down_bytes.get()]),
+            bytes_per_s: per_s(&[counters.up_bytes.get(), counters.down_bytes.get()]),
         }
     }
 }

@@ -6,22 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::LiveError;
-use super::books::{Books, Counts, WAITING_RECORDS};
 use super::clock::Clock;
-use super::host::{Hosting, host};
-use super::keep::Keeping;
+use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::loopback::live_header;
-use super::post::Post;
+use super::main_loop::MainLoop;
 use super::report::{Keeper, LiveReport};
+use super::server::{self, Serving};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
+use super::transit::Outbound;
 use super::welcome::Welcome;
 use crate::game::Bots;
 use crate::pipeline::Netcode;
 use crate::record::{Header, SessionId, Side};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
-use crate::wire::Networked;
 
 /// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). Its links
 /// are what lies between the machines: those of the scenario count for nothing. When `stop` is set the session ends
@@ -38,7 +37,6 @@ pub fn serve<G>(
 ) -> Result<LiveReport, LiveError>
 where
     G: Bots + Netcode,
-    G::Body: Networked,
 {
     let session = SessionId(super::secret().0);
     let length = scenario.length();
@@ -50,35 +48,35 @@ where
     let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
     let socket = Arc::new(open(address)?);
     keeper.listening(socket.local_addr().map_err(LiveError::Socket)?);
-    let (clock, counts) = (Clock::start(), Counts::default());
+    let (clock, counters) = (Clock::start(), Counters::default());
     if keeper.begin(&header).is_break() {
-        return Ok(LiveReport::new(&counts, Vec::new()));
+        return Ok(LiveReport::new(&counters, Vec::new()));
     }
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
         let start = || {
-            let hosting = Hosting {
+            let serving = Serving {
                 header: &header,
                 settings,
                 clock,
-                post: Post::new(Arc::clone(&socket), None),
+                outbound: Outbound::new(Arc::clone(&socket), None),
                 inbox: read_from(scope, &socket, None, &over)?,
-                books: Books(records),
-                counts: &counts,
+                records: RecordSender(records),
+                counters: &counters,
                 length,
                 stop: &ending,
                 welcome,
             };
             let rules = Arc::clone(rules);
-            spawn(scope, "server", move || host::<G>(hosting, rules))
+            spawn(scope, "server", move || server::run::<G>(serving, rules))
         };
         let ran = start().and_then(|server| {
-            Keeping { clock, counts: &counts, stop, ending: &ending }.keep(keeper, &recorded);
+            MainLoop { clock, counters: &counters, stop, ending: &ending }.run(keeper, &recorded);
             wait_for(server)
         });
         over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(LiveReport::new(&counts, lateness))
+    Ok(LiveReport::new(&counters, lateness))
 }

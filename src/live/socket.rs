@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::LiveError;
-use super::post::Inlet;
+use super::transit::Inbound;
 use crate::wire::DATAGRAM_BYTES_MAX;
 
 /// Datagrams that may wait to be read; more are dropped, as the kernel would.
@@ -34,7 +34,7 @@ pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
 }
 
 /// Passes datagrams on until `over` is set or nobody takes them.
-pub(super) fn read(socket: &UdpSocket, into: &Inlet, over: &AtomicBool) {
+pub(super) fn read(socket: &UdpSocket, into: &Inbound, over: &AtomicBool) {
     // One byte more than a datagram may have, so that those that are too long are told from those that are not.
     let mut bytes = [0; DATAGRAM_BYTES_MAX + 1];
     while !over.load(Ordering::Relaxed) {

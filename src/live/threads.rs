@@ -8,8 +8,8 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::LiveError;
 use super::clock::Clock;
-use super::post::{Inlet, Posted};
 use super::socket::{Datagram, WAITING_DATAGRAMS, read};
+use super::transit::{InTransit, Inbound};
 
 pub(super) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -29,12 +29,12 @@ pub(super) fn wait_for<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) ->
 pub(super) fn read_from<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     socket: &Arc<UdpSocket>,
-    delays: Option<(Clock, SyncSender<Posted>)>,
+    delays: Option<(Clock, SyncSender<InTransit>)>,
     over: &'env AtomicBool,
 ) -> Result<Receiver<Datagram>, LiveError> {
     let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
     let socket = Arc::clone(socket);
-    let inlet = Inlet::new(datagrams, delays);
+    let inlet = Inbound::new(datagrams, delays);
     spawn(scope, "socket", move || read(&socket, &inlet, over))?;
     Ok(inbox)
 }

@@ -9,7 +9,7 @@ use crate::record::{Header, Origin, PlayerInfo, SessionId, Side};
 use crate::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
 use crate::settings::{SettingError, Settings};
 use crate::units::{Micros, PlayerId, Seed};
-use crate::wire::{COMMANDS_MAX, WELCOME_BYTES_MAX};
+use crate::wire::WELCOME_BYTES_MAX;
 
 /// The welcome, as MessagePack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,9 +130,6 @@ impl Welcome {
         };
         for (key, value) in &self.changed {
             settings.set(key, value)?;
-        }
-        if usize::try_from(settings.client.redundancy).is_ok_and(|n| n > COMMANDS_MAX) {
-            return refuse("client.redundancy", settings.client.redundancy);
         }
         if settings_digest(&settings) != self.settings_digest {
             return Err(WelcomeError::OtherSettings);

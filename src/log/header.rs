@@ -8,7 +8,7 @@ use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, WriteError};
 use super::frames::{Frames, unpack};
-use super::version::{FORMAT, Version, check_readable_by};
+use super::version::{FORMAT, TRACE_FORMAT, Version, check_readable_by};
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,13 @@ impl FileKind {
             FileKind::Log => "hitlog",
             FileKind::Trace => "hittrace",
             FileKind::Other => "",
+        }
+    }
+
+    const fn format(self) -> Version {
+        match self {
+            FileKind::Trace => TRACE_FORMAT,
+            FileKind::Log | FileKind::Other => FORMAT,
         }
     }
 }
@@ -116,7 +123,7 @@ pub(crate) struct Opening<H> {
 pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>, WriteError> {
     let first = FirstChunk {
         magic: kind.magic(),
-        format: FORMAT,
+        format: kind.format(),
         sealed: Some(true),
         written_by: Some(concat!("hitreg ", env!("CARGO_PKG_VERSION")).to_owned()),
         header,
@@ -135,7 +142,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     if found != wanted {
         return Err(LogError::WrongKind { found, wanted });
     }
-    check_readable_by(preamble.format, FORMAT)?;
+    check_readable_by(preamble.format, wanted.format())?;
     let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content).map_err(|error| LogError::Corrupt {
         offset: 0,
         part: "the header".into(),

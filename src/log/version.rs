@@ -12,8 +12,12 @@ pub struct Version {
     pub minor: u16,
 }
 
-/// What this build writes.
+/// What this build writes of logs.
 pub const FORMAT: Version = Version { major: 1, minor: 1 };
+
+/// What it writes of traces. A minor version may add columns to a table, see
+/// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
+pub const TRACE_FORMAT: Version = Version { major: 1, minor: 2 };
 
 impl From<(u16, u16)> for Version {
     fn from((major, minor): (u16, u16)) -> Version {

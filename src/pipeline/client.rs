@@ -75,9 +75,12 @@ pub struct Comparison {
     pub commands: u32,
     /// How well it agrees.
     pub grade: Grade,
+    /// Where `grade` is of running the usercmds again as the server ran them: how well what was predicted in play agrees,
+    /// among the bodies that the client knew then.
+    pub as_played: Option<Grade>,
     /// Distance between the origins, in units.
     pub error_units: f32,
-    /// Length of the difference of the velocities, in units/s.
+    /// Length of the difference of the velocities, in units/s; nothing for what a record's rounding explains.
     pub velocity_error: f32,
     /// Whether the player stood on something before.
     pub on_ground: bool,

@@ -3,12 +3,12 @@
 
 use glam::Vec3;
 
-use super::demo::{Mover, OtherPlayer, OwnState};
-use super::map::EMPTY;
-use super::state::PlayerState;
-use super::usercmd::UserCmd;
-use super::verdict::OriginWire;
+use super::demo::OriginWire;
 use crate::game::body;
+use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState};
+use crate::quakeworld::map::EMPTY;
+use crate::quakeworld::movement::PlayerState;
+use crate::quakeworld::movement::UserCmd;
 use crate::units::EntityId;
 use crate::usercmd::Input;
 
@@ -139,19 +139,6 @@ impl BodyRow {
         }
     }
 
-    /// Inverse of [`BodyRow::of_other`].
-    pub(crate) fn other(&self, slot: u8) -> OtherPlayer {
-        OtherPlayer {
-            slot,
-            origin: self.origin.to_array(),
-            velocity: self.wire_velocity(),
-            age_ms: self.age_ms,
-            dead: !self.alive,
-            gib: self.has(flag::GIB),
-            command: self.last_command(),
-        }
-    }
-
     /// A brush model's body.
     pub(crate) fn of_mover(mover: &Mover) -> BodyRow {
         BodyRow { origin: Vec3::from_array(mover.origin), alive: true, ..BodyRow::default() }
@@ -226,7 +213,7 @@ impl BodyRow {
         self.origin.is_finite() && self.velocity.is_finite()
     }
 
-    fn wire_velocity(&self) -> [i16; 3] {
+    pub(crate) fn wire_velocity(&self) -> [i16; 3] {
         self.velocity.to_array().map(|v| v as i16)
     }
 }

@@ -4,9 +4,10 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::body::FIRST_MODEL;
-use super::demo::{EffectKind, Event};
-use crate::game::Effect;
+use super::body::{BodyRow, FIRST_MODEL};
+use crate::game::{BadCells, Effect};
+use crate::packet::Snapshot;
+use crate::quakeworld::demo::{EffectKind, Event};
 
 /// In the order of [`Effect::kind`].
 const KINDS: [(EffectKind, &str); 4] = [
@@ -93,6 +94,19 @@ impl Told {
             events.push(next);
         }
     }
+}
+
+/// Everything that a snapshot tells beside bodies, in order.
+///
+/// # Errors
+/// When it is not from a QuakeWorld recording.
+pub(crate) fn told_by(snapshot: &Snapshot<BodyRow>) -> Result<Vec<Event>, BadCells> {
+    let bad = |what: &str, found: u8| BadCells { what: what.to_owned(), found: u32::from(found) };
+    let extra = Extra::of_bytes(&snapshot.extra).map_err(|_| {
+        bad("the first byte of what else its packet told", snapshot.extra.first().copied().unwrap_or(0))
+    })?;
+    let told = Told { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
+    told.events().map_err(|kind| bad("the kind of an effect", kind))
 }
 
 /// The name of an [`Effect::kind`].

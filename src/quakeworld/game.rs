@@ -5,15 +5,16 @@
 use glam::Vec3;
 
 use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
-use super::extra::effect_name;
+use super::diagnosis::{Missed, explain, lies_still};
+use super::extra::{effect_name, told_by};
 use super::map::{Map, TriggerEffect};
+use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
+use super::rounding::{self, resume};
 use super::rules::Rules;
-use super::run::Runner;
-use super::state::Touched;
-use super::usercmd::UserCmd;
-use super::verdict::{self, judge, reconcile};
-use super::world::{MOST_SOLIDS, Solid, World};
-use crate::game::{BadCells, Body, Game, Grade, Scene, Sink, Touch, Verdict, WorldSink};
+use super::surroundings;
+use crate::game::{Acked, BadCells, Body, Cause, Evidence, Game, Grade, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::packet::Snapshot;
+use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
@@ -29,6 +30,11 @@ pub enum Shot {}
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moment {
     entities: Vec<(EntityId, BodyRow)>,
+}
+
+impl Netcode for QuakeWorld {
+    type Server = crate::server::Server<QuakeWorld>;
+    type Client = crate::client::Client<QuakeWorld>;
 }
 
 impl Game for QuakeWorld {
@@ -55,9 +61,9 @@ impl Game for QuakeWorld {
         command: &Usercmd,
         out: &mut impl Sink<Shot>,
     ) -> BodyRow {
-        let solids = solids(scene);
+        let solids = surroundings::solids(scene.entities, &[], scene.player.entity());
         let mut run = |runner: &Runner<'_>, cmd: &UserCmd| {
-            let run = runner.run(&body.player_state(), &[*cmd]);
+            let run = runner.run_after(&body.player_state(), body.viewangles.to_array(), cmd);
             touches(&rules.map, &solids, &run.touched, out);
             body.moved(&run.state)
         };
@@ -145,14 +151,41 @@ impl Game for QuakeWorld {
         body.on_ground
     }
 
-    fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Grade {
-        grade_of(judge(&predicted.player_state(), &authoritative.own()))
+    /// None on a level whose map the rules do not hold.
+    fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
+        let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
+        is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own()))
     }
 
-    fn keep_predicted(predicted: &BodyRow, authoritative: &BodyRow) -> BodyRow {
-        let own = authoritative.own();
-        let state = reconcile(&predicted.player_state(), &own, authoritative.origin_wire());
-        BodyRow { flags: authoritative.flags, viewangles: predicted.viewangles, ..authoritative.moved(&state) }
+    /// The prediction, moved into what the recorded state can stand for. A body that comes from another level starts anew.
+    fn resume(rules: &Rules, acked: &Acked<'_, BodyRow>) -> BodyRow {
+        let told = acked.authoritative;
+        let grade = Self::grade(acked.predicted, told);
+        let predicted = if grade.is_some() { acked.predicted } else { told };
+        let solids = surroundings::solids(&acked.surroundings(), &[], acked.scene.player.entity());
+        let world = World { map: &rules.map, solids: &solids };
+        let mut state = resume(&world, &predicted.player_state(), &told.own(), told.origin_wire());
+        let lies = || Missed::new(rules, acked).is_some_and(|missed| lies_still(&missed));
+        state.corpse |= grade == Some(Grade::Miss) && lies();
+        BodyRow { flags: told.flags, viewangles: predicted.viewangles, ..told.moved(&state) }
+    }
+
+    fn carry(rules: &Rules, scene: &Scene<'_, BodyRow>, before: &[(EntityId, BodyRow)], body: &BodyRow) -> BodyRow {
+        let solids = surroundings::solids(scene.entities, before, scene.player.entity());
+        let carried = with_runner(rules, body, &solids, |runner| body.moved(&runner.start(&body.player_state()).state));
+        carried.unwrap_or(*body)
+    }
+
+    fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> Option<(Cause, Evidence)> {
+        Missed::new(rules, miss).map(|missed| explain(&missed))
+    }
+
+    fn check_snapshot(snapshot: &Snapshot<BodyRow>) -> Result<(), BadCells> {
+        told_by(snapshot)?;
+        match snapshot.frame.entities.iter().find(|(_, body)| !body.is_finite()) {
+            Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
+            None => Ok(()),
+        }
     }
 
     fn effect_name(kind: u8) -> &'static str {
@@ -168,35 +201,18 @@ impl Game for QuakeWorld {
     }
 }
 
-/// The grade of a comparison.
-pub(crate) fn grade_of(verdict: verdict::Verdict) -> Grade {
-    match verdict {
-        verdict::Verdict::Exact => Grade::Exact,
-        verdict::Verdict::Near => Grade::Near,
-        verdict::Verdict::Miss => Grade::Miss,
-    }
-}
-
 /// Runs movement on a body. `None` where it cannot be run: on a level whose map the log does not hold, without movement
 /// rules, or from a place that is none.
-fn with_runner<T>(rules: &Rules, body: &BodyRow, solids: &[Solid], run: impl FnOnce(&Runner<'_>) -> T) -> Option<T> {
+pub(super) fn with_runner<T>(
+    rules: &Rules,
+    body: &BodyRow,
+    solids: &[Solid],
+    run: impl FnOnce(&Runner<'_>) -> T,
+) -> Option<T> {
     let vars = rules.move_vars.get(usize::from(body.move_vars))?;
     let world = World { map: &rules.map, solids };
     let runs = body.is_finite() && !body.has(flag::ELSEWHERE);
     runs.then(|| run(&Runner { dialect: rules.server.dialect, vars, world }))
-}
-
-/// The brush models and the living among the other players.
-fn solids(scene: &Scene<'_, BodyRow>) -> Vec<Solid> {
-    let others = scene.entities.iter().filter(|(entity, body)| *entity != scene.player.entity() && body.alive);
-    let solid = |(entity, body): &(EntityId, BodyRow)| {
-        let origin = body.origin.to_array();
-        match entity.0.checked_sub(FIRST_MODEL.0) {
-            Some(model) => Solid::Mover { model, origin, moved: [0.0; 3] },
-            None => Solid::Player { slot: entity.0 as u8, origin },
-        }
-    };
-    others.map(solid).collect()
 }
 
 fn touches(map: &Map, solids: &[Solid], touched: &Touched, out: &mut impl Sink<Shot>) {

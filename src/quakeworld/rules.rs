@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
-use super::demo::{DemoEnd, Level, Server};
-use super::map::Map;
-use super::movevars::MoveVars;
+use crate::quakeworld::demo::{DemoEnd, Level, Server};
+use crate::quakeworld::map::Map;
+use crate::quakeworld::movement::MoveVars;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// No client has run for longer; beyond it microseconds would not fit, in seconds.
@@ -62,21 +62,10 @@ impl Rules {
         Micros(micros(time_s).saturating_sub(self.start_us))
     }
 
-    /// Inverse of [`Rules::at`], for times of at least 16 s, where a single has no finer steps than a microsecond.
-    pub(crate) fn time_s(&self, at: Micros) -> f32 {
-        (at.0.saturating_add(self.start_us) as f64 / 1e6) as f32
-    }
-
     /// The log's number of a usercmd; none beyond what 32 bits hold.
     pub(crate) fn log_seq(&self, seq: i32) -> Option<CommandSeq> {
         let shifted = i64::from(seq) + i64::from(self.seq_shift);
         u32::try_from(shifted).ok().map(CommandSeq)
-    }
-
-    /// The demo's number of a usercmd.
-    pub(crate) fn demo_seq(&self, seq: CommandSeq) -> i32 {
-        let shifted = i64::from(seq.0) - i64::from(self.seq_shift);
-        shifted.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
     }
 }
 

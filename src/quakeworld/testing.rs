@@ -1,6 +1,6 @@
 //! For tests: a small map and small demos, as bytes, made on the spot.
 
-use super::usercmd::UserCmd;
+use crate::quakeworld::movement::UserCmd;
 
 /// The level of [`bsp_bytes`]: a floor at 0 that ends in a wall at x = 116, a pool 40 deep where x < -200, a lift (model 1,
 /// 64 wide and 16 thick, its top at 0) and a teleporter (model 2) at y > 600 that leads to (0, 0, 27), facing y.

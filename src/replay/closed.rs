@@ -1,12 +1,12 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
-use super::{HashDifference, ReplayError, Replayed, Tables, Traffic};
+use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
 use crate::game::{Body, Game, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
 use crate::record::{Execution, PacketRecord, Session};
-use crate::session::{Hands, Links, Machine, Observer, Screen, Shown};
+use crate::session::{InputSource, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
@@ -14,9 +14,29 @@ use crate::usercmd::Input;
 pub(super) fn replay<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
-    rollback_every: Option<u32>,
+    options: &Options,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
+    if !options.sizes
+        && let Some(machine) = Machine::unencoded(setup, links(session))
+    {
+        let mut machine = prepared(machine, session, setup, options.rollback_every)?;
+        let replayed = replay_on(&mut machine, session, setup, progress);
+        if !machine.bytes_matter() {
+            return Ok(Replayed { traffic: None, ..replayed });
+        }
+    }
+    let mut machine = machine(session, setup, options.rollback_every)?;
+    Ok(replay_on(&mut machine, session, setup, progress))
+}
+
+/// The replay on a machine.
+fn replay_on<G: Netcode>(
+    machine: &mut Machine<G, RecordedLink>,
+    session: &Session,
+    setup: &Setup<G>,
+    progress: &mut dyn FnMut(Micros),
+) -> Replayed {
     let mut watch = Watch {
         tables: Tables::new::<G>(session.players.len()),
         session,
@@ -25,35 +45,55 @@ pub(super) fn replay<G: Netcode>(
         traffic: Traffic::default(),
         progress,
     };
-    let mut machine = run::<G>(session, setup, rollback_every, &mut watch)?;
+    run(machine, session, setup, &mut watch);
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
-    let first_difference = watch.first_difference;
-    let hashes_compared = watch.compared;
-    let traffic = Some(watch.traffic);
-    watch.tables.judge_covers::<G>(&setup.rules);
-    let trace = watch.tables.finish::<G>();
-    Ok(Replayed {
-        trace,
+    let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
+    tables.judge_covers::<G>(&setup.rules);
+    Replayed {
+        trace: tables.finish::<G>(),
         first_difference,
-        hashes_compared,
-        traffic,
+        hashes_compared: compared,
+        traffic: Some(traffic),
         rollbacks: rollbacks.checked,
         rollback_error: rollbacks.failed,
-    })
+    }
 }
 
-/// The recorded input and links through a new server and new clients, watched by `observer`.
-pub(super) fn run<G: Netcode>(
+/// A new server and new clients on the recorded links, with datagrams where the settings say so.
+pub(super) fn machine<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     rollback_every: Option<u32>,
-    observer: &mut impl Observer<G>,
 ) -> Result<Machine<G, RecordedLink>, ReplayError> {
+    prepared(Machine::new(setup, links(session)), session, setup, rollback_every)
+}
+
+/// The recorded input through a machine, watched by `observer`.
+pub(super) fn run<G: Netcode>(
+    machine: &mut Machine<G, RecordedLink>,
+    session: &Session,
+    setup: &Setup<G>,
+    observer: &mut impl Observer<G>,
+) {
+    let mut input = RecordedInput { session, next: vec![0; session.players.len()] };
+    machine.run(tick_times(session, &setup.settings), &mut input, observer);
+}
+
+fn links(session: &Session) -> Vec<Links<RecordedLink>> {
     let links = session.players.iter().map(|player| Links {
         up: RecordedLink::up(&player.sent, &player.reached),
         down: RecordedLink::down(&player.snapshots, &player.received),
     });
-    let mut machine = Machine::<G, RecordedLink>::new(setup, links.collect());
+    links.collect()
+}
+
+/// A machine that begins where the session does.
+fn prepared<G: Netcode>(
+    mut machine: Machine<G, RecordedLink>,
+    session: &Session,
+    setup: &Setup<G>,
+    rollback_every: Option<u32>,
+) -> Result<Machine<G, RecordedLink>, ReplayError> {
     if let Some(every) = rollback_every
         && !machine.server().check_rollback(every)
     {
@@ -62,8 +102,6 @@ pub(super) fn run<G: Netcode>(
     if let Some(world) = beginning::<G>(session, &setup.rules)? {
         machine.server().begin_from(world);
     }
-    let mut hands = RecordedHands { session, next: vec![0; session.players.len()] };
-    machine.run(tick_times(session, &setup.settings), &mut hands, observer);
     Ok(machine)
 }
 
@@ -95,12 +133,12 @@ fn tick_times(session: &Session, settings: &Settings) -> Vec<Micros> {
 }
 
 /// The recorded input.
-struct RecordedHands<'a> {
+struct RecordedInput<'a> {
     session: &'a Session,
     next: Vec<usize>,
 }
 
-impl<G: Game> Hands<G> for RecordedHands<'_> {
+impl<G: Game> InputSource<G> for RecordedInput<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let index = usize::from(player.0);
         self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
@@ -133,8 +171,8 @@ impl<G: Game> Observer<G> for Watch<'_> {
         self.traffic.up_bytes += u64::from(packet.bytes);
     }
 
-    fn snapshot_sent(&mut self, _player: PlayerId, _at: Micros, snapshot: &Snapshot<G::Body>) {
-        self.traffic.down_bytes += u64::from(snapshot.bytes());
+    fn snapshot_sent(&mut self, _player: PlayerId, _at: Micros, _snapshot: &Snapshot<G::Body>, bytes: u16) {
+        self.traffic.down_bytes += u64::from(bytes);
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

@@ -1,59 +1,20 @@
 //! The `corrections` table, a row for each ack that was held against a prediction, and the `errors` table, a row for each
 //! field that had to be corrected.
 
-use super::columns::{Names, push_all, table};
-use crate::game::{Cause, CellKind, Field, Grade};
+use super::columns::value;
+use crate::game::Field;
 use crate::pipeline::{Comparison, Correction};
-use crate::trace::{Data, Table};
+use crate::trace::Table;
+use crate::trace::schema::{corrections, errors};
 use crate::units::{Micros, PlayerId};
 
-#[derive(Debug)]
-pub(super) struct Corrections {
-    player: Vec<u32>,
-    at_us: Vec<i64>,
-    command: Vec<u32>,
-    commands: Vec<u32>,
-    result: Names,
-    on_ground: Vec<u32>,
-    error_units: Vec<f32>,
-    velocity_error: Vec<f32>,
-    fields: Vec<u32>,
-    reran: Vec<u32>,
-    cause: Names,
-    evidence: Names,
-    errors: Errors,
-}
-
 #[derive(Debug, Default)]
-struct Errors {
-    player: Vec<u32>,
-    command: Vec<u32>,
-    field: Names,
-    predicted: Vec<f32>,
-    authoritative: Vec<f32>,
-    bits: [Vec<u32>; 2],
+pub(super) struct Corrections {
+    rows: corrections::Writer,
+    errors: errors::Writer,
 }
 
 impl Corrections {
-    pub(super) fn new() -> Corrections {
-        let causes: Vec<&str> = ["none"].into_iter().chain(Cause::NAMES).collect();
-        Corrections {
-            player: Vec::new(),
-            at_us: Vec::new(),
-            command: Vec::new(),
-            commands: Vec::new(),
-            result: Names::known(&Grade::NAMES),
-            on_ground: Vec::new(),
-            error_units: Vec::new(),
-            velocity_error: Vec::new(),
-            fields: Vec::new(),
-            reran: Vec::new(),
-            cause: Names::known(&causes),
-            evidence: Names::known(&["none"]),
-            errors: Errors::default(),
-        }
-    }
-
     pub(super) fn push(
         &mut self,
         fields: &[Field],
@@ -62,62 +23,37 @@ impl Corrections {
         comparison: &Comparison,
         correction: Option<&Correction>,
     ) {
-        self.player.push(u32::from(player.0));
-        self.at_us.push(at.0);
-        self.command.push(comparison.command.0);
-        self.commands.push(comparison.commands);
-        self.result.push_code(comparison.grade as u8);
-        self.on_ground.push(u32::from(comparison.on_ground));
-        self.error_units.push(comparison.error_units);
-        self.velocity_error.push(comparison.velocity_error);
-        self.fields.push(correction.map_or(0, |c| c.errors.len() as u32));
-        self.reran.push(correction.map_or(0, |c| c.reran));
-        self.cause.push_code(correction.map_or(0, |c| 1 + c.cause as u8));
-        self.evidence.push(correction.map_or("none", |c| c.evidence));
+        self.rows.push(corrections::Row {
+            player: player.0.into(),
+            at_us: at.0,
+            command: comparison.command.0,
+            commands: comparison.commands,
+            result: comparison.grade as u8,
+            on_ground: comparison.on_ground.into(),
+            error_units: comparison.error_units,
+            velocity_error_units_per_s: comparison.velocity_error,
+            fields: correction.map_or(0, |c| c.errors.len() as u32),
+            reran: correction.map_or(0, |c| c.reran),
+            // "none" comes before the causes.
+            cause: correction.map_or(0, |c| 1 + c.cause as u8),
+            evidence: correction.map_or("none", |c| c.evidence),
+            as_played: comparison.as_played.map(|grade| grade as u8),
+        });
         for error in correction.iter().flat_map(|c| &c.errors) {
             let field = &fields[error.field];
-            self.errors.player.push(u32::from(player.0));
-            self.errors.command.push(comparison.command.0);
-            self.errors.field.push(&field.name);
-            self.errors.predicted.push(value(field.kind, error.predicted));
-            self.errors.authoritative.push(value(field.kind, error.authoritative));
-            push_all(&mut self.errors.bits, [error.predicted, error.authoritative]);
+            self.errors.push(errors::Row {
+                player: player.0.into(),
+                command: comparison.command.0,
+                field: &field.name,
+                predicted: value(field.kind, error.predicted),
+                authoritative: value(field.kind, error.authoritative),
+                predicted_bits: error.predicted,
+                authoritative_bits: error.authoritative,
+            });
         }
     }
 
-    pub(super) fn tables(self) -> (Table, Table) {
-        let corrections = vec![
-            ("player", Data::U32(self.player)),
-            ("at_us", Data::I64(self.at_us)),
-            ("command", Data::U32(self.command)),
-            ("commands", Data::U32(self.commands)),
-            ("result", self.result.data()),
-            ("on_ground", Data::U32(self.on_ground)),
-            ("error_units", Data::F32(self.error_units)),
-            ("velocity_error_units_per_s", Data::F32(self.velocity_error)),
-            ("fields", Data::U32(self.fields)),
-            ("reran", Data::U32(self.reran)),
-            ("cause", self.cause.data()),
-            ("evidence", self.evidence.data()),
-        ];
-        let [predicted_bits, authoritative_bits] = self.errors.bits;
-        let errors = vec![
-            ("player", Data::U32(self.errors.player)),
-            ("command", Data::U32(self.errors.command)),
-            ("field", self.errors.field.data()),
-            ("predicted", Data::F32(self.errors.predicted)),
-            ("authoritative", Data::F32(self.errors.authoritative)),
-            ("predicted_bits", Data::U32(predicted_bits)),
-            ("authoritative_bits", Data::U32(authoritative_bits)),
-        ];
-        (table("corrections", corrections, Vec::new()), table("errors", errors, Vec::new()))
-    }
-}
-
-fn value(kind: CellKind, cell: u32) -> f32 {
-    match kind {
-        CellKind::F32 => f32::from_bits(cell),
-        CellKind::I32 => cell as i32 as f32,
-        CellKind::U32 => cell as f32,
+    pub(super) fn tables(self) -> [Table; 2] {
+        [self.rows.finish(Vec::new()), self.errors.finish(Vec::new())]
     }
 }

@@ -3,22 +3,22 @@
 
 use glam::Vec3;
 
-use super::columns::{CellRows, Names};
+use super::columns::CellRows;
 use super::frames::Frames;
 use super::shots::Sight;
 use crate::game::{Body, Game};
-use crate::trace::Data;
 use crate::units::{EntityId, Micros};
 
 /// Nobody is looked after further back than this: more than any rewind reaches, and the longest flight of a packet.
 const LONGEST: Micros = Micros::from_s(3);
 
-/// How the target of each shot was covered, in three columns.
-#[derive(Clone, Debug)]
-pub(super) struct Covers {
-    visible: Names,
-    ms: Vec<f32>,
-    units: Vec<f32>,
+/// How the target of a shot was covered; unknown unless said otherwise.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cover {
+    /// Whether it could be seen from the muzzle where the server had it.
+    pub(super) visible: Option<bool>,
+    /// For how long, and how far, its own player had it in cover.
+    pub(super) hidden: Option<(Micros, f32)>,
 }
 
 /// Every body after every tick, in the order of ticks.
@@ -28,48 +28,25 @@ pub(super) struct Present<'a> {
     pub(super) cells: &'a CellRows,
 }
 
-impl Default for Covers {
-    fn default() -> Covers {
-        Covers { visible: Names::known(&["unknown", "yes", "no"]), ms: Vec::new(), units: Vec::new() }
-    }
-}
-
-impl Covers {
-    /// Looks at every shot. A shot without a sight, and every shot of a game that does not say who sees whom, is unknown.
-    pub(super) fn of_shots<G: Game>(
-        rules: &G::Rules,
-        sights: &[Option<Sight>],
-        present: &Present<'_>,
-        frames: &Frames,
-    ) -> Covers {
-        let players = sights.iter().flatten().map(|s| usize::from(s.target.0) + 1).max().unwrap_or(0);
-        let rows = frames.rows_by_player(players);
-        let mut covers = Covers::default();
-        for sight in sights {
-            let visible = sight.and_then(|s| G::sees(rules, s.muzzle, &present.body::<G::Body>(&s)?));
-            let hidden = match (sight, visible) {
-                (Some(sight), Some(false)) if sight.was_hit => {
-                    hidden::<G>(rules, sight, frames, &rows[usize::from(sight.target.0)])
-                }
-                _ => None,
-            };
-            covers.visible.push_code(visible.map_or(0, |visible| if visible { 1 } else { 2 }));
-            covers.ms.push(hidden.map_or(f32::NAN, |(time, _)| time.as_ms_f64() as f32));
-            covers.units.push(hidden.map_or(f32::NAN, |(_, units)| units));
-        }
-        covers
-    }
-
-    /// The columns; rows beyond the shots that were looked at are unknown.
-    pub(super) fn data(&mut self, rows: usize) -> [Data; 3] {
-        let Covers { mut visible, mut ms, mut units } = std::mem::take(self);
-        for _ in ms.len()..rows {
-            visible.push_code(0);
-        }
-        ms.resize(rows, f32::NAN);
-        units.resize(rows, f32::NAN);
-        [visible.data(), Data::F32(ms), Data::F32(units)]
-    }
+/// Looks at every shot. A shot without a sight, and every shot of a game that does not say who sees whom, is unknown.
+pub(super) fn covers<G: Game>(
+    rules: &G::Rules,
+    sights: &[Option<Sight>],
+    present: &Present<'_>,
+    frames: &Frames,
+) -> Vec<Cover> {
+    let players = sights.iter().flatten().map(|s| usize::from(s.target.0) + 1).max().unwrap_or(0);
+    let rows = frames.rows_by_player(players);
+    let cover = |sight: &Option<Sight>| {
+        let Some(sight) = sight else { return Cover::default() };
+        let visible = present.body::<G::Body>(sight).and_then(|body| G::sees(rules, sight.muzzle, &body));
+        let hidden = match visible {
+            Some(false) if sight.was_hit => hidden::<G>(rules, sight, frames, &rows[usize::from(sight.target.0)]),
+            _ => None,
+        };
+        Cover { visible, hidden }
+    };
+    sights.iter().map(cover).collect()
 }
 
 impl Present<'_> {

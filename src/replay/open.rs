@@ -3,41 +3,27 @@
 
 use std::sync::Arc;
 
-use super::{Imported, ReplayError, Replayed, Tables};
-use crate::game::{Body, Game};
+use super::{ReplayError, Replayed, Tables};
+use crate::game::{BadCells, Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
-use crate::units::{EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
-pub(super) fn replay<G: Imported>(
+pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let mut tables = Tables::new::<G>(session.players.len());
     for (index, records) in session.players.iter().enumerate() {
-        if records.frames.is_empty() {
-            continue;
-        }
+        let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
-        let mut client = G::Client::new(setup.clone(), player);
-        if let Some(first) = records.frames.first() {
-            client.number_from(first.command.seq);
-        }
-        let checked = match session.header.origin {
-            Origin::Imported { .. } => {
-                G::check_predictions(session, &setup.rules, player, &mut |checked| tables.checked(player, &checked))
-            }
-            Origin::Synthetic | Origin::Live => None,
-        };
-        let pipeline_checks = checked.is_none();
-        if let Some(result) = checked {
-            result?;
-        }
-        replay_player::<G>(session, records, player, client, pipeline_checks, &mut tables, progress)?;
+        let mut client = C::new(setup.clone(), player);
+        client.number_from(first.command.seq);
+        replay_player::<G, C>(session, records, player, client, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -50,51 +36,65 @@ pub(super) fn replay<G: Imported>(
     })
 }
 
-fn replay_player<G: Imported>(
+fn replay_player<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     records: &PlayerRecords,
     player: PlayerId,
-    mut client: G::Client,
-    pipeline_checks: bool,
+    mut client: C,
     tables: &mut Tables,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    let mut receive = |client: &mut G::Client, tables: &mut Tables, until: Micros| -> Result<(), ReplayError> {
-        while let Some(arrival) = arrivals.next_if(|a| a.at <= until) {
-            let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
-            if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
-                let snapshot = snapshot::<G>(session, record)?;
-                let reconciled = client.handle_snapshot(arrival.at, &snapshot);
-                let reconciled = reconciled.filter(|_| pipeline_checks);
-                Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+    // A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
+    let last = records.frames.last().map_or(CommandSeq(0), |frame| frame.command.seq);
+    let mut receive =
+        |client: &mut C, tables: &mut Tables, until: Micros, made: CommandSeq| -> Result<(), ReplayError> {
+            while let Some(arrival) = arrivals.peek().filter(|a| a.at <= until) {
+                let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
+                if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
+                    if record.ack > made && record.ack <= last {
+                        break;
+                    }
+                    let snapshot = snapshot::<G>(session, record)?;
+                    let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                    Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+                }
+                arrivals.next();
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
+    let mut made = CommandSeq(0);
     for recorded in &records.frames {
-        receive(&mut client, tables, recorded.at)?;
+        receive(&mut client, tables, recorded.at, made)?;
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
+        made = commanded.command.seq;
         tables.frame(player, recorded.at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
         progress(recorded.at);
     }
     // The last usercmds are acked after the last frame.
-    receive(&mut client, tables, Micros(i64::MAX))
+    receive(&mut client, tables, Micros(i64::MAX), made)
 }
 
 /// The snapshot as the client got it.
 pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> Result<Snapshot<G::Body>, ReplayError> {
+    let bad = |source| ReplayError::BadState { tick: record.tick, source };
+    let is_import = matches!(session.header.origin, Origin::Imported { .. });
     let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
     for entity in &record.entities {
-        if let Some(cells) = session.states.row(record.tick, *entity) {
-            let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: record.tick, source })?;
-            entities.push((*entity, body));
+        match session.states.row(record.tick, *entity) {
+            Some(cells) => entities.push((*entity, G::Body::read(cells).map_err(bad)?)),
+            // A session of several clients keeps a tick's states as its first snapshot has them; an import has them all.
+            None if is_import => {
+                let found = u32::from(entity.0);
+                return Err(bad(BadCells { what: "an entity without a state".to_owned(), found }));
+            }
+            None => {}
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
     let timing = record.timing.as_deref().cloned().unwrap_or_default();
-    Ok(Snapshot {
+    let snapshot = Snapshot {
         seq: record.seq,
         ack: record.ack,
         frame: Arc::new(frame),
@@ -102,5 +102,8 @@ pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> R
         choked: record.choked,
         helper_ms: timing.helper_ms,
         warnings: timing.warnings,
-    })
+        extra: record.extra.clone(),
+    };
+    G::check_snapshot(&snapshot).map_err(bad)?;
+    Ok(snapshot)
 }

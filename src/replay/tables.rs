@@ -1,35 +1,34 @@
 //! Turns what happens in a session into the tables of a trace.
 
-use super::Checked;
-use super::columns::{CellRows, Names, table};
+use super::columns::CellRows;
 use super::corrections::Corrections;
-use super::cover::{Covers, Present};
-use super::effects::Effects;
+use super::cover::{Present, covers};
 use super::frames::Frames;
 use super::shots::Shots;
 use super::variables::Variables;
 use super::views::Views;
-use crate::game::{Body, Field, Game, Verdict};
+use crate::game::{Body, Effect, Field, Game, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::Execution;
 use crate::session::{Observer, Shown};
-use crate::trace::{Data, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::{bodies, effects, executed, ticks};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// An [`Observer`] that fills the tables.
 #[derive(Debug)]
 pub struct Tables {
     fields: Vec<Field>,
-    ticks: (Vec<u32>, Vec<i64>, Vec<u64>),
-    bodies: (Vec<u32>, Vec<u32>, CellRows),
+    ticks: ticks::Writer,
+    bodies: (bodies::Writer, CellRows),
     frames: Frames,
     corrections: Corrections,
     views: Views,
     variables: Variables,
     shots: Shots,
-    effects: Effects,
-    executed: (Vec<u32>, Vec<u32>, Vec<u32>, Names),
+    effects: effects::Writer,
+    executed: executed::Writer,
 }
 
 impl Tables {
@@ -37,59 +36,55 @@ impl Tables {
     pub fn new<G: Game>(players: usize) -> Tables {
         let fields = G::Body::fields();
         Tables {
-            ticks: Default::default(),
-            bodies: (Vec::new(), Vec::new(), CellRows::new(fields.clone())),
+            ticks: ticks::Writer::default(),
+            bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
             frames: Frames::new(fields.clone()),
-            corrections: Corrections::new(),
+            corrections: Corrections::default(),
             views: Views::new(players),
-            variables: Variables::new(&fields),
-            shots: Shots::new(),
-            effects: Effects::default(),
-            executed: (Vec::new(), Vec::new(), Vec::new(), Names::known(&Execution::NAMES)),
+            variables: Variables::default(),
+            shots: Shots::default(),
+            effects: effects::Writer::default(),
+            executed: executed::Writer::default(),
             fields,
         }
-    }
-
-    /// Adds a prediction that was held against the truth elsewhere than in the client pipeline.
-    pub fn checked(&mut self, player: PlayerId, checked: &Checked) {
-        self.corrections.push(&self.fields, player, checked.at, &checked.comparison, checked.correction.as_ref());
     }
 
     /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the
     /// ticks and frames before each shot are known.
     pub fn judge_covers<G: Game>(&mut self, rules: &G::Rules) {
-        let present = Present { ticks: &self.bodies.0, entities: &self.bodies.1, cells: &self.bodies.2 };
-        let covers = Covers::of_shots::<G>(rules, self.shots.sights(), &present, &self.frames);
-        self.shots.set_covers(covers);
+        let present = Present { ticks: &self.bodies.0.tick, entities: &self.bodies.0.entity, cells: &self.bodies.1 };
+        let covers = covers::<G>(rules, self.shots.sights(), &present, &self.frames);
+        self.shots.set_covers(&covers);
     }
 
     /// The finished tables.
     pub fn finish<G: Game>(self) -> Trace {
-        let (tick, at_us, hash) = self.ticks;
-        let ticks = vec![("tick", Data::U32(tick)), ("at_us", Data::I64(at_us)), ("hash", Data::U64(hash))];
-        let (tick, entity, cells) = self.bodies;
-        let bodies = vec![("tick", Data::U32(tick)), ("entity", Data::U32(entity))];
-        let (player, command, tick, how) = self.executed;
-        let executed = vec![
-            ("player", Data::U32(player)),
-            ("command", Data::U32(command)),
-            ("tick", Data::U32(tick)),
-            ("how", how.data()),
-        ];
-        let (corrections, errors) = self.corrections.tables();
+        let (bodies, cells) = self.bodies;
+        let [corrections, errors] = self.corrections.tables();
         let mut tables = vec![
-            table("ticks", ticks, Vec::new()),
-            table("bodies", bodies, cells.columns("")),
-            table("executed", executed, Vec::new()),
+            self.ticks.finish(Vec::new()),
+            bodies.finish(cells.columns(bodies::SCHEMA.fields.unwrap_or_default())),
+            self.executed.finish(Vec::new()),
             self.frames.table(),
             corrections,
             errors,
             self.views.table(),
             self.shots.table::<G>(),
-            self.effects.table(),
+            self.effects.finish(Vec::new()),
         ];
         tables.extend(self.variables.table());
         Trace { tables, ..Trace::default() }
+    }
+
+    fn effect<G: Game>(&mut self, player: PlayerId, at: Micros, effect: &Effect, predicted: bool) {
+        self.effects.push(effects::Row {
+            player: player.0.into(),
+            at_us: at.0,
+            kind: G::effect_name(effect.kind),
+            entity: effect.entity.0.into(),
+            at: effect.at,
+            predicted: predicted.into(),
+        });
     }
 }
 
@@ -105,7 +100,7 @@ impl<G: Game> Observer<G> for Tables {
             self.variables.push::<G>(player, command, entity, &self.fields, placed);
         }
         for effect in &commanded.effects {
-            self.effects.push::<G>(player, at, effect, true);
+            self.effect::<G>(player, at, effect, true);
         }
         for (command, index, fire, verdict) in &commanded.shots {
             self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
@@ -113,10 +108,7 @@ impl<G: Game> Observer<G> for Tables {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.executed.0.push(u32::from(player.0));
-        self.executed.1.push(command.0);
-        self.executed.2.push(tick.0);
-        self.executed.3.push_code(how as u8);
+        self.executed.push(executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 });
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
@@ -136,13 +128,10 @@ impl<G: Game> Observer<G> for Tables {
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        self.ticks.0.push(ticked.tick.0);
-        self.ticks.1.push(at.0);
-        self.ticks.2.push(ticked.hash);
+        self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
         for (entity, body) in G::entities(world) {
-            self.bodies.0.push(ticked.tick.0);
-            self.bodies.1.push(u32::from(entity.0));
-            body.write(self.bodies.2.next_row());
+            self.bodies.0.push(bodies::Row { tick: ticked.tick.0, entity: entity.0.into() });
+            body.write(self.bodies.1.next_row());
         }
     }
 
@@ -154,10 +143,34 @@ impl<G: Game> Observer<G> for Tables {
         reconciled: Option<&Reconciled>,
     ) {
         for effect in &snapshot.effects {
-            self.effects.push::<G>(player, at, effect, false);
+            self.effect::<G>(player, at, effect, false);
         }
         if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled {
             self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::game::{Category, Cause, Grade, How, Reason};
+    use crate::pipeline::Limit;
+    use crate::record::Execution;
+    use crate::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
+
+    /// What a replay pushes as codes has the names that the tables declare.
+    #[test]
+    fn codes_mean_in_the_tables_what_they_mean_in_the_pipelines() {
+        let names = |table: &TableSchema, column| table.column(column).expect("a column").names.to_vec();
+        let and = |names: &[&'static str], more| [names, &[more]].concat();
+        assert_eq!(names(&executed::SCHEMA, "how"), Execution::NAMES);
+        assert_eq!(names(&views::SCHEMA, "how"), How::NAMES);
+        assert_eq!(names(&views::SCHEMA, "category"), Category::NAMES);
+        assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
+        assert_eq!(names(&corrections::SCHEMA, "result"), Grade::NAMES);
+        assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], &Cause::NAMES[..]].concat());
+        assert_eq!(names(&shots::SCHEMA, "limit"), Limit::NAMES);
+        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(&Reason::NAMES, "not predicted"));
+        assert_eq!(names(&shots::SCHEMA, "reason"), and(&Reason::NAMES, "not run"));
     }
 }

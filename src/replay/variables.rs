@@ -3,19 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::columns::{Names, table};
-use crate::game::{Body, Category, CellKind, Field, Game, Placed};
-use crate::trace::{Data, Table};
+use super::columns::value;
+use crate::game::{Body, Category, Field, Game, Placed};
+use crate::trace::Table;
+use crate::trace::schema::variables::{Row, Writer};
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Variables {
-    player: Vec<u32>,
-    command: Vec<u32>,
-    entity: Vec<u32>,
-    variable: Names,
-    category: Names,
-    value: Vec<f32>,
+    rows: Writer,
     /// What is on each player's screen of each entity.
     shown: BTreeMap<(PlayerId, EntityId), OfTheirOwn>,
 }
@@ -32,19 +28,6 @@ struct OfTheirOwn {
 }
 
 impl Variables {
-    pub(super) fn new(fields: &[Field]) -> Variables {
-        let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        Variables {
-            player: Vec::new(),
-            command: Vec::new(),
-            entity: Vec::new(),
-            variable: Names::known(&names),
-            category: Names::known(&Category::NAMES),
-            value: Vec::new(),
-            shown: BTreeMap::new(),
-        }
-    }
-
     pub(super) fn push<G: Game>(
         &mut self,
         player: PlayerId,
@@ -75,31 +58,20 @@ impl Variables {
             if last.replace(word) == Some(word) {
                 continue;
             }
-            self.player.push(u32::from(player.0));
-            self.command.push(command.0);
-            self.entity.push(u32::from(entity.0));
-            // A body has far fewer cells than a code has values.
-            self.variable.push_code((*cell).min(usize::from(u8::MAX)) as u8);
-            self.category.push_code(*category as u8);
-            self.value.push(match fields[*cell].kind {
-                CellKind::F32 => f32::from_bits(word),
-                CellKind::I32 => word as i32 as f32,
-                CellKind::U32 => word as f32,
+            self.rows.push(Row {
+                player: player.0.into(),
+                command: command.0,
+                entity: entity.0.into(),
+                variable: &fields[*cell].name,
+                category: *category as u8,
+                value: value(fields[*cell].kind, word),
             });
         }
     }
 
     /// The table; none where nothing was drawn by category.
     pub(super) fn table(self) -> Option<Table> {
-        let columns = vec![
-            ("player", Data::U32(self.player)),
-            ("command", Data::U32(self.command)),
-            ("entity", Data::U32(self.entity)),
-            ("variable", self.variable.data()),
-            ("category", self.category.data()),
-            ("value", Data::F32(self.value)),
-        ];
-        (!self.shown.is_empty()).then(|| table("variables", columns, Vec::new()))
+        (!self.shown.is_empty()).then(|| self.rows.finish(Vec::new()))
     }
 }
 

@@ -11,6 +11,9 @@ use crate::usercmd::Usercmd;
 
 /// Half-Life runs at most this many commands in place of lost ones; beyond it the player was simply gone.
 const STAND_INS_MAX: u32 = 24;
+/// Of more usercmds in a row it is not noted that they never came: a hostile client's numbers jump by thousands in each packet,
+/// and what a packet costs must not depend on them. Quake's `UPDATE_BACKUP`; a client does not remember older ones either.
+const NOTED_MAX: u32 = 64;
 
 impl<G: Game> Server<G> {
     pub(super) fn run_inbox(&mut self) {
@@ -49,7 +52,7 @@ impl<G: Game> Server<G> {
     pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
         let lost = next.0 - last.0 - 1;
         let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
-        for seq in last.0 + 1..next.0 {
+        for seq in next.0 - lost.min(NOTED_MAX)..next.0 {
             let seq = CommandSeq(seq);
             let connection = &mut self.connections[usize::from(player.0)];
             connection.last_command = seq;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
+use crate::pacing::Calibration;
 use crate::record::OutOfSequence;
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
-use crate::wire::Calibration;
 
 /// More warnings do not go with one snapshot; the newest count.
 const WARNINGS_MAX: usize = 8;

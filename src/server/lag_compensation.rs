@@ -65,7 +65,7 @@ fn drawn_time<G: Game>(
         // The usercmd carries the time of its tick; what the client's clock showed follows from what it drew.
         Schedule::Tick => command.drawn_at() + Micros::from_ms(settings.drawn_behind_ms()),
     };
-    let off = Micros((clock - implied).0.abs());
+    let off = Micros((clock - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
         (command.drawn_at(), Limit::None)
     } else {

@@ -49,10 +49,10 @@ impl<G: Game> Connection<G> {
             choked: held_back.clamp(0, 255) as u8,
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
+            extra: Vec::new(),
         };
         self.history.push(frame);
         self.remember_sent(snapshot.seq, now);
-        self.rate_free_at = now + Micros(i64::from(snapshot.bytes()) * 1_000_000 / settings.server.rate_bytes_per_s);
         // On the average the client gets as many updates as it asked for; a missed turn is not made up for.
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot

@@ -41,8 +41,8 @@ pub trait Observer<G: Game> {
     }
     /// The server finished a tick.
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {}
-    /// The server sent a snapshot.
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {}
+    /// The server sent a snapshot, in datagrams of so many bytes in all; a nominal number where none were made.
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {}
     /// A snapshot reached its client.
     fn snapshot_received(
         &mut self,

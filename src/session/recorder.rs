@@ -58,7 +58,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
         self.sink.record(Record::Tick(TickRecord { tick: ticked.tick, at, hash: Some(ticked.hash) }));
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {
         let frame = &snapshot.frame;
         if self.states_of != Some(frame.tick) {
             self.states_of = Some(frame.tick);
@@ -74,7 +74,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
             at,
             server_time: frame.server_time,
             ack: snapshot.ack,
-            bytes: snapshot.bytes(),
+            bytes,
             choked: snapshot.choked,
             entities: frame.entities.iter().map(|(id, _)| *id).collect(),
             effects: snapshot.effects.clone(),

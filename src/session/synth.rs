@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use super::bots::BotInput;
 use super::scenario::{Scenario, ScenarioError};
-use super::{Hands, Links, Machine, Observer, Screen};
+use super::{Links, Machine, Observer};
 use crate::game::{Body, Bots, Game};
 use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
 use crate::record::{Header, Origin, PlayerInfo};
-use crate::rng::Rng;
 use crate::settings::{SettingError, Settings};
-use crate::units::{Hz, Micros, PlayerId, Seed};
-use crate::usercmd::Input;
+use crate::units::Seed;
 
 /// A synthetic session that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -83,54 +82,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
     let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
-    let mut hands = BotHands::<G>::new(scenario, Arc::clone(rules), &settings);
-    machine.run(ticks, &mut hands, observer);
+    let mut input = BotInput::<G>::new(scenario, Arc::clone(rules), &settings);
+    machine.run(ticks, &mut input, observer);
     Ok(())
-}
-
-/// Bots at regular frames, each with its own phase, so that no two clients run in step.
-struct BotHands<G: Bots> {
-    rules: Arc<G::Rules>,
-    bots: Vec<BotPlayer<G>>,
-    cmd_hz: Hz,
-}
-
-struct BotPlayer<G: Bots> {
-    bot: G::Bot,
-    phase: Micros,
-    frames: i64,
-    /// The end of the last frame, in whole milliseconds: usercmds cover whole ones, and over time none is lost.
-    last_ms: i64,
-}
-
-impl<G: Bots> BotHands<G> {
-    fn new(scenario: &Scenario, rules: Arc<G::Rules>, settings: &Settings) -> BotHands<G> {
-        let seed = Seed(scenario.seed);
-        let cmd_hz = settings.client.cmd_hz;
-        let bots = (0u16..)
-            .zip(G::bots(&rules, seed, scenario.players))
-            .map(|(p, bot)| {
-                let phase = Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(p)).below(cmd_hz.interval().0 as u64);
-                let phase = Micros(phase as i64);
-                BotPlayer { bot, phase, frames: 0, last_ms: phase.0 / 1000 }
-            })
-            .collect();
-        BotHands { rules, bots, cmd_hz }
-    }
-}
-
-impl<G: Bots> Hands<G> for BotHands<G> {
-    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
-        let bot = &mut self.bots[usize::from(player.0)];
-        bot.frames += 1;
-        Some(bot.phase + self.cmd_hz.turn(bot.frames))
-    }
-
-    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
-        let bot = &mut self.bots[usize::from(screen.player.0)];
-        let now_ms = at.0 / 1000;
-        let msec = (now_ms - bot.last_ms).clamp(0, 255) as u8;
-        bot.last_ms = now_ms;
-        G::think(&mut bot.bot, &self.rules, screen.own, screen.others, at, msec)
-    }
 }

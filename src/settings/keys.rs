@@ -1,8 +1,8 @@
 //! The keys: name, meaning, bounds, default and where the default comes from.
 
 use super::{
-    Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
-    PredictionMode, Schedule, Server, SettingError, Settings,
+    Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
+    PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
 };
 use crate::units::Hz;
 
@@ -200,6 +200,14 @@ pub static KEYS: &[Key] = &[
     number!("prediction.smooth_max_units", prediction.smooth_max_units, 0..=4096 "units", "64",
         "a larger correction is shown at once", "Half-Life client: 64 units is a teleport"),
     word!(
+        "prediction.among",
+        prediction.among,
+        Among,
+        "known",
+        "among which bodies acked predictions are run to be judged",
+        "what a client in play can know; recordings of real servers are imported with acking-packet"
+    ),
+    word!(
         "interpolation.mode",
         interpolation.mode,
         InterpolationMode,
@@ -283,6 +291,17 @@ pub static KEYS: &[Key] = &[
         "whether redundancy follows bandwidth, loss and jitter, up to client.redundancy",
         "NeREIDS plans it, and sends 4:1 until then"
     ),
+    word!(
+        "wire.sizes",
+        wire.sizes,
+        Sizes,
+        "datagrams",
+        "which sizes count for rates and in logs: the datagrams', or nominal ones, as in logs without this key",
+        "what is sent is what counts"
+    ),
+    number!("wire.message_max_bytes", wire.message_max_bytes, 400..=18960 "bytes", "18960",
+        "the longest snapshot; what does not fit waits for the next one, by priority",
+        "16 datagrams of 1,200 bytes"),
 ];
 
 /// 64 Hz.
@@ -305,6 +324,7 @@ impl Default for Settings {
                 push_latency_ms: -10_000,
                 smooth_ms: 100,
                 smooth_max_units: 64,
+                among: Among::Known,
             },
             interpolation: Interpolation {
                 mode: InterpolationMode::History,
@@ -329,6 +349,7 @@ impl Default for Settings {
                 lead_ms: 146,
                 adaptive_redundancy: false,
             },
+            wire: Wire { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
         }
     }
 }

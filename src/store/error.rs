@@ -50,15 +50,46 @@ pub enum StoreError {
         /// Which.
         path: PathBuf,
     },
+    /// The disk is full, in the middle of a recording.
+    #[error(
+        "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {} -o {}`",
+        unfinished.display(),
+        unfinished.display(),
+        path.display()
+    )]
+    RecordingFull {
+        /// Where the recording stands.
+        unfinished: PathBuf,
+        /// Where it was to be in the end.
+        path: PathBuf,
+    },
     /// Whoever was reading has stopped.
     #[error("{}: the program reading this pipe has closed it", path.display())]
     ClosedPipe {
         /// Which.
         path: PathBuf,
     },
+    /// Links that lead to each other.
+    #[error("{}: these links lead in a circle", path.display())]
+    Circle {
+        /// Where they begin.
+        path: PathBuf,
+    },
+    /// A pipe or device where a file is needed, which is renamed when it is whole.
+    #[error("{}: this is a pipe or device, and a recording in real time needs a file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
+    },
     /// An earlier recording was not finished.
     #[error("{}: an unfinished recording is here; save it with `hitreg recover`, or remove it", path.display())]
     Unfinished {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Another process is at it.
+    #[error("{}: another recording is being written here; give this one another name", path.display())]
+    BeingRecorded {
         /// Which.
         path: PathBuf,
     },

@@ -1,5 +1,9 @@
+use std::io::Write;
+use std::path::PathBuf;
+
 use super::*;
-use crate::record::{FrameRecord, Origin, PlayerInfo};
+use crate::log::Options;
+use crate::record::{FrameRecord, Header, Origin, PlayerInfo, Record};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
@@ -91,11 +95,11 @@ fn a_killed_recording_can_be_recovered() {
     for frame in &session.players[0].frames {
         recording.push(&Record::Frame(PlayerId(0), *frame)).unwrap();
     }
-    assert!(matches!(Recording::begin(&path, &session.header), Err(StoreError::Unfinished { .. })));
+    assert!(matches!(Recording::begin(&path, &session.header), Err(StoreError::BeingRecorded { .. })));
     // What a kill leaves: the writer is never finished.
     recording.flush().unwrap();
-    let Recording { writer, unfinished, .. } = recording;
-    drop(writer);
+    drop(recording);
+    let unfinished = Recording::unfinished_path(&path);
     assert_eq!(names(folder.path()), ["a.hitlog.part"]);
     let saved = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -104,6 +108,45 @@ fn a_killed_recording_can_be_recovered() {
     });
     let damage = saved.expect("what was flushed can be read");
     assert!(damage.torn.is_some() && damage.holes.is_empty());
+    // The thread that wrote it may still have it open for a moment.
+    let refused = (0..500).find_map(|_| match Recording::begin(&path, &session.header) {
+        Err(StoreError::BeingRecorded { .. }) => {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            None
+        }
+        other => Some(other.map(drop)),
+    });
+    assert!(matches!(refused, Some(Err(StoreError::Unfinished { .. }))));
+    std::fs::write(&unfinished, b"").unwrap();
+    Recording::begin(&path, &session.header).expect("an empty one is in nobody's way").finish().unwrap();
+    assert_eq!(names(folder.path()), ["a.hitlog"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn links_are_followed_and_permissions_kept() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mode = |name: &str| std::fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+    std::fs::create_dir(at("elsewhere")).unwrap();
+    save_bytes(&at("elsewhere/a"), b"before").unwrap();
+    std::fs::set_permissions(at("elsewhere/a"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("elsewhere/a", at("a")).unwrap();
+    symlink("a", at("b")).unwrap();
+    save_bytes(&at("b"), b"after").unwrap();
+    assert_eq!((read_bytes(&at("elsewhere/a")).unwrap(), mode("elsewhere/a")), (b"after".to_vec(), 0o600));
+    let recording = Recording::begin(&at("b"), &session().header).unwrap();
+    assert_eq!(names(&at("elsewhere")), ["a", "a.part"]);
+    recording.finish().unwrap();
+    assert_eq!((kind_of(&at("elsewhere/a")).unwrap(), mode("elsewhere/a")), (FileKind::Log, 0o600));
+    assert!(at("a").is_symlink() && at("b").is_symlink());
+    symlink("new", at("dangling")).unwrap();
+    save_bytes(&at("dangling"), b"new").unwrap();
+    assert!(at("dangling").is_symlink() && read_bytes(&at("new")).unwrap() == b"new");
+    symlink("y", at("x")).unwrap();
+    symlink("x", at("y")).unwrap();
+    assert!(matches!(save_bytes(&at("x"), b""), Err(StoreError::Circle { .. })));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::record::Session;
 use crate::replay::Replayed;
 use crate::stats::Spread;
-use crate::summary::{Summary, floats, names, numbers};
-use crate::trace::Table;
+use crate::summary::Summary;
+use crate::trace::schema::{corrections, shots};
 
 /// What replays under one combination of settings came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,13 +69,12 @@ impl Gathered {
     pub(super) fn of(session: &Session, replayed: &Replayed) -> Gathered {
         let trace = &replayed.trace;
         let summary = Summary::of(trace);
-        let empty = Table::default();
-        let table = |name| trace.table(name).unwrap_or(&empty);
+        let shots = shots::Columns::of(trace);
         let mut gathered = Gathered {
             usercmds: summary.exercised.usercmds,
             shots: summary.shots.fired,
             hits: summary.shots.hit,
-            view_errors: floats(table("shots"), "view_error_units").to_vec(),
+            view_errors: shots.view_error_units.to_vec(),
             checked: summary.prediction.checked,
             traffic: replayed.traffic.map(|traffic| Traffic {
                 down_bytes: traffic.down_bytes,
@@ -84,22 +83,19 @@ impl Gathered {
             }),
             ..Gathered::default()
         };
-        gathered.add_shots(table("shots"));
-        let (corrections, errors) = (table("corrections"), floats(table("corrections"), "error_units"));
-        for (row, _) in names(corrections, "cause").enumerate().filter(|(_, cause)| *cause != "none") {
+        gathered.add_shots(&shots);
+        let corrections = corrections::Columns::of(trace);
+        for (row, _) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
             gathered.corrections += 1;
-            gathered.correction_units.extend(errors.get(row));
+            gathered.correction_units.extend(corrections.error_units.get(row));
         }
         gathered
     }
 
-    fn add_shots(&mut self, shots: &Table) {
-        let (ms, units) = (floats(shots, "in_cover_ms"), floats(shots, "in_cover_units"));
-        let impacts = numbers(shots, "impact");
-        let screens: Vec<&str> = names(shots, "predicted_reason").collect();
-        let visible: Vec<&str> = names(shots, "visible_at_present").collect();
-        for (row, reason) in names(shots, "reason").enumerate() {
-            if reason == "not run" || impacts.get(row) == Some(&1) {
+    fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        let screens: Vec<&str> = shots.predicted_reason.iter().collect();
+        for (row, reason) in shots.reason.iter().enumerate() {
+            if reason == "not run" || shots.impact.get(row) == Some(&1) {
                 continue;
             }
             let screen = screens.get(row).copied().unwrap_or("not predicted");
@@ -108,13 +104,13 @@ impl Gathered {
             if reason != "hit" {
                 continue;
             }
-            match visible.get(row) {
-                Some(&"yes") => self.known_covers += 1,
-                Some(&"no") => {
+            match shots.visible_at_present.get(row) {
+                "yes" => self.known_covers += 1,
+                "no" => {
                     self.known_covers += 1;
                     self.hits_in_cover += 1;
-                    self.in_cover_ms.extend(ms.get(row));
-                    self.in_cover_units.extend(units.get(row));
+                    self.in_cover_ms.extend(shots.in_cover_ms.get(row));
+                    self.in_cover_units.extend(shots.in_cover_units.get(row));
                 }
                 _ => {}
             }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::{Layout, Networked};
+use super::layout::Layout;
 use super::notice::{ID_CHUNK_BITS, kind};
 use super::number::{get_varint, put_varint};
 use super::priority::Urgency;
 use super::track::Track;
+use crate::game::Body;
 use crate::units::{EntityId, SnapshotSeq};
 
 const BASE_CHUNK_BITS: u32 = 4;
@@ -19,15 +20,14 @@ pub(crate) struct Change {
     pub(crate) id: EntityId,
     /// The state to tell; `None` when the entity is gone.
     pub(crate) cells: Option<Arc<[u32]>>,
-    /// The greater, the sooner.
-    pub(crate) score: i64,
+    pub(crate) urgency: Urgency,
     controller: u16,
     /// The state to tell it from, and how many snapshots ago that was carried.
     base: Option<(u32, Arc<[u32]>)>,
 }
 
 impl Change {
-    pub(crate) fn new<B: Networked>(
+    pub(crate) fn new<B: Body>(
         layout: &Layout<B>,
         id: EntityId,
         controller: u16,
@@ -43,9 +43,9 @@ impl Change {
             _ => u8::MAX,
         };
         let echo = track.is_echo(cells.as_deref());
-        let score = Urgency { bits, echo, distance_units, waited: track.waited }.score();
+        let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
         let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
-        Change { id, cells, score, controller, base }
+        Change { id, cells, urgency, controller, base }
     }
 
     /// How many submessages it takes: an entity that appears is defined first.
@@ -54,7 +54,7 @@ impl Change {
     }
 
     /// Writes it. `usual` is the distance to the snapshot that most entities are told from.
-    pub(crate) fn put<B: Networked>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
+    pub(crate) fn put<B: Body>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
         let Some(cells) = &self.cells else {
             put_kind(out, kind::ENTITY_REMOVAL, self.id);
             return;

@@ -11,8 +11,9 @@ use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
-/// The most usercmds in a packet. The redundancy that adapts goes to 4; more is for experiments.
-pub const COMMANDS_MAX: usize = 15;
+/// The most usercmds in a packet, and at least one is in each. The redundancy that adapts goes to 4; more is for
+/// experiments.
+pub const COMMANDS_MAX: usize = 16;
 
 /// The codes of [`Perceived`].
 const PERCEIVED_NOTHING: u64 = 0;
@@ -82,9 +83,9 @@ pub struct ClientReference {
 /// A packet that cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandsError {
-    /// Too many usercmds.
-    #[error("{0} usercmds: at most {COMMANDS_MAX} go into a packet")]
-    TooMany(usize),
+    /// Too many usercmds, or none.
+    #[error("{0} usercmds: 1 to {COMMANDS_MAX} go into a packet")]
+    Count(usize),
     /// Their numbers have gaps.
     #[error("usercmd {next} after usercmd {last}: they must be consecutive")]
     NotConsecutive {
@@ -98,21 +99,21 @@ pub enum CommandsError {
 /// Encodes a client's packet; the datagram is to be sealed.
 ///
 /// # Errors
-/// When there are too many usercmds, or they are not consecutive.
+/// When there are none or too many usercmds, or they are not consecutive.
 pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError> {
     let packet = &message.packet;
-    if packet.commands.len() > COMMANDS_MAX {
-        return Err(CommandsError::TooMany(packet.commands.len()));
-    }
+    let count = packet.commands.len();
+    let Some(newest) = packet.commands.last().filter(|_| count <= COMMANDS_MAX) else {
+        return Err(CommandsError::Count(count));
+    };
     if let Some(pair) = packet.commands.windows(2).find(|pair| pair[0].seq.0.checked_add(1) != Some(pair[1].seq.0)) {
         return Err(CommandsError::NotConsecutive { last: pair[0].seq, next: pair[1].seq });
     }
     let mut out = begin(MessageType::LiveFromClient);
-    let newest = packet.commands.last().map_or(0, |command| command.seq.0);
-    out.put(u64::from(Wrapping16::of(newest).0), 16);
+    out.put(u64::from(Wrapping16::of(newest.seq.0).0), 16);
     out.put(u64::from(Wrapping16::of(packet.ack.0).0), 16);
     out.put(u64::from(Wrapping16::of(packet.number).0), 16);
-    out.put(packet.commands.len() as u64, 4);
+    out.put(count as u64 - 1, 4);
     let all = message.received_before == u32::MAX;
     out.put_bool(all);
     if !all {
@@ -138,19 +139,17 @@ pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<C
     let newest = Wrapping16(from.get_u16()?);
     let ack = get_counter(Wrapping16(from.get_u16()?), "an ack", reference.sent.0)?;
     let number = get_counter(Wrapping16(from.get_u16()?), "a packet's number", reference.number)?;
-    let count = from.get(4)? as u32;
+    let count = from.get(4)? as u32 + 1;
     let received_before = if from.get_bool()? { u32::MAX } else { from.get_u32()? };
     let perceived = get_perceived(&mut from)?;
     let mut commands = Vec::with_capacity(count as usize);
-    if count > 0 {
-        let newest = get_counter(newest, "a usercmd's number", reference.command.0)?;
-        let first = newest.checked_sub(count - 1);
-        let first = first.ok_or(DecodeError::bad("the number of usercmds", u64::from(count)))?;
-        let mut before = Usercmd::default();
-        for seq in first..=newest {
-            before = get_usercmd(&mut from, &before, CommandSeq(seq))?;
-            commands.push(before);
-        }
+    let newest = get_counter(newest, "a usercmd's number", reference.command.0)?;
+    let first = newest.checked_sub(count - 1);
+    let first = first.ok_or(DecodeError::bad("the number of usercmds", u64::from(count)))?;
+    let mut before = Usercmd::default();
+    for seq in first..=newest {
+        before = get_usercmd(&mut from, &before, CommandSeq(seq))?;
+        commands.push(before);
     }
     from.finish()?;
     let packet = ClientPacket { number, ack: SnapshotSeq(ack), commands };

@@ -3,14 +3,14 @@
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::{GROUPS, HEAD, Layout, Networked, ORIENTATION, Turn};
+use super::layout::{GROUPS, HEAD, Layout, ORIENTATION, Turn};
 use super::number::{get_change, get_maybe_changed, put_change, put_maybe_changed};
-use crate::game::CellKind;
+use crate::game::{Body, CellKind};
 
 /// Groups of more cells than this say which changed in two steps: which nibbles of the mask have bits, then those.
 const NIBBLE: usize = 4;
 
-impl<B: Networked> Layout<B> {
+impl<B: Body> Layout<B> {
     /// Which bits of the update bitfield the way from `old` to `new` sets. 0 when there is nothing to say.
     pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
         let mut bits = 0;
@@ -157,9 +157,8 @@ mod tests {
     use glam::Vec3;
     use proptest::prelude::*;
 
-    use super::super::layout::Role;
     use super::*;
-    use crate::game::{Body, Field, body};
+    use crate::game::{Field, Role, body};
 
     body! {
         pub(crate) struct Beast {
@@ -182,7 +181,6 @@ mod tests {
             ClientOnly view_ofs: f32,
         }
     }
-    impl Networked for Beast {}
 
     fn through(layout: &Layout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
         let mut out = BitWriter::new();

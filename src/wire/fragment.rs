@@ -11,7 +11,9 @@ use crate::units::SnapshotSeq;
 /// What stands before a fragment's bytes: filter, type, number, place and count.
 const HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
 /// The most bytes of a message in one fragment.
-const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES - SEAL_BYTES;
+pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES - SEAL_BYTES;
+/// What a fragment has besides its piece.
+pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 /// The most fragments of a message.
 pub const FRAGMENTS_MAX: usize = 16;
 /// No message is longer, in bytes; the seals not included.
@@ -63,6 +65,8 @@ pub struct Reassembled {
     pub message: Vec<u8>,
     /// How many fragments it came in.
     pub fragments: usize,
+    /// How many bytes their datagrams have, headers and seals included.
+    pub bytes: usize,
 }
 
 impl Reassembly {
@@ -105,8 +109,9 @@ impl Reassembly {
             return Ok(None);
         }
         let whole = self.unfinished.remove(index);
-        let message = whole.map(|whole| whole.pieces.into_iter().flatten().flatten().collect());
-        Ok(message.map(|message| Reassembled { message, fragments: count }))
+        let message: Option<Vec<u8>> = whole.map(|whole| whole.pieces.into_iter().flatten().flatten().collect());
+        let sent = |message: &[u8]| message.len() + count * FRAGMENT_OVERHEAD_BYTES;
+        Ok(message.map(|message| Reassembled { fragments: count, bytes: sent(&message), message }))
     }
 }
 
@@ -129,7 +134,8 @@ mod tests {
             for datagram in first.iter().chain(first) {
                 assert_eq!(reassembly.handle_fragment(datagram), Ok(None));
             }
-            let whole = Reassembled { message: message(bytes), fragments: datagrams.len() };
+            let sent: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
+            let whole = Reassembled { message: message(bytes), fragments: datagrams.len(), bytes: sent };
             assert_eq!(reassembly.handle_fragment(last), Ok(Some(whole)));
         }
     }

@@ -3,10 +3,10 @@
 //!
 //! Every answer is shorter than what it answers, so that nobody can be flooded by way of the server.
 
-mod door;
-mod knock;
+mod connecting;
+mod endpoint;
 mod message;
 
-pub use door::{Heard, Ignored, Lobby, LobbyOptions};
-pub use knock::{Knock, KnockOptions, Outcome, Session};
+pub use connecting::{Accepted, ConnectOptions, Connecting, Outcome};
+pub use endpoint::{Endpoint, EndpointOptions, Ignored, Incoming};
 pub use message::{CONFIRM_BYTES, GAME_NAME_BYTES_MAX, REQUEST_BYTES, Refusal, WELCOME_BYTES_MAX};

@@ -1,7 +1,6 @@
 //! What every datagram begins with, and what live datagrams go on with: the header of the NeREIDS live protocol.
 
 use super::bits::{BitReader, BitWriter};
-use super::siphash::siphash;
 use super::{DecodeError, Key, MESSAGE_BYTES_MAX, Wrapping16};
 
 /// The first 32 bits of every datagram: "HRG" and the number of the layout of headers, so that what is not meant for
@@ -9,7 +8,7 @@ use super::{DecodeError, Key, MESSAGE_BYTES_MAX, Wrapping16};
 pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
 
 /// The version of everything behind the headers. Server and client must have the same; the handshake sees to it.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// No datagram is longer, so that none is cut into fragments on the way: IPv6's least MTU of 1280 bytes, less headers.
 pub const DATAGRAM_BYTES_MAX: usize = 1200;
@@ -73,7 +72,7 @@ pub fn message_type(datagram: &[u8]) -> Result<MessageType, DecodeError> {
 /// Seals a live datagram: 32 bits of its hash under the session's key. Whoever does not know the key can neither make
 /// nor change one.
 pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
-    let seal = siphash(key, &datagram) as u32;
+    let seal = key.hash(&datagram) as u32;
     datagram.extend(seal.to_le_bytes());
     datagram
 }
@@ -84,7 +83,7 @@ pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
 /// When it does not fit, or the datagram is too short to have one.
 pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
     let (sealed, seal) = datagram.split_last_chunk::<SEAL_BYTES>().ok_or(DecodeError::TooShort)?;
-    if siphash(key, sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
+    if key.hash(sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
 }
 
 /// Filter and type.

@@ -19,21 +19,21 @@ const ECHO_DIVISOR: f32 = 4.0;
 
 /// What an entity has to say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Urgency {
+pub struct Urgency {
     /// The update bitfield; all bits for one that appears or goes.
-    pub(crate) bits: u8,
+    pub bits: u8,
     /// Whether the same was sent already, and nothing is known of it yet.
-    pub(crate) echo: bool,
+    pub echo: bool,
     /// From the client's avatar.
-    pub(crate) distance_units: f32,
+    pub distance_units: f32,
     /// For how many packets it has waited.
-    pub(crate) waited: u32,
+    pub waited: u32,
 }
 
 impl Urgency {
     /// The greater, the sooner. Computed from comparisons and integers but for the distance's share, which is one IEEE
     /// division and multiplication, so that every platform gets the same.
-    pub(crate) fn score(&self) -> i64 {
+    pub fn score(&self) -> i64 {
         let distance = if self.distance_units >= 0.0 { self.distance_units.min(1e6) } else { 1e6 };
         let importance = (f32::from(self.bits) + 1.0) * (SCORE_MAX / 256.0);
         let heard = if self.echo { importance / ECHO_DIVISOR } else { importance };

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::change::get_base;
 use super::frame::{FrameInfo, Known};
 use super::header::ServerHeader;
-use super::layout::{Layout, Networked};
+use super::layout::Layout;
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind};
 use super::ring::Ring;
 use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
-use crate::game::Effect;
+use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::record::OutOfSequence;
@@ -68,13 +68,13 @@ struct Draft<B> {
     defined: Option<EntityId>,
 }
 
-impl<B: Networked> Default for Receiver<B> {
+impl<B: Body> Default for Receiver<B> {
     fn default() -> Receiver<B> {
         Receiver::new()
     }
 }
 
-impl<B: Networked> Receiver<B> {
+impl<B: Body> Receiver<B> {
     /// The client before its first datagram.
     pub fn new() -> Receiver<B> {
         Receiver {
@@ -228,6 +228,7 @@ impl<B: Networked> Receiver<B> {
             choked: info.choked,
             helper_ms: header.calibration_ms,
             warnings,
+            extra: Vec::new(),
         };
         Received {
             snapshot,

@@ -1,6 +1,7 @@
 //! The server's end of one client's updates: each snapshot becomes one message of at most a given size, in which every
 //! entity is told from the last state of it that the client acked.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use super::change::Change;
 use super::fragment::MESSAGE_BYTES_MAX;
 use super::frame::FrameInfo;
 use super::header::{COUNT_AT_BYTE, SEAL_BYTES, ServerHeader};
-use super::layout::{Layout, Networked};
+use super::layout::Layout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
+use super::priority::Urgency;
 use super::track::Track;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
@@ -17,13 +19,13 @@ use crate::packet::Snapshot;
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// The most submessages in a datagram.
-const SUBMESSAGES_MAX: u32 = 255;
+pub(super) const SUBMESSAGES_MAX: u32 = 255;
 /// Effects that found no room wait; beyond this many the oldest are given up.
 const EFFECTS_WAITING_MAX: usize = 256;
 /// Warnings that found no room wait; beyond this many the oldest are given up.
 const WARNINGS_WAITING_MAX: usize = 8;
 /// The largest effect.
-const EFFECT_BITS_MAX: usize = 143;
+pub(super) const EFFECT_BITS_MAX: usize = 143;
 
 /// Encodes the snapshots of one client.
 #[derive(Clone, Debug)]
@@ -31,6 +33,7 @@ pub struct Sender<B> {
     layout: Layout<B>,
     avatar: EntityId,
     players: u16,
+    score: fn(&Urgency) -> i64,
     tracks: BTreeMap<EntityId, Track>,
     /// The last [`WINDOW`] snapshots.
     sent: VecDeque<Sent>,
@@ -86,13 +89,14 @@ pub enum EncodeError {
     },
 }
 
-impl<B: Networked> Sender<B> {
+impl<B: Body> Sender<B> {
     /// The updates of `player`, of a session of `players`.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
         Sender {
             layout: Layout::new(),
             avatar: player.entity(),
             players,
+            score: Urgency::score,
             tracks: BTreeMap::new(),
             sent: VecDeque::new(),
             acked: None,
@@ -100,6 +104,11 @@ impl<B: Networked> Sender<B> {
             outbox: Outbox::default(),
             effects: VecDeque::new(),
         }
+    }
+
+    /// The client's own body.
+    pub(crate) fn avatar(&self) -> EntityId {
+        self.avatar
     }
 
     /// Warns the client about its last frame, with the next snapshot.
@@ -118,11 +127,9 @@ impl<B: Networked> Sender<B> {
         self.outbox.push(notice)
     }
 
-    /// Forgets how long entities have waited, to show what remembering it is for.
-    pub(crate) fn forget_waits(&mut self) {
-        for track in self.tracks.values_mut() {
-            track.waited = 0;
-        }
+    /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is told about.
+    pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
+        self.score = score;
     }
 
     /// Takes what the client says that it has received. What was never sent is not believed.
@@ -157,7 +164,8 @@ impl<B: Networked> Sender<B> {
         }
         let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
         let mut changes = self.changes(snapshot);
-        changes.sort_by_key(|change| (change.id != self.avatar, std::cmp::Reverse(change.score), change.id));
+        let order = |change: &Change| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
+        changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let mut page = begin_page(snapshot, calibration_ms, from, budget.saturating_sub(SEAL_BYTES) * 8);

@@ -9,14 +9,14 @@ pub struct Waiting {
     /// How many are ready.
     pub ready: u16,
     /// How many there are to be.
-    pub seats: u16,
+    pub places: u16,
 }
 
 /// Encodes it; the datagram is to be sealed.
 pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
     let mut out = begin(MessageType::Waiting);
     out.put(u64::from(waiting.ready), 16);
-    out.put(u64::from(waiting.seats), 16);
+    out.put(u64::from(waiting.places), 16);
     out.into_bytes()
 }
 
@@ -26,7 +26,7 @@ pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
 /// When it is something else.
 pub fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
-    let waiting = Waiting { ready: from.get_u16()?, seats: from.get_u16()? };
+    let waiting = Waiting { ready: from.get_u16()?, places: from.get_u16()? };
     from.finish()?;
     Ok(waiting)
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_told() {
-        let waiting = Waiting { ready: 3, seats: 8 };
+        let waiting = Waiting { ready: 3, places: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());
     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use hitreg::trace::{Table, Trace};
+
 use super::folder::{Folder, code, text};
 
 #[test]
@@ -96,6 +98,19 @@ fn demos_that_are_none_of_ours_are_told() {
     for (line, sentence) in cases {
         let said = folder.refused(&format!("import qwd {line} -o a.hitlog"));
         assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+    }
+}
+
+#[test]
+fn names_in_a_trace_choose_no_paths() {
+    let folder = Folder::empty();
+    let outside = folder.path("outside");
+    for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
+        let tables = ["good", name].map(|name| Table { name: name.into(), columns: Vec::new() });
+        let trace = Trace { tables: tables.into(), ..Trace::default() };
+        hitreg::store::save_trace(&folder.path("evil.hittrace"), &trace).unwrap();
+        let said = folder.refused("export evil.hittrace --all -o tables");
+        assert!(said.contains(&format!("the table {name:?} cannot name a file")), "{said}");
     }
 }
 

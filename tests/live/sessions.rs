@@ -19,7 +19,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::units::{CommandSeq, Micros, Seed, SnapshotSeq};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
-    CONFIRM_BYTES, ClientMessage, Key, Knock, KnockOptions, Leaving, encode_commands, encode_disconnect, seal,
+    CONFIRM_BYTES, ClientMessage, ConnectOptions, Connecting, Key, Leaving, encode_commands, encode_disconnect, seal,
 };
 
 fn scenario(players: u16, seconds: f64, link: LinkModel) -> Scenario {
@@ -132,13 +132,13 @@ fn free_port() -> u16 {
 
 /// What an enemy has to start from: datagrams of every kind, true but for their keys.
 fn seeds() -> Vec<Vec<u8>> {
-    let mut knock = Knock::new(KnockOptions::new("arena"), 7, Micros::ZERO);
+    let mut connecting = Connecting::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     let command = |seq| Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
     let packet = ClientPacket { number: 9, ack: SnapshotSeq(3), commands: (7..10).map(command).collect() };
     let live = ClientMessage { packet, received_before: 3, perceived: None };
     let live = encode_commands(&live).expect("three usercmds");
     let mut seeds = vec![
-        knock.poll_datagram(Micros::ZERO).expect("a first datagram"),
+        connecting.poll_datagram(Micros::ZERO).expect("a first datagram"),
         seal(Key(1, 2), live),
         seal(Key(1, 2), encode_disconnect(Leaving::Done)),
     ];

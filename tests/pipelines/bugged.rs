@@ -145,8 +145,6 @@ impl hitreg::pipeline::Netcode for Bugged {
     type Client = hitreg::client::Client<Bugged>;
 }
 
-impl hitreg::replay::Imported for Bugged {}
-
 impl Bots for Bugged {
     type Bot = Zigzag;
 

@@ -32,8 +32,6 @@ body! {
     }
 }
 
-impl hitreg::wire::Networked for Disc {}
-
 #[derive(Debug)]
 pub(crate) struct Discs;
 
@@ -223,8 +221,6 @@ impl hitreg::pipeline::Netcode for Discs {
     type Server = hitreg::server::Server<Discs>;
     type Client = hitreg::client::Client<Discs>;
 }
-
-impl hitreg::replay::Imported for Discs {}
 
 /// Walks in a seeded zigzag and shoots at where it sees the nearest other.
 pub(crate) struct Zigzag {

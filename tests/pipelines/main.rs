@@ -4,6 +4,7 @@
 mod arena;
 mod arena_sessions;
 mod bugged;
+mod carriage;
 mod categories;
 mod claims;
 mod commands;
@@ -21,4 +22,5 @@ mod quakeworld_log;
 mod schedule;
 mod searches;
 mod server;
+mod trace_schema;
 mod traces;

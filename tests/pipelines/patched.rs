@@ -121,5 +121,3 @@ impl hitreg::pipeline::Netcode for Patched {
     type Server = hitreg::server::Server<Patched>;
     type Client = hitreg::client::Client<Patched>;
 }
-
-impl hitreg::replay::Imported for Patched {}

@@ -1,23 +1,19 @@
-//! Real QuakeWorld demos from ../shared/data as logs: nothing that predictions or statistics need is lost on the way, and
-//! the log replays to the same figures as the demo.
+//! Real QuakeWorld demos from ../shared/data as logs: the client pipeline predicts them to the figures in docs/figures.md,
+//! and nothing that statistics need is lost on the way.
 
 #![expect(clippy::disallowed_methods, reason = "reads the data, and says how long things take")]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hitreg::game::Game;
 use hitreg::log::{Options, read_session, write_session};
-use hitreg::quakeworld::{
-    Bodies, Demo, ImportError, ImportOptions, QuakeWorld, Rules, ServerPacket, Span, Verdict, import, open_loop,
-    recorded_demo, unpacked,
-};
+use hitreg::quakeworld::{Demo, ImportError, ImportOptions, OriginWire, QuakeWorld, Rules, import, unpacked};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::replay::{self, replay};
 use hitreg::score::score;
 use hitreg::settings::Settings;
-use hitreg::summary::Summary;
+use hitreg::summary::{Prediction, Share, Summary};
 use hitreg::units::PlayerId;
 
 fn data() -> Option<PathBuf> {
@@ -75,96 +71,14 @@ fn matches(data: &Path) -> Vec<PathBuf> {
     [9, 16, 22, 31].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz"))).to_vec()
 }
 
-/// What a log keeps of a demo: the packets with the player's state, with the events of those without since the last.
-fn in_play(demo: &Demo) -> Demo {
-    let mut kept =
-        Demo { packets: Vec::new(), others: Vec::new(), movers: Vec::new(), events: Vec::new(), ..demo.clone() };
-    let first = demo.packets.iter().position(|packet| packet.own.is_some()).expect("a state");
-    let mut told = 0;
-    for packet in &demo.packets[first..] {
-        kept.events.extend_from_slice(packet.events.of(&demo.events));
-        if packet.own.is_some() {
-            let others = add(&mut kept.others, packet.others.of(&demo.others));
-            let movers = add(&mut kept.movers, packet.movers.of(&demo.movers));
-            let events = Span { start: told, end: kept.events.len() as u32 };
-            told = events.end;
-            kept.packets.push(ServerPacket { others, movers, events, ..*packet });
-        }
-    }
-    kept.events.truncate(told as usize);
-    kept
-}
-
-fn add<T: Copy>(to: &mut Vec<T>, items: &[T]) -> Span {
-    let start = to.len() as u32;
-    to.extend_from_slice(items);
-    Span { start, end: to.len() as u32 }
-}
-
-#[test]
-fn a_demo_comes_back_from_its_log_exactly() {
-    let Some(data) = data() else { return };
-    for path in drills(&data).into_iter().chain(matches(&data)) {
-        let case = Case::new(&data, &path);
-        let mut back = recorded_demo(&case.session, &case.rules, case.player).expect("a demo");
-        let mut demo = in_play(&case.demo);
-        let mut coarse = 0;
-        for (time, was) in times(&mut back).zip(times(&mut demo)) {
-            assert!((f64::from(*time) - f64::from(*was)).abs() <= 0.5e-6, "{}: {time} was {was}", case.name);
-            coarse += usize::from(time != was);
-            assert!(time == was || *was < 16.0, "{}: {time} was {was}", case.name);
-            *time = *was;
-        }
-        println!("{}: {coarse} times are known to the microsecond only", case.name);
-        assert!(back.server == demo.server && back.levels == demo.levels && back.end == demo.end, "{}", case.name);
-        assert!(back.commands == demo.commands && back.move_vars == demo.move_vars, "{}", case.name);
-        for (packet, was) in back.packets.iter().zip(&demo.packets) {
-            assert_eq!(packet, was, "{}", case.name);
-        }
-        assert!(back == demo, "{}", case.name);
-    }
-}
-
-fn times(demo: &mut Demo) -> impl Iterator<Item = &mut f32> {
-    demo.commands.iter_mut().map(|sent| &mut sent.time_s).chain(demo.packets.iter_mut().map(|p| &mut p.time_s))
-}
-
-#[derive(Debug, Default, PartialEq)]
-struct Figures {
-    checked: u64,
-    exact: u64,
-    near: u64,
-    ground: [u64; 3],
-    air: [u64; 3],
-    misses_by_cause: BTreeMap<String, u64>,
-}
-
-/// The figures of a demo without any log.
-fn direct(case: &Case) -> Figures {
-    let mut figures = Figures::default();
-    open_loop(&case.demo, &case.rules.map, Bodies::Acking, |check| {
-        let prediction = &check.prediction;
-        let (exact, near) =
-            (u64::from(prediction.verdict == Verdict::Exact), u64::from(prediction.verdict == Verdict::Near));
-        let share = if prediction.given.from.on_ground { &mut figures.ground } else { &mut figures.air };
-        for (sum, count) in share.iter_mut().zip([1, exact, near]) {
-            *sum += count;
-        }
-        figures.checked += 1;
-        figures.exact += exact;
-        figures.near += near;
-        if prediction.verdict == Verdict::Miss {
-            let (cause, _) = prediction.explain();
-            let name = match cause.name() {
-                "input late or choked" => "input_late".to_owned(),
-                "damage or knockback" => "knockback".to_owned(),
-                name => name.replace(' ', "_"),
-            };
-            *figures.misses_by_cause.entry(name).or_default() += 1;
-        }
-    });
-    figures
-}
+/// Least of predictions that are exact or near, on the ground and in the air, in percent, and most misses of unknown cause,
+/// as docs/figures.md gives them; and of the ground as played.
+const FIGURES: [(usize, usize, [f64; 2], u64, f64); 4] = [
+    (9, 968, [99.81, 98.14], 4, 99.81),
+    (16, 85_078, [99.69, 99.68], 3, 98.17),
+    (22, 42_710, [99.48, 99.68], 1, 99.41),
+    (31, 11_731, [98.24, 96.21], 21, 98.23),
+];
 
 fn replayed(case: &Case) -> (Summary, hitreg::trace::Trace) {
     let started = Instant::now();
@@ -173,36 +87,77 @@ fn replayed(case: &Case) -> (Summary, hitreg::trace::Trace) {
     (Summary::of(&replayed.trace), replayed.trace)
 }
 
+fn right_percent(share: Share) -> f64 {
+    100.0 * (share.exact + share.near) as f64 / share.checked as f64
+}
+
 #[test]
-fn a_log_replays_to_the_figures_of_its_demo() {
+fn matches_replay_to_their_figures_and_misses_are_explained() {
     let Some(data) = data() else { return };
-    for path in drills(&data).into_iter().chain(matches(&data)) {
-        let case = Case::new(&data, &path);
+    for (path, (number, checked, right, unknown, as_played)) in matches(&data).iter().zip(FIGURES) {
+        let case = Case::new(&data, path);
         let (summary, trace) = replayed(&case);
         let prediction = summary.prediction;
-        let share = |s: hitreg::summary::Share| [s.checked, s.exact, s.near];
-        let figures = Figures {
-            checked: prediction.checked,
-            exact: prediction.exact,
-            near: prediction.near,
-            ground: share(prediction.ground),
-            air: share(prediction.air),
-            misses_by_cause: prediction.misses_by_cause,
-        };
-        println!("{}: {figures:?}", case.name);
-        assert_eq!(figures, direct(&case), "{}", case.name);
-        assert!(figures.checked > 0, "{}", case.name);
-        assert_eq!(summary.exercised.usercmds, case.demo.commands.len() as u64, "{}", case.name);
-        let corrections = trace.table("corrections").expect("table");
-        println!("{}: {}", case.name, evidence(corrections));
+        let found = [prediction.ground, prediction.air].map(right_percent);
+        println!("demo{number:02}: {found:?} {prediction:?}");
+        println!("demo{number:02}: {}", evidence(trace.table("corrections").expect("table")));
+        assert_eq!(prediction.checked as usize, checked, "demo{number:02}");
+        assert!(found[0] >= right[0] && found[1] >= right[1], "demo{number:02}: {found:?}");
+        assert!(prediction.misses_by_cause.get("unknown").copied().unwrap_or(0) <= unknown, "demo{number:02}");
+        let played = prediction.as_played.expect("imports count both ways");
+        println!("demo{number:02} as played: {:?}", [played.ground, played.air].map(right_percent));
+        assert!(right_percent(played.ground) >= as_played, "demo{number:02}");
+        assert_eq!(summary.exercised.usercmds, case.demo.commands.len() as u64, "demo{number:02}");
     }
+}
+
+#[test]
+fn drills_are_predicted() {
+    let Some(data) = data() else { return };
+    let (mut all, mut floats) = ([Share::default(); 2], [Share::default(); 2]);
+    let add = |to: &mut [Share; 2], from: [Share; 2]| {
+        for (to, from) in to.iter_mut().zip(from) {
+            to.checked += from.checked;
+            to.exact += from.exact;
+            to.near += from.near;
+        }
+    };
+    for path in drills(&data) {
+        let case = Case::new(&data, &path);
+        let prediction = replayed(&case).0.prediction;
+        add(&mut all, [prediction.ground, prediction.air]);
+        if case.demo.server.origin_wire() == OriginWire::Float {
+            add(&mut floats, [prediction.ground, prediction.air]);
+        }
+    }
+    for (name, [ground, air]) in [("drills", all), ("float origins", floats)] {
+        println!("{name}: {ground:?} {air:?}");
+        assert!(ground.checked + air.checked > 1_000, "{name}");
+        assert_eq!((right_percent(ground), right_percent(air)), (100.0, 100.0), "{name}");
+    }
+}
+
+#[test]
+fn what_was_known_in_play_misses_lifts() {
+    let Some(data) = data() else { return };
+    let case = Case::new(&data, &matches(&data)[1]);
+    let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
+    settings.set("prediction.among", "known").expect("key");
+    let options = replay::Options { settings: Some(settings), ..replay::Options::default() };
+    let replayed = replay::<QuakeWorld>(&case.session, &options, &mut |_| {}).expect("replay");
+    let known = Summary::of(&replayed.trace).prediction;
+    println!("demo16 among the bodies known in play: {known:?}");
+    let as_the_server = self::replayed(&case).0.prediction;
+    let movers = |prediction: &Prediction| prediction.misses_by_cause.get("mover").copied().unwrap_or(0);
+    assert!(known.as_played.is_none());
+    assert!(movers(&known) > movers(&as_the_server) + 100, "{known:?}");
 }
 
 fn evidence(corrections: &hitreg::trace::Table) -> String {
     let Some(hitreg::trace::Data::Name { names, codes }) = corrections.column("evidence").map(|c| &c.data) else {
         panic!("no evidence column");
     };
-    let count = |code: usize| codes.iter().filter(|c| usize::from(**c) == code).count();
+    let count = |code: usize| codes.iter().filter(|c| **c as usize == code).count();
     let counted = names.iter().enumerate().skip(1).map(|(code, name)| format!("{} {name}", count(code)));
     counted.collect::<Vec<_>>().join(", ")
 }
@@ -286,7 +241,7 @@ fn a_log_is_small_and_reads_back() {
         );
         println!("{}: {} bytes of rules", case.name, case.session.header.rules.len());
         if case.name == "demo16.qwd.xz" {
-            assert!(bytes.len() < 3_250_000, "{}", case.name);
+            assert!(bytes.len() < 1_255_000, "{}", case.name);
         }
         assert!(read_session(&bytes[..]).expect("session") == case.session, "{}", case.name);
     }

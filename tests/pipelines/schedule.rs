@@ -44,7 +44,7 @@ impl<G: Game> Observer<G> for Fates {
         self.executed.insert((player, command), (how, tick));
     }
 
-    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>) {
+    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: u16) {
         self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
         self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
     }

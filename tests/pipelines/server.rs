@@ -198,6 +198,51 @@ fn the_last_command_stands_in_for_lost_ones() {
 }
 
 #[test]
+fn a_number_that_jumps_costs_no_more_than_a_burst_of_losses() {
+    for schedule in ["arrival", "tick"] {
+        for step in [65, 32_767, 1 << 30] {
+            let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+            for jump in 1..=3 {
+                let seq = CommandSeq(step * jump);
+                let server_time = rig.now + Micros::from_ms(TICK_MS);
+                rig.send(SHOOTER, vec![Usercmd { seq, server_time, lerp_msec: 0, input: walk(100.0) }]);
+                rig.tick();
+                let noted: Vec<_> = rig.executed.drain(..).collect();
+                assert_eq!(noted.len(), 65, "{schedule}, {step}: 64 that never came, and the one that did");
+                assert_eq!(noted.last(), Some(&(SHOOTER, seq, Execution::Run)));
+                assert_eq!(noted[0], (SHOOTER, CommandSeq(seq.0 - 64), Execution::Missing));
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_end_without_a_panic() {
+    let mut rig = Rig::new(&[]);
+    for seq in [u32::MAX - 1, u32::MAX, u32::MAX] {
+        let command = Usercmd { seq: CommandSeq(seq), server_time: rig.now, lerp_msec: 0, input: walk(100.0) };
+        rig.send(SHOOTER, vec![command]);
+        rig.tick();
+    }
+    assert_eq!(rig.executed.iter().filter(|(_, _, how)| *how == Execution::Run).count(), 2);
+}
+
+#[test]
+fn any_time_can_be_claimed() {
+    for schedule in ["arrival", "tick"] {
+        let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+        let claims = [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX];
+        for (number, claim) in (1..).zip(claims.repeat(40)) {
+            let seq = CommandSeq(number);
+            let input = Input { buttons: buttons::ATTACK, ..Input::default() };
+            rig.send(SHOOTER, vec![Usercmd { seq, server_time: Micros(claim), lerp_msec: u16::MAX, input }]);
+            rig.tick();
+        }
+        assert!(rig.snapshots.iter().any(|(_, player, _)| *player == SHOOTER));
+    }
+}
+
+#[test]
 fn updates_come_as_often_as_asked_unless_the_rate_is_used_up() {
     let gaps = |settings: &[&str]| {
         let mut rig = Rig::new(settings);

@@ -122,7 +122,7 @@ pub(crate) fn table(name: &str, columns: Vec<Column>) -> Table {
     Table { name: name.to_owned(), columns }
 }
 
-pub(crate) fn names(names: &[&str], codes: &[u8]) -> Data {
+pub(crate) fn names(names: &[&str], codes: &[u32]) -> Data {
     Data::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes: codes.to_vec() }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn set(trace: &mut Trace, table: &str, column: &str, row: usize, valu
         Data::U64(v) => v[row] = value as u64,
         Data::I64(v) => v[row] = value as i64,
         Data::F32(v) => v[row] = value as f32,
-        Data::Name { codes, .. } => codes[row] = value as u8,
+        Data::Name { codes, .. } => codes[row] = value as u32,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 use crate::diff::Side;
 use crate::log::{FileKind, Options as LogOptions};
-use crate::replay::{Mode, Options, Replayed};
+use crate::replay::{Mode, Options, Replayed, own_settings};
 use crate::settings::Settings;
 use crate::store;
 use crate::trace::Trace;
@@ -315,7 +315,7 @@ impl Way<'_> {
 
     fn in_process(&self, games: &Games, log: &Log) -> Result<Result<Trace, Untestable>, Trouble> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
-        let options = Options { mode, settings: self.settings(log)?, rollback_every: None };
+        let options = Options { mode, settings: self.settings(log)?, ..Options::default() };
         let game = games.of(&log.session).map_err(|error| error.to_string());
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(|error| error.to_string()));
@@ -333,9 +333,10 @@ impl Way<'_> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
+        let recorded = own_settings(&log.session.header)?;
         let mut settings = match self.preset {
-            Some(name) => Settings::preset(name)?,
-            None => Settings::from_pairs(&log.session.header.settings)?,
+            Some(name) => recorded.under_preset(name)?,
+            None => recorded,
         };
         for pair in self.set {
             settings.set_pair(pair)?;

@@ -57,7 +57,7 @@ fn write_value(data: &Data, row: usize, format: RowFormat, out: &mut impl Write)
         Data::F32(_) if format == RowFormat::Jsonl => out.write_all(b"null"),
         Data::F32(_) => Ok(()),
         Data::Name { names, codes } => {
-            let name = names.get(usize::from(codes[row])).map_or("", String::as_str);
+            let name = names.get(codes[row] as usize).map_or("", String::as_str);
             let text = if format == RowFormat::Jsonl { json_text(name) } else { csv_text(name) };
             out.write_all(text.as_bytes())
         }

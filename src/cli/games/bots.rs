@@ -12,7 +12,6 @@ use crate::pipeline::Netcode;
 use crate::record::{Header, Record};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
-use crate::wire::Networked;
 
 /// Where to play, and how.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +63,7 @@ pub(super) struct WithBots<G: Game> {
     pub(super) rules: MakeRules<G>,
 }
 
-impl<G: Bots + Netcode> PlaysItself for WithBots<G>
-where
-    G::Body: Networked,
-{
+impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
         let found = G::MAPS.iter().find(|(known, _)| *known == name);
         let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
@@ -136,10 +132,7 @@ struct Ready<G: Game> {
     header: Header,
 }
 
-impl<G: Bots + Netcode> Staged for Ready<G>
-where
-    G::Body: Networked,
-{
+impl<G: Bots + Netcode> Staged for Ready<G> {
     fn header(&self) -> &Header {
         &self.header
     }

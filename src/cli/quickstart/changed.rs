@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::trace::{Data, Table, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::shots;
 
 /// A shot that both replays have, with another outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,9 +30,7 @@ pub(super) struct Changed {
 
 /// The shots of both that came out differently, in the order of the first. Of a projectile that is its impact.
 pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
-    let empty = Table::default();
-    let shots = |trace: &Trace| Shots::of(trace.table("shots").unwrap_or(&empty));
-    let (with, without) = (shots(with), shots(without));
+    let (with, without) = (Shots::of(with), Shots::of(without));
     let mut second: BTreeMap<(u32, u32, u32), &Shot> = BTreeMap::new();
     for shot in &without.0 {
         second.insert(shot.key, shot);
@@ -65,47 +64,41 @@ struct Shot {
 }
 
 impl Shots {
-    fn of(table: &Table) -> Shots {
-        let number = |name: &str, row: usize| match table.column(name).map(|c| &c.data) {
-            Some(Data::U32(values)) => i64::from(values[row]),
-            Some(Data::I64(values)) => values[row],
-            Some(Data::U64(_) | Data::F32(_) | Data::Name { .. }) | None => 0,
+    fn of(trace: &Trace) -> Shots {
+        let shots = shots::Columns::of(trace);
+        let outcome = |row: usize| match shots.target.get(row) {
+            "none" => shots.reason.get(row).to_owned(),
+            target => {
+                format!("{} {target} {} {}", shots.reason.get(row), shots.hitgroup.get(row), shots.damage[row])
+            }
         };
-        let name = |name: &str, row: usize| match table.column(name).map(|c| &c.data) {
-            Some(Data::Name { names, codes }) => names.get(usize::from(codes[row])).cloned().unwrap_or_default(),
-            Some(_) | None => String::new(),
-        };
-        let outcome = |row: usize| match name("target", row).as_str() {
-            "none" => name("reason", row),
-            target => format!("{} {target} {} {}", name("reason", row), name("hitgroup", row), number("damage", row)),
-        };
-        let on_screen = |row: usize| match name("predicted_target", row).as_str() {
-            "none" => name("predicted_reason", row),
-            target => format!("{} {target}", name("predicted_reason", row)),
+        let on_screen = |row: usize| match shots.predicted_target.get(row) {
+            "none" => shots.predicted_reason.get(row).to_owned(),
+            target => format!("{} {target}", shots.predicted_reason.get(row)),
         };
         let shot = |row: usize| Shot {
-            key: (number("shooter", row) as u32, number("command", row) as u32, number("index", row) as u32),
-            at_us: number("at_us", row),
-            weapon: name("weapon", row),
+            key: (shots.shooter[row], shots.command[row], shots.index[row]),
+            at_us: shots.at_us[row],
+            weapon: shots.weapon.get(row).to_owned(),
             on_screen: on_screen(row),
-            rewind_us: number("rewind_us", row),
+            rewind_us: shots.rewind_us[row],
             outcome: outcome(row),
         };
-        Shots((0..table.rows()).map(shot).filter(|shot| shot.outcome != "not run").collect())
+        Shots((0..shots.rows).map(shot).filter(|shot| shot.outcome != "not run").collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Column;
+    use crate::trace::{Column, Data, Table};
 
     /// Shots of player 1 with usercmds 10, 11, ..., each at a target or at none.
     fn trace(targets: &[Option<&str>]) -> Trace {
         let rows = targets.len() as u32;
         let names = |of: for<'a> fn(&Option<&'a str>) -> &'a str| {
             let names: Vec<String> = targets.iter().map(|t| of(t).to_owned()).collect();
-            Data::Name { names, codes: (0..rows as u8).collect() }
+            Data::Name { names, codes: (0..rows).collect() }
         };
         let columns = [
             ("shooter", Data::U32(vec![1; targets.len()])),

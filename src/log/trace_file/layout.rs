@@ -16,6 +16,9 @@ use crate::trace::{Column, Data, Table};
 /// Columns of these names and of type u32 say whose row it is; packed columns are predicted within each.
 const SERIES: [&str; 2] = ["player", "entity"];
 
+/// So many names have codes of one byte.
+const MOST_SMALL_CODES: usize = 256;
+
 #[derive(Serialize, Deserialize)]
 struct RowsMap<'a, C> {
     index: u32,
@@ -65,7 +68,7 @@ pub(super) fn check(table: &Table) -> Result<(), WriteError> {
 
 fn check_codes(data: &Data) -> Result<(), String> {
     let Data::Name { names, codes } = data else { return Ok(()) };
-    match codes.iter().position(|&code| usize::from(code) >= names.len()) {
+    match codes.iter().position(|&code| code as usize >= names.len()) {
         Some(row) => Err(format!("row {row} has code {}, but there are {} names", codes[row], names.len())),
         None => Ok(()),
     }
@@ -88,9 +91,8 @@ pub(super) fn memory(table: &Table) -> usize {
 
 fn width(data: &Data) -> usize {
     match data {
-        Data::U32(_) | Data::F32(_) => 4,
+        Data::U32(_) | Data::F32(_) | Data::Name { .. } => 4,
         Data::U64(_) | Data::I64(_) => 8,
-        Data::Name { .. } => 1,
     }
 }
 
@@ -104,7 +106,7 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
             None => grouping.pack(&column.data, rows.start),
         };
         let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
-        let (name, kind) = (Cow::from(&column.name), Cow::from(column.data.type_name()));
+        let (name, kind) = (Cow::from(&column.name), Cow::from(kind(&column.data)));
         ColumnMap { name, kind, names, transform: "packed".into(), data: ByteBuf::from(data) }
     });
     to_messagepack(&RowsMap {
@@ -115,6 +117,14 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
         series: keys.iter().map(|(name, _)| Cow::from(*name)).collect(),
         columns: columns.collect(),
     })
+}
+
+/// The type's name in files. A reader of format 1.1 finds the places of more than 256 names as numbers.
+fn kind(data: &Data) -> &'static str {
+    match data {
+        Data::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",
+        other => other.type_name(),
+    }
 }
 
 /// The rows of a column that says whose they are.
@@ -198,11 +208,12 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
 
 fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Data, String> {
     let data = match &*column.kind {
-        "u32" => Data::U32(u32s(column, grouping)?),
+        "u32" if column.names.is_empty() => Data::U32(u32s(column, grouping)?),
+        "u32" => Data::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
         "u64" => Data::U64(values(column, grouping, u64::from_le_bytes, |v| Some(v as u64))?),
         "i64" => Data::I64(values(column, grouping, i64::from_le_bytes, Some)?),
         "name" => {
-            let codes = values(column, grouping, |[code]: [u8; 1]| code, |v| v.try_into().ok())?;
+            let codes = values(column, grouping, |[code]: [u8; 1]| code.into(), |v| v.try_into().ok())?;
             Data::Name { names: column.names.clone(), codes }
         }
         "f32" => Data::F32(f32s(column, grouping)?),

@@ -47,10 +47,10 @@ pub enum Refusal {
         server: String,
     },
     /// All places are taken.
-    #[error("the server is full: all {seats} places are taken")]
+    #[error("the server is full: all {places} places are taken")]
     Full {
         /// How many there are.
-        seats: u16,
+        places: u16,
     },
     /// The challenge is not the server's, or older than it remembers. Asking anew helps.
     #[error("the challenge has expired")]
@@ -156,9 +156,9 @@ fn put_refusal(out: &mut BitWriter, why: &Refusal) {
             out.put(1, 8);
             put_name(out, server);
         }
-        Refusal::Full { seats } => {
+        Refusal::Full { places } => {
             out.put(2, 8);
-            out.put(u64::from(*seats), 16);
+            out.put(u64::from(*places), 16);
         }
         Refusal::Expired => out.put(3, 8),
         Refusal::Begun => out.put(4, 8),
@@ -169,7 +169,7 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
     match from.get_u8()? {
         0 => Ok(Refusal::Version { server: from.get_u16()? }),
         1 => Ok(Refusal::Game { server: get_name(from)? }),
-        2 => Ok(Refusal::Full { seats: from.get_u16()? }),
+        2 => Ok(Refusal::Full { places: from.get_u16()? }),
         3 => Ok(Refusal::Expired),
         4 => Ok(Refusal::Begun),
         code => Err(DecodeError::bad("a refusal", u64::from(code))),

@@ -101,7 +101,7 @@ fn what_cannot_be_sent_is_refused() {
         encode_commands(&ClientMessage { packet, received_before: 0, perceived: None })
     };
     assert_eq!(with(&[1, 3]), Err(CommandsError::NotConsecutive { last: CommandSeq(1), next: CommandSeq(3) }));
-    assert_eq!(with(&[7; 16]), Err(CommandsError::TooMany(16)));
+    assert_eq!(with(&[7; 16]), Err(CommandsError::Count(16)));
     let datagram = with(&[3, 4]).expect("they are consecutive");
     // Numbers that end in 4 and are near 65,000 do not include 4.
     let far = ClientReference { command: CommandSeq(65_000), ..ClientReference::default() };

@@ -9,7 +9,6 @@ use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, Seed, SnapshotSeq, Tick};
-use hitreg::wire::Networked;
 
 /// Between two ticks.
 pub(crate) const TICK: Micros = Micros(15_625);
@@ -42,7 +41,6 @@ body! {
         Status controller: u16,
     }
 }
-impl Networked for Runner {}
 
 /// Sixteen or more of them on a floor with pillars.
 pub(crate) struct Field {
@@ -136,6 +134,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        extra: Vec::new(),
     }
 }
 

@@ -6,16 +6,16 @@ use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg::wire::{ClientMessage, Leaving, Request, What, Wrapping16};
 use hitreg::wire::{
-    ClientReference, Decoded, ENTITIES_MAX, Heard, Knock, KnockOptions, Lobby, Notice, Receiver, Sender, WINDOW,
-    decode_commands, decode_disconnect, decode_request, encode_commands, encode_disconnect, encode_request, seal,
-    unseal,
+    ClientReference, ConnectOptions, Connecting, Decoded, ENTITIES_MAX, Endpoint, Incoming, Notice, Receiver, Sender,
+    ServerConnection, WINDOW, decode_commands, decode_disconnect, decode_request, encode_commands, encode_disconnect,
+    encode_request, seal, unseal,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::commands::message;
-use super::handshake::{address, join, lobby};
+use super::handshake::{address, endpoint, join};
 use super::runners::{Field, Runner, bits};
 
 const DATAGRAMS: usize = 1_000_000;
@@ -45,7 +45,9 @@ fn real_ones() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     }
     all.push(encode_request(&Request { number: Wrapping16(1), what: What::Game { bytes: vec![1; 50] } }));
     all.push(encode_disconnect(Leaving::Done));
-    all.push(Knock::new(KnockOptions::new("discs"), 5, Micros::ZERO).poll_datagram(Micros::ZERO).expect("it is due"));
+    all.push(
+        Connecting::new(ConnectOptions::new("discs"), 5, Micros::ZERO).poll_datagram(Micros::ZERO).expect("it is due"),
+    );
     (all, half_way)
 }
 
@@ -88,12 +90,13 @@ fn enemy(rng: &mut Rng, real: &[Vec<u8>]) -> Vec<u8> {
 fn a_million_datagrams_harm_nobody() {
     let (real, half_way) = real_ones();
     let mut rng = Rng::new(Seed(1), 2);
-    let mut lobby: Lobby = lobby(4);
-    let honest = join(&mut lobby, address(1, 1), 1, Micros::ZERO);
+    let mut endpoint: Endpoint = endpoint(4);
+    let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
+    let mut connection: ServerConnection<Runner> = ServerConnection::new(honest.key, honest.player, 4, Micros::ZERO);
     // These are given what no seal protected.
     let mut victim = half_way.clone();
     let mut victims_of_old = Vec::new();
-    let mut knock = Knock::new(KnockOptions::new("discs"), 5, Micros::ZERO);
+    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 5, Micros::ZERO);
     let (mut decoded, mut refused, mut let_through) = (0u32, 0u32, 0u32);
     for i in 0..DATAGRAMS {
         let bytes = enemy(&mut rng, &real);
@@ -103,10 +106,11 @@ fn a_million_datagrams_harm_nobody() {
             victims_of_old.push(std::mem::replace(&mut victim, half_way.clone()).states_held());
         }
         let from: SocketAddr = address(rng.below(3) as u8, rng.below(3) as u16);
-        match lobby.handle_datagram(now, from, &bytes) {
-            Heard::Reply(reply) => assert!(reply.len() < bytes.len()),
-            Heard::Ignored(_) => {}
-            heard => panic!("datagram {i} was believed: {heard:?}"),
+        match endpoint.handle_datagram(now, from, &bytes) {
+            Incoming::Reply(reply) => assert!(reply.len() < bytes.len()),
+            Incoming::Ignored(_) => {}
+            Incoming::Connection(_) => assert!(connection.handle_datagram(now, &bytes).is_err()),
+            incoming => panic!("datagram {i} was believed: {incoming:?}"),
         }
         let_through += u32::from(unseal(honest.key, &bytes).is_ok());
         match victim.decode(&bytes, CommandSeq(50)) {
@@ -124,7 +128,7 @@ fn a_million_datagrams_harm_nobody() {
             Err(_) => refused += 1,
         }
         refused += u32::from(decode_request(&bytes).is_err()) + u32::from(decode_disconnect(&bytes).is_err());
-        knock.handle_datagram(now, &bytes);
+        connecting.handle_datagram(now, &bytes);
     }
     eprintln!("of {DATAGRAMS} {decoded} were snapshots to a client without seals, {refused} refusals");
     assert!(decoded > 10_000, "the storm must reach the deeper parts: {decoded}");
@@ -133,14 +137,14 @@ fn a_million_datagrams_harm_nobody() {
     let most = victims_of_old.iter().max().expect("there is one");
     eprintln!("at most {most} states held");
     assert!(*most <= ENTITIES_MAX * (WINDOW as usize + 1));
-    assert_eq!(lobby.players().collect::<Vec<_>>(), [honest.player]);
+    assert_eq!(endpoint.players().collect::<Vec<_>>(), [honest.player]);
 }
 
 #[test]
 fn an_honest_session_goes_on_through_the_storm() {
     let mut rng = Rng::new(Seed(3), 2);
-    let mut lobby: Lobby = lobby(2);
-    let honest = join(&mut lobby, address(1, 1), 1, Micros::ZERO);
+    let mut endpoint: Endpoint = endpoint(2);
+    let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
     let mut field = Field::new(4, 2);
     let mut sender: Sender<Runner> = Sender::new(honest.player, 2);
     let mut receiver: Receiver<Runner> = Receiver::new();
@@ -150,7 +154,7 @@ fn an_honest_session_goes_on_through_the_storm() {
         field.step();
         let sent = field.snapshot(seq);
         let encoded = sender.encode(&sent, None, 1200).expect("the budget holds all bodies");
-        let (_, sealed) = lobby.address(honest.player, encoded.datagram).expect("the place is taken");
+        let sealed = seal(honest.key, encoded.datagram);
         // Enemies send changed and old ones first.
         for _ in 0..20 {
             let old = seen.get(rng.below(seen.len().max(1) as u64) as usize);

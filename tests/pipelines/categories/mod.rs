@@ -69,7 +69,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
         let column = by_category.trace.table(name).and_then(|table| table.column("category")).expect("a column");
         let Data::Name { names, codes } = &column.data else { panic!("names") };
         assert_eq!(*names, Category::NAMES);
-        codes.iter().for_each(|code| rows[usize::from(*code)] += 1);
+        codes.iter().for_each(|code| rows[*code as usize] += 1);
     }
     eprintln!("{:?}", Category::NAMES.iter().zip(rows).collect::<Vec<_>>());
     assert!(rows.iter().all(|rows| *rows > 50), "{rows:?}");

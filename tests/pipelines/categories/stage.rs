@@ -117,7 +117,7 @@ impl Stage {
         self.truth.push(Frame { tick: Tick(self.truth.len() as u32 + 1), server_time: self.at, entities });
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
             let seat = &mut self.seats[usize::from(player.0)];
-            for arrival in seat.down.send(self.at, snapshot.bytes()).arrivals() {
+            for arrival in seat.down.send(self.at, snapshot.nominal_bytes()).arrivals() {
                 seat.to_client.push((arrival, snapshot.clone()));
             }
         }
@@ -170,7 +170,7 @@ impl Seat {
         let msec = (now.0 / 1_000 - self.last_ms) as u8;
         self.last_ms = now.0 / 1_000;
         let commanded = self.client.command(now, &Input { msec, ..(play.input)(player, now) });
-        let fate = self.up.send(now, commanded.packet.bytes());
+        let fate = self.up.send(now, commanded.packet.nominal_bytes());
         if (play.heard)(player, now) {
             self.to_server.extend(fate.arrivals().map(|at| (at, commanded.packet.clone())));
         }

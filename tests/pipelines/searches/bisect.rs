@@ -268,7 +268,7 @@ fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {
     let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
     match &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data {
         Data::U32(values) => values[row] = u32::from(value),
-        Data::Name { codes, .. } => codes[row] = value,
+        Data::Name { codes, .. } => codes[row] = u32::from(value),
         _ => panic!("a column of counts or names"),
     }
 }

@@ -44,7 +44,7 @@ fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
     sweep::<Discs>(sessions, &plan(axes), &|| {}).expect("logs of this build")
 }
 
-fn again<G: hitreg::replay::Imported>(session: &Session, change: &str) -> Replayed {
+fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
     let options = Options { settings: Some(settings), ..Options::default() };
@@ -172,7 +172,7 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
         Data::U64(_) => panic!("{column} holds hashes"),
         Data::Name { names, codes } => {
             let number = |name: &str| name.trim_start_matches('p').parse().unwrap_or(f64::NAN);
-            codes.iter().map(|code| number(&names[usize::from(*code)])).collect()
+            codes.iter().map(|code| number(&names[*code as usize])).collect()
         }
     }
 }
@@ -212,7 +212,7 @@ fn a_game_that_does_not_say_who_sees_whom_says_nothing_about_cover() {
     let Some(Data::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
         panic!("a column of names")
     };
-    assert!(codes.iter().all(|code| names[usize::from(*code)] == "unknown") && codes.len() > 100);
+    assert!(codes.iter().all(|code| names[*code as usize] == "unknown") && codes.len() > 100);
     let all = Fairness::of(&trace).all;
     assert!(all.hits > 0 && all.known == 0 && all.in_cover == 0);
 }

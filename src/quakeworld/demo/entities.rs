@@ -1,0 +1,260 @@
+//! Follows the entities that a server sends: baselines, full updates and deltas against an earlier packet. Only brush
+//! models are kept; everything else is read over.
+
+use std::collections::BTreeMap;
+
+use super::error::QwdError;
+use super::protocol::Extensions;
+use super::recording::Mover;
+use super::wire::{read_angle, read_coord, read_origin};
+use crate::quakeworld::bytes::Bytes;
+
+/// Packets that a delta may refer back to.
+const BACKUP: usize = 64;
+/// The most entities that a packet may hold, with any extension.
+const MOST_ENTITIES: usize = 512;
+
+/// An entity as far as movement needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Entity {
+    number: u16,
+    model: u16,
+    origin: [f32; 3],
+}
+
+/// The state of a client's entity decoding.
+#[derive(Debug, Default)]
+pub(crate) struct Entities {
+    baselines: BTreeMap<u16, Entity>,
+    submodels: BTreeMap<u16, u16>,
+    sent: Vec<Option<(u32, Vec<Entity>)>>,
+}
+
+impl Entities {
+    /// Forgets all, for a new level.
+    pub(crate) fn clear(&mut self) {
+        *self = Entities::default();
+    }
+
+    /// Notes that model `index` of the server's list is `name`; `*3` is submodel 3 of the map.
+    pub(crate) fn name_model(&mut self, index: u16, name: &[u8]) {
+        let number = name.strip_prefix(b"*").and_then(|digits| std::str::from_utf8(digits).ok());
+        if let Some(submodel) = number.and_then(|digits| digits.parse().ok()) {
+            self.submodels.insert(index, submodel);
+        }
+    }
+
+    /// Reads the body of a baseline (or of a static entity, whose number is dropped).
+    pub(crate) fn read_baseline(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        number: Option<u16>,
+    ) -> Result<(), QwdError> {
+        let model = u16::from(bytes.u8()?);
+        bytes.take(3)?;
+        let mut origin = [0.0; 3];
+        for axis in &mut origin {
+            *axis = read_coord(bytes, ext)?;
+            read_angle(bytes, ext)?;
+        }
+        if let Some(number) = number {
+            self.baselines.insert(number, Entity { number, model, origin });
+        }
+        Ok(())
+    }
+
+    /// Reads a baseline that is written as a delta from nothing (FTE).
+    pub(crate) fn read_baseline_delta(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        keep: bool,
+    ) -> Result<(), QwdError> {
+        let word = bytes.u16()?;
+        let entity = read_delta(bytes, ext, word, |_| Entity::default())?;
+        if keep {
+            self.baselines.insert(entity.number, entity);
+        }
+        Ok(())
+    }
+
+    /// Reads a full update (`delta` false) or a delta, and remembers the result for the packet `sequence`. A delta
+    /// against a packet that is not at hand is read over, as clients do, and leaves nothing.
+    pub(crate) fn read_update(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        sequence: u32,
+        delta: bool,
+    ) -> Result<(), QwdError> {
+        let base = if delta {
+            let from = u32::from(bytes.u8()?);
+            let slot = self.sent.get(from as usize % BACKUP).and_then(Option::as_ref);
+            slot.filter(|(sent, _)| sent & 0xff == from && sequence.wrapping_sub(*sent) < BACKUP as u32)
+                .map(|(_, entities)| entities.clone())
+        } else {
+            Some(Vec::new())
+        };
+        let known = base.is_some();
+        let mut now: BTreeMap<u16, Entity> = base.unwrap_or_default().into_iter().map(|e| (e.number, e)).collect();
+        loop {
+            let offset = bytes.offset();
+            let word = bytes.u16()?;
+            if word == 0 {
+                break;
+            }
+            let baselines = &self.baselines;
+            let from = |number: u16| {
+                let base = now.get(&number).or_else(|| baselines.get(&number)).copied();
+                base.unwrap_or(Entity { number, ..Entity::default() })
+            };
+            if word & U_REMOVE != 0 {
+                let number = read_removed(bytes, ext, word)?;
+                now.remove(&number);
+                continue;
+            }
+            let entity = read_delta(bytes, ext, word, from)?;
+            now.insert(entity.number, entity);
+            if now.len() > MOST_ENTITIES {
+                let (value, limit) = (now.len() as i64, MOST_ENTITIES as i64 + 1);
+                return Err(QwdError::OutOfBounds { offset, what: "the number of entities", value, limit });
+            }
+        }
+        if self.sent.is_empty() {
+            self.sent.resize(BACKUP, None);
+        }
+        self.sent[sequence as usize % BACKUP] = known.then(|| (sequence, now.into_values().collect()));
+        Ok(())
+    }
+
+    /// The brush models that the packet `sequence` shows.
+    pub(crate) fn movers(&self, sequence: u32) -> impl Iterator<Item = Mover> + '_ {
+        let slot = self.sent.get(sequence as usize % BACKUP).and_then(Option::as_ref);
+        let entities = slot.filter(|(sent, _)| *sent == sequence).map_or(&[][..], |(_, entities)| entities);
+        entities.iter().filter_map(|entity| {
+            let model = *self.submodels.get(&entity.model)?;
+            Some(Mover { model, origin: entity.origin })
+        })
+    }
+}
+
+const U_ORIGIN: [u16; 3] = [1 << 9, 1 << 10, 1 << 11];
+const U_ANGLE: [u16; 3] = [1 << 0, 1 << 12, 1 << 1];
+const U_FRAME: u16 = 1 << 13;
+const U_REMOVE: u16 = 1 << 14;
+const U_MORE: u16 = 1 << 15;
+const U_MODEL: u16 = 1 << 2;
+const U_COLORMAP: u16 = 1 << 3;
+const U_SKIN: u16 = 1 << 4;
+const U_EFFECTS: u16 = 1 << 5;
+const U_FTE_EVEN_MORE: u16 = 1 << 7;
+const FTE_TRANS: u16 = 1 << 1;
+const FTE_MODELS: u16 = 1 << 3;
+const FTE_ENTITIES: u16 = 1 << 5;
+const FTE_ENTITIES2: u16 = 1 << 6;
+const FTE_YET_MORE: u16 = 1 << 7;
+const FTE_COLOUR: u16 = 1 << 10;
+
+fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> Result<(u16, u16, u16), QwdError> {
+    let mut bits = word & !511;
+    if word & U_MORE != 0 {
+        bits |= u16::from(bytes.u8()?);
+    }
+    let mut more = 0;
+    if bits & U_FTE_EVEN_MORE != 0 && ext.any_fte() {
+        more = u16::from(bytes.u8()?);
+        if more & FTE_YET_MORE != 0 {
+            more |= u16::from(bytes.u8()?) << 8;
+        }
+    }
+    let mut number = word & 511;
+    if more & FTE_ENTITIES != 0 {
+        number += 512;
+    }
+    if more & FTE_ENTITIES2 != 0 {
+        number += 1024;
+    }
+    Ok((number, bits, more))
+}
+
+fn read_removed(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> Result<u16, QwdError> {
+    let extended = word & U_MORE != 0 && ext.any_fte();
+    Ok(if extended { read_bits(bytes, ext, word)?.0 } else { word & 511 })
+}
+
+fn read_delta(
+    bytes: &mut Bytes<'_>,
+    ext: Extensions,
+    word: u16,
+    from: impl Fn(u16) -> Entity,
+) -> Result<Entity, QwdError> {
+    let (number, bits, more) = read_bits(bytes, ext, word)?;
+    let mut entity = Entity { number, ..from(number) };
+    if bits & U_MODEL != 0 {
+        entity.model = u16::from(bytes.u8()?) + if more & FTE_MODELS != 0 { 256 } else { 0 };
+    } else if more & FTE_MODELS != 0 {
+        entity.model = bytes.u16()?;
+    }
+    for flag in [U_FRAME, U_COLORMAP, U_SKIN, U_EFFECTS] {
+        if bits & flag != 0 {
+            bytes.u8()?;
+        }
+    }
+    for axis in 0..3 {
+        if bits & U_ORIGIN[axis] != 0 {
+            entity.origin[axis] = read_origin(bytes, ext)?;
+        }
+        if bits & U_ANGLE[axis] != 0 {
+            read_angle(bytes, ext)?;
+        }
+    }
+    if more & FTE_TRANS != 0 && ext.trans() {
+        bytes.u8()?;
+    }
+    if more & FTE_COLOUR != 0 && ext.colour() {
+        bytes.take(3)?;
+    }
+    Ok(entity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(entities: &mut Entities, data: &[u8], sequence: u32, delta: bool) {
+        let mut bytes = Bytes::new(data, 0);
+        entities.read_update(&mut bytes, Extensions::default(), sequence, delta).expect("whole");
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn a_delta_builds_on_the_packet_that_it_names() {
+        let mut entities = Entities::default();
+        entities.name_model(2, b"*1");
+        let full = U_MORE | U_ORIGIN[2] | 40;
+        let mut data = full.to_le_bytes().to_vec();
+        data.extend([U_MODEL as u8, 2, 16, 0, 0, 0]);
+        update(&mut entities, &data, 300, false);
+        assert_eq!(entities.movers(300).collect::<Vec<_>>(), [Mover { model: 1, origin: [0.0, 0.0, 2.0] }]);
+
+        let mut moved = vec![300u32 as u8];
+        moved.extend((U_ORIGIN[0] | 40).to_le_bytes());
+        moved.extend([8, 0, 0, 0]);
+        update(&mut entities, &moved, 301, true);
+        assert_eq!(entities.movers(301).collect::<Vec<_>>(), [Mover { model: 1, origin: [1.0, 0.0, 2.0] }]);
+
+        let mut gone = vec![301u32 as u8];
+        gone.extend((U_REMOVE | 40).to_le_bytes());
+        gone.extend([0, 0]);
+        update(&mut entities, &gone, 302, true);
+        assert_eq!(entities.movers(302).count(), 0);
+    }
+
+    #[test]
+    fn a_delta_from_an_unknown_packet_leaves_nothing() {
+        let mut entities = Entities::default();
+        update(&mut entities, &[7, 0, 0], 9, true);
+        assert_eq!(entities.movers(9).count(), 0);
+    }
+}

@@ -1,0 +1,24 @@
+//! Demos: the `.qwd` file, the protocol in it, and what a recording holds once it is read.
+
+mod entities;
+mod error;
+mod origin_wire;
+mod players;
+mod protocol;
+mod qwd;
+mod recording;
+mod serverinfo;
+mod statistics;
+mod svc;
+mod svc_kind;
+mod svc_skip;
+mod wire;
+
+pub use error::QwdError;
+pub(crate) use origin_wire::cut_cell;
+pub use origin_wire::{ORIGIN_STEP, OriginWire};
+pub use protocol::{Extensions, ServerExtensions};
+pub use recording::{
+    Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
+};
+pub use statistics::{Percentiles, Statistics};

@@ -1,0 +1,120 @@
+//! Reads the server's message about one player: the recording one, or another in sight.
+
+use super::error::QwdError;
+use super::protocol::{Extensions, ServerExtensions};
+use super::recording::{OtherPlayer, OwnState};
+use super::wire::{read_delta, read_origin};
+use crate::quakeworld::bytes::Bytes;
+
+/// Slots that a server has.
+pub(crate) const MOST_PLAYERS: u8 = 32;
+
+/// A head's box starts at its origin, a standing player's 24 units below.
+const HEAD_RAISE: f32 = 24.0;
+
+const MSEC: u32 = 1 << 0;
+const COMMAND: u32 = 1 << 1;
+const VELOCITY: [u32; 3] = [1 << 2, 1 << 3, 1 << 4];
+const MODEL: u32 = 1 << 5;
+const SKIN: u32 = 1 << 6;
+const EFFECTS: u32 = 1 << 7;
+const WEAPON_FRAME: u32 = 1 << 8;
+const DEAD: u32 = 1 << 9;
+const GIB: u32 = 1 << 10;
+const MOVE_CODE_SHIFT: u32 = 11;
+const MOVE_CODE_MASK: u32 = 7;
+const EXTRA_FLAGS: u32 = 1 << 15;
+const ALPHA: u32 = 1 << 17;
+const COLOUR: u32 = 1 << 19;
+
+/// A player message, not yet sorted into own and other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlayerInfo {
+    pub(crate) slot: u8,
+    pub(crate) state: OtherPlayer,
+    move_code: u32,
+}
+
+impl PlayerInfo {
+    /// Reads one; a player with the model `head` is a head, which old servers do not mark otherwise.
+    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerInfo, QwdError> {
+        let offset = bytes.offset();
+        let slot = bytes.u8()?;
+        if slot >= MOST_PLAYERS {
+            let limit = i64::from(MOST_PLAYERS);
+            return Err(QwdError::OutOfBounds { offset, what: "a player's slot", value: i64::from(slot), limit });
+        }
+        let mut flags = u32::from(bytes.u16()?);
+        if ext.trans() && flags & EXTRA_FLAGS != 0 {
+            flags |= u32::from(bytes.u8()?) << 16;
+        }
+        let origin = [read_origin(bytes, ext)?, read_origin(bytes, ext)?, read_origin(bytes, ext)?];
+        bytes.u8()?; // animation frame
+        let age_ms = if flags & MSEC != 0 { bytes.u8()? } else { 0 };
+        let command = if flags & COMMAND != 0 { Some(read_delta(bytes)?) } else { None };
+        let mut velocity = [0; 3];
+        for (speed, flag) in velocity.iter_mut().zip(VELOCITY) {
+            if flags & flag != 0 {
+                *speed = bytes.i16()?;
+            }
+        }
+        let model = if flags & MODEL != 0 { Some(bytes.u8()?) } else { None };
+        for flag in [SKIN, EFFECTS] {
+            if flags & flag != 0 {
+                bytes.u8()?;
+            }
+        }
+        if flags & WEAPON_FRAME != 0 {
+            bytes.u8()?;
+            if ext.weapon_prediction() && bytes.u8()? != 0 {
+                bytes.take(22)?;
+            }
+        }
+        if ext.trans() && flags & ALPHA != 0 {
+            bytes.u8()?;
+        }
+        if ext.colour() && ext.trans() && flags & COLOUR != 0 {
+            bytes.take(3)?;
+        }
+        let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
+        let state = OtherPlayer { slot, origin, velocity, age_ms, dead, gib, command };
+        Ok(PlayerInfo { slot, state, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
+    }
+
+    /// The message as the recording player's own state.
+    pub(crate) fn own(&self, server: ServerExtensions) -> OwnState {
+        let OtherPlayer { mut origin, velocity, dead, gib, .. } = self.state;
+        if gib {
+            origin[2] += HEAD_RAISE;
+        }
+        let normal = self.move_code <= 1;
+        let jump_held = (server.says_jump_held() && normal).then_some(self.move_code == 1);
+        let movable = !server.says_jump_held() || normal;
+        OwnState { origin, velocity, dead, gib, jump_held, movable }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_own_state_has_origin_and_velocity() {
+        let mut data = vec![3];
+        data.extend((VELOCITY[0] as u16 | VELOCITY[2] as u16 | (1 << MOVE_CODE_SHIFT) as u16).to_le_bytes());
+        data.extend([8, 0, 0xf8, 0xff, 1, 0, 99]);
+        data.extend([0x40, 0x01, 0xf6, 0xff]);
+        let mut bytes = Bytes::new(&data, 0);
+        let info = PlayerInfo::read(&mut bytes, Extensions::default(), None).expect("whole");
+        assert!(bytes.is_empty());
+        let own = info.own(ServerExtensions(1));
+        assert_eq!((own.origin, own.velocity, own.jump_held), ([1.0, -1.0, 0.125], [320, 0, -10], Some(true)));
+        assert_eq!(info.own(ServerExtensions(0)).jump_held, None);
+    }
+
+    #[test]
+    fn a_slot_is_bounded() {
+        let error = PlayerInfo::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
+        assert!(matches!(error, Err(QwdError::OutOfBounds { offset: 7, .. })));
+    }
+}

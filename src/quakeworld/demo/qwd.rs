@@ -1,0 +1,302 @@
+//! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
+
+use super::error::QwdError;
+use super::recording::{Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
+use super::svc::Client;
+use crate::quakeworld::bytes::Bytes;
+use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
+
+/// Clients with extensions accept packets of up to this many bytes; the original limit was 1450.
+const LONGEST_PACKET: usize = 65_536;
+/// More states or events than a day of play has; a few bytes of damage can ask for many.
+const MOST_LISTED: usize = 4_000_000;
+/// The sequence number of a packet outside of any connection.
+const CONNECTIONLESS: u32 = u32::MAX;
+/// The top bit of the sequence words says something about reliable messages.
+const SEQUENCE_BITS: u32 = 0x7fff_ffff;
+/// Recordings from the connect on have no sequence frame; they hold one command that was never sent.
+const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
+
+impl Demo {
+    /// Reads a whole demo. It takes at most some ten times the memory of `data`, and 200 MiB.
+    ///
+    /// # Errors
+    ///
+    /// Another protocol, a spectator's or a proxy's recording, a file that ends inside a frame, any message that
+    /// cannot be followed: each with the offset of the byte where it shows.
+    pub fn parse(data: &[u8]) -> Result<Demo, QwdError> {
+        let mut import = Import::default();
+        let mut bytes = Bytes::new(data, 0);
+        while !bytes.is_empty() && import.end.is_none() {
+            import.read_frame(&mut bytes)?;
+        }
+        import.finish()
+    }
+}
+
+#[derive(Default)]
+struct Import {
+    client: Client,
+    levels: Vec<Level>,
+    commands: Vec<SentCommand>,
+    packets: Vec<ServerPacket>,
+    others: Vec<super::OtherPlayer>,
+    movers: Vec<super::Mover>,
+    events: Vec<super::Event>,
+    move_vars: Vec<crate::quakeworld::movement::MoveVars>,
+    next_seq: Option<i32>,
+    end: Option<DemoEnd>,
+}
+
+impl Import {
+    fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let time_offset = bytes.offset();
+        let time_s = bytes.f32()?;
+        let offset = bytes.offset();
+        let kind = bytes.u8()?;
+        if !time_s.is_finite() {
+            return Err(QwdError::NotFinite { offset: time_offset, what: "a frame's time" });
+        }
+        match kind {
+            0 => self.read_command(time_s, bytes),
+            1 => self.read_packet(time_s, bytes),
+            2 => {
+                self.next_seq = Some(bytes.i32()?);
+                bytes.i32()?;
+                Ok(())
+            }
+            kind => Err(QwdError::UnknownFrame { offset, kind }),
+        }
+    }
+
+    fn read_command(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let msec = bytes.u8()?;
+        bytes.take(3)?;
+        let angles = bytes.vec3()?.map(wire_angle_degrees);
+        let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
+        let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
+        bytes.vec3()?; // the view angles once more
+        let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
+        self.next_seq = Some(seq.wrapping_add(1));
+        let cmd = UserCmd { msec, angles, forward, side, up, buttons, impulse };
+        self.commands.push(SentCommand { seq, time_s, cmd });
+        Ok(())
+    }
+
+    fn read_packet(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let offset = bytes.offset();
+        let length = bytes.i32()?;
+        let len = usize::try_from(length).ok().filter(|&len| len <= LONGEST_PACKET);
+        let Some(len) = len else {
+            return Err(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET });
+        };
+        let base = bytes.offset();
+        let mut packet = Bytes::new(bytes.take(len)?, base);
+        if len < 8 {
+            return Ok(()); // an acknowledgement outside of any connection, or nothing at all
+        }
+        let (sequence, ack) = (packet.u32()?, packet.u32()?);
+        if sequence == CONNECTIONLESS {
+            return Ok(());
+        }
+        let sequence = sequence & SEQUENCE_BITS;
+        // A stale packet is dropped unread, as clients do. One with the same number is not: a recording that starts in
+        // play repeats the last packet of the state that it writes first.
+        if self.packets.last().is_some_and(|last| sequence < last.sequence) {
+            return Ok(());
+        }
+        self.take_packet(time_s, sequence, (ack & SEQUENCE_BITS) as i32, &mut packet)
+    }
+
+    fn take_packet(&mut self, time_s: f32, sequence: u32, ack: i32, packet: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let told = self.client.read_packet(packet, sequence)?;
+        self.note_level(told.levels_started);
+        if [self.others.len(), self.movers.len(), self.events.len()].into_iter().any(|len| len > MOST_LISTED) {
+            let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
+            return Err(QwdError::OutOfBounds { offset: packet.offset(), what, value, limit });
+        }
+        let others = extend(&mut self.others, told.others);
+        let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
+        let events = extend(&mut self.events, told.events);
+        let own = told.own;
+        let move_vars = self.current_move_vars();
+        let level = self.levels.len().saturating_sub(1) as u16;
+        self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
+        if told.disconnected {
+            self.end = Some(DemoEnd::Disconnect);
+        }
+        Ok(())
+    }
+
+    fn note_level(&mut self, started: u32) {
+        if let Some(level) = self.client.level {
+            if started > 0 && self.levels.len() < usize::from(u16::MAX) {
+                self.levels.push(Level { map: String::new(), player: level.player });
+            }
+            if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
+                last.map.clone_from(&self.client.map);
+            }
+        }
+    }
+
+    fn current_move_vars(&mut self) -> u16 {
+        let now = self.client.level.map_or(crate::quakeworld::movement::MoveVars::default(), |level| level.move_vars);
+        if self.move_vars.last() != Some(&now) && self.move_vars.len() < usize::from(u16::MAX) {
+            self.move_vars.push(now);
+        }
+        (self.move_vars.len() - 1) as u16
+    }
+
+    fn finish(self) -> Result<Demo, QwdError> {
+        let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
+        if self.commands.is_empty() {
+            return Err(QwdError::Nothing { missing: "usercmds" });
+        }
+        let info = &self.client.info;
+        let server = Server {
+            version: info.version.clone(),
+            extensions: level.extensions,
+            server_extensions: info.server_extensions(),
+            dialect: info.dialect(),
+        };
+        let Import { levels, commands, packets, others, movers, events, move_vars, .. } = self;
+        let end = self.end.unwrap_or(DemoEnd::File);
+        Ok(Demo { server, levels, commands, packets, others, movers, events, move_vars, end })
+    }
+}
+
+fn extend<T>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) -> Span {
+    let start = list.len() as u32;
+    list.extend(more);
+    Span { start, end: list.len() as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Event, Level, Mover};
+    use super::*;
+    use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
+
+    /// A demo with one of everything that is kept.
+    fn small() -> Vec<u8> {
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.sequences(10);
+        demo.command(1.0, &UserCmd { msec: 14, forward: 400, angles: [0.0, 90.0, 0.0], ..UserCmd::default() });
+        demo.command(1.014, &UserCmd { msec: 14, ..UserCmd::default() });
+        let mut messages = own_state([1.0, 2.0, 24.06], [320.9, -1.9, 0.0]);
+        messages.extend([42, 5, 0, 0, 8, 0, 16, 0, 24, 0, 0]); // another player, without age and command
+        messages.extend([47, 40, 0x80 | 0x08, 4, 2, 16, 0, 0, 0]); // lift 1, raised two units
+        messages.extend([19, 5, 7, 8, 0, 8, 0, 8, 0]); // damage
+        messages.extend([44, 3, 3, 0, 88]); // three choked; health 88
+        messages.extend([49, 0, 0, 0x80, 0x43]); // highest speed 256
+        demo.packet(1.04, 12, 11, &messages);
+        demo.packet(1.05, 11, 11, &[0xff]); // stale, and dropped unread
+        demo.packet(1.06, u32::MAX, 0, b"print");
+        demo.packet(1.07, 13, 11, &[2, b'B', b'y', b'e', 0]);
+        demo.bytes
+    }
+
+    #[test]
+    fn a_demo_is_read_into_types() {
+        let demo = Demo::parse(&small()).expect("good");
+        assert_eq!(demo.server.version, "2.30");
+        assert_eq!(demo.levels, [Level { map: "maps/small.bsp".into(), player: 3 }]);
+        assert_eq!(demo.commands.iter().map(|sent| sent.seq).collect::<Vec<_>>(), [10, 11]);
+        assert_eq!((demo.commands[0].cmd.forward, demo.commands[0].cmd.angles[1]), (400, 90.0));
+        assert_eq!(demo.end, DemoEnd::Disconnect);
+        assert_eq!(demo.packets.iter().map(|packet| packet.sequence).collect::<Vec<_>>(), [1, 12, 13]);
+        let packet = &demo.packets[1];
+        let own = packet.own.expect("a state");
+        assert_eq!((own.origin, own.velocity), ([1.0, 2.0, 24.0], [320, -1, 0]));
+        assert_eq!(packet.others.of(&demo.others)[0].origin, [1.0, 2.0, 3.0]);
+        assert_eq!(packet.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 2.0] }]);
+        let hurt = Event::Damage { armor: 5, health: 7, from: [1.0; 3] };
+        assert_eq!(packet.events.of(&demo.events), [hurt, Event::Choked(3), Event::Health(88)]);
+        assert_eq!(demo.move_vars[usize::from(packet.move_vars)].max_speed, 256.0);
+    }
+
+    #[test]
+    fn what_cannot_be_imported_says_why() {
+        let fail = |data: &[u8]| {
+            let mut demo = DemoWriter::default();
+            demo.signon_with(data);
+            Demo::parse(&demo.bytes).expect_err("unfit")
+        };
+        assert_eq!(fail(&server_data(29, 3)), QwdError::OtherProtocol { offset: 18, version: 29 });
+        assert_eq!(fail(&server_data(28, 128)), QwdError::Spectator { offset: 29 });
+        let proxy = stufftext("fullserverinfo \"\\*version\\Qizmo 2.91\"\n");
+        assert_eq!(fail(&proxy), QwdError::Proxy { offset: 18, name: "qizmo" });
+        assert_eq!(fail(&[99]), QwdError::UnknownMessage { offset: 17, kind: 99 });
+        assert_eq!(Demo::parse(b""), Err(QwdError::Nothing { missing: "server data" }));
+        assert_eq!(Demo::parse(&[0, 0, 0, 0, 9]), Err(QwdError::UnknownFrame { offset: 4, kind: 9 }));
+        let long = [&[0, 0, 0, 0, 1][..], &100_000i32.to_le_bytes()].concat();
+        assert!(matches!(Demo::parse(&long), Err(QwdError::PacketLength { offset: 5, length: 100_000, .. })));
+    }
+
+    #[test]
+    fn a_cut_is_an_error_or_a_shorter_demo() {
+        let whole = small();
+        for len in 0..whole.len() {
+            match Demo::parse(&whole[..len]) {
+                Ok(demo) => assert!(demo.packets.len() < 3),
+                Err(QwdError::Truncated { offset }) => assert!(offset <= len),
+                Err(QwdError::Nothing { .. }) => {}
+                Err(other) => panic!("cut at {len}: {other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_never_panics() {
+        let whole = small();
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bad = whole.clone();
+                bad[at] ^= 1 << bit;
+                let _ = Demo::parse(&bad);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn commands_come_back_as_sent(
+            sent in prop::collection::vec((any::<u8>(), any::<i16>(), any::<i16>(), any::<u8>(), -180i32..180), 1..40),
+            first in 1i32..1_000_000,
+        ) {
+            let mut demo = DemoWriter::default();
+            demo.signon();
+            demo.sequences(first);
+            let cmds: Vec<UserCmd> = sent
+                .iter()
+                .map(|&(msec, forward, side, buttons, yaw)| UserCmd {
+                    msec, forward, side, buttons,
+                    angles: [0.0, wire_angle_degrees(yaw as f32), 0.0],
+                    ..UserCmd::default()
+                })
+                .collect();
+            for cmd in &cmds {
+                demo.command(0.0, cmd);
+            }
+            let read = Demo::parse(&demo.bytes).expect("good");
+            prop_assert_eq!(read.commands.iter().map(|s| s.cmd).collect::<Vec<_>>(), cmds);
+            prop_assert_eq!(read.commands[0].seq, first);
+        }
+
+        #[test]
+        fn any_messages_are_read_or_refused(messages in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut demo = DemoWriter::default();
+            demo.signon();
+            demo.packet(0.0, 2, 2, &messages);
+            let _ = Demo::parse(&demo.bytes);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let _ = Demo::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Reads the messages of one server packet and keeps what movement depends on.
+
+use super::entities::Entities;
+use super::error::QwdError;
+use super::players::{MOST_PLAYERS, PlayerInfo};
+use super::protocol::{self, Extensions};
+use super::recording::{Event, OtherPlayer, OwnState};
+use super::serverinfo::ServerInfo;
+use super::svc_kind as svc;
+use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
+use super::wire::{read_angle, read_coords};
+use crate::quakeworld::bytes::Bytes;
+use crate::quakeworld::movement::MoveVars;
+
+/// Everything that a client remembers from packet to packet.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) level: Option<Level>,
+    pub(crate) info: ServerInfo,
+    pub(crate) entities: Entities,
+    pub(crate) map: String,
+    head_model: Option<u8>,
+}
+
+/// The level that the server data announced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level {
+    pub(crate) extensions: Extensions,
+    pub(crate) player: u8,
+    pub(crate) move_vars: MoveVars,
+}
+
+/// What one packet told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) own: Option<OwnState>,
+    pub(crate) others: Vec<OtherPlayer>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) levels_started: u32,
+    pub(crate) disconnected: bool,
+}
+
+/// Which message is read now, and where it starts.
+struct Message {
+    kind: u8,
+    offset: usize,
+}
+
+impl Client {
+    /// Reads all messages of the packet `sequence`.
+    pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> Result<Told, QwdError> {
+        let mut told = Told::default();
+        while !bytes.is_empty() && !told.disconnected {
+            let message = Message { offset: bytes.offset(), kind: bytes.u8()? };
+            self.read_message(&message, bytes, sequence, &mut told)?;
+        }
+        Ok(told)
+    }
+
+    fn extensions(&self) -> Extensions {
+        self.level.map_or(Extensions::default(), |level| level.extensions)
+    }
+
+    fn read_message(
+        &mut self,
+        message: &Message,
+        bytes: &mut Bytes<'_>,
+        sequence: u32,
+        told: &mut Told,
+    ) -> Result<(), QwdError> {
+        let ext = self.extensions();
+        match message.kind {
+            svc::NOP | svc::KILLED_MONSTER | svc::FOUND_SECRET | svc::SELL_SCREEN | svc::SMALL_KICK | svc::BIG_KICK => {
+            }
+            svc::DISCONNECT => told.disconnected = true,
+            svc::UPDATE_STAT => {
+                let (stat, value) = (bytes.u8()?, bytes.u8()?);
+                note_stat(stat, i32::from(value), told);
+            }
+            svc::UPDATE_STAT_LONG => {
+                let (stat, value) = (bytes.u8()?, bytes.i32()?);
+                note_stat(stat, value, told);
+            }
+            svc::SOUND => skip_sound(bytes, ext)?,
+            svc::TIME | svc::MAX_SPEED | svc::ENTITY_GRAVITY => self.read_number(message, bytes)?,
+            svc::PRINT | svc::LIGHT_STYLE => {
+                bytes.u8()?;
+                bytes.zero_terminated()?;
+            }
+            svc::STUFF_TEXT => self.read_stuffed(bytes)?,
+            svc::SET_ANGLE => {
+                if ext.high_lag_teleport() {
+                    bytes.u8()?;
+                }
+                let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
+                told.events.push(Event::SetAngle { angles });
+            }
+            svc::SERVER_DATA => {
+                self.read_server_data(bytes)?;
+                told.levels_started += 1;
+            }
+            svc::UPDATE_FRAGS | svc::UPDATE_PING => skip(bytes, 3)?,
+            svc::STOP_SOUND | svc::MUZZLE_FLASH | svc::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
+            svc::DAMAGE => {
+                let (armor, health) = (bytes.u8()?, bytes.u8()?);
+                told.events.push(Event::Damage { armor, health, from: read_coords(bytes, ext)? });
+            }
+            svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
+            svc::SPAWN_STATIC2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
+            svc::SPAWN_BASELINE => {
+                let number = bytes.u16()?;
+                self.entities.read_baseline(bytes, ext, Some(number))?;
+            }
+            svc::SPAWN_BASELINE2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, true)?,
+            svc::TEMP_ENTITY => read_effect(bytes, ext, told)?,
+            svc::SET_PAUSE => {
+                let paused = bytes.u8()? != 0;
+                told.events.push(Event::Pause(paused));
+            }
+            svc::CENTER_PRINT | svc::FINALE => {
+                bytes.zero_terminated()?;
+            }
+            svc::SPAWN_STATIC_SOUND => {
+                read_coords(bytes, ext)?;
+                skip(bytes, 3)?;
+            }
+            svc::INTERMISSION => {
+                read_coords(bytes, ext)?;
+                for _ in 0..3 {
+                    read_angle(bytes, ext)?;
+                }
+                told.events.push(Event::Intermission);
+            }
+            svc::CD_TRACK => skip(bytes, 1)?,
+            svc::UPDATE_ENTER_TIME => skip(bytes, 5)?,
+            svc::UPDATE_USER_INFO => {
+                skip(bytes, 5)?;
+                bytes.zero_terminated()?;
+            }
+            svc::DOWNLOAD => skip_download(bytes, ext)?,
+            svc::PLAYER_INFO => self.read_player(message, bytes, told)?,
+            svc::NAILS => skip_nails(bytes, 6)?,
+            svc::CHOKE_COUNT => {
+                let packets = bytes.u8()?;
+                told.events.push(Event::Choked(packets));
+            }
+            svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
+            svc::MODEL_LIST_SHORT if ext.models() => self.read_list(true, true, bytes)?,
+            svc::PACKET_ENTITIES | svc::DELTA_PACKET_ENTITIES => {
+                self.entities.read_update(bytes, ext, sequence, message.kind == svc::DELTA_PACKET_ENTITIES)?
+            }
+            svc::SET_INFO => {
+                bytes.u8()?;
+                bytes.zero_terminated()?;
+                bytes.zero_terminated()?;
+            }
+            svc::SERVER_INFO => {
+                let (key, value) = (bytes.zero_terminated()?, bytes.zero_terminated()?);
+                self.info.set(key, value);
+            }
+            svc::QIZMO_VOICE => skip(bytes, 34)?,
+            kind => return Err(QwdError::UnknownMessage { offset: message.offset, kind }),
+        }
+        Ok(())
+    }
+
+    fn read_number(&mut self, message: &Message, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let value = finite(bytes, "a movement setting")?;
+        if let Some(level) = &mut self.level {
+            match message.kind {
+                svc::MAX_SPEED => level.move_vars.max_speed = value,
+                svc::ENTITY_GRAVITY => level.move_vars.entity_gravity = value,
+                _ => {} // the time, of another protocol: read over, as clients do
+            }
+        }
+        Ok(())
+    }
+
+    fn read_stuffed(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let offset = bytes.offset();
+        let text = bytes.zero_terminated()?;
+        if let Some(info) = text.strip_prefix(b"fullserverinfo ") {
+            let info = info.split(|&byte| byte == b'"').nth(1).unwrap_or(&[]);
+            self.info = ServerInfo::default();
+            self.info.read(info);
+            if let Some(name) = self.info.proxy() {
+                return Err(QwdError::Proxy { offset, name });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_server_data(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let mut extensions = Extensions::default();
+        loop {
+            let offset = bytes.offset();
+            match bytes.i32()? {
+                protocol::FTE => extensions.fte = bytes.u32()?,
+                protocol::FTE2 => extensions.fte2 = bytes.u32()?,
+                protocol::MVD1 => extensions.mvd1 = bytes.u32()?,
+                protocol::VERSION => break,
+                version => return Err(QwdError::OtherProtocol { offset, version }),
+            }
+        }
+        bytes.i32()?; // how many levels the server has had
+        bytes.zero_terminated()?; // game directory
+        let offset = bytes.offset();
+        let player = bytes.u8()?;
+        if player & 128 != 0 {
+            return Err(QwdError::Spectator { offset });
+        }
+        if player >= MOST_PLAYERS {
+            let limit = i64::from(MOST_PLAYERS);
+            return Err(QwdError::OutOfBounds { offset, what: "the player's slot", value: i64::from(player), limit });
+        }
+        let offset = bytes.offset();
+        let title = bytes.zero_terminated()?.to_ascii_lowercase();
+        if title.windows(5).any(|part| part == b"qizmo") {
+            return Err(QwdError::Proxy { offset, name: "qizmo" });
+        }
+        let mut number = || finite(bytes, "a movement setting");
+        let move_vars = MoveVars {
+            gravity: number()?,
+            stop_speed: number()?,
+            max_speed: number()?,
+            spectator_max_speed: number()?,
+            accelerate: number()?,
+            air_accelerate: number()?,
+            water_accelerate: number()?,
+            friction: number()?,
+            water_friction: number()?,
+            entity_gravity: number()?,
+        };
+        self.entities.clear();
+        self.map.clear();
+        self.head_model = None;
+        self.level = Some(Level { extensions, player, move_vars });
+        Ok(())
+    }
+
+    fn read_player(&mut self, message: &Message, bytes: &mut Bytes<'_>, told: &mut Told) -> Result<(), QwdError> {
+        let Some(level) = self.level else {
+            return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
+        };
+        let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
+        if info.slot == level.player {
+            told.own = Some(info.own(self.info.server_extensions()));
+        } else if told.others.len() < usize::from(MOST_PLAYERS) {
+            told.others.push(info.state);
+        }
+        Ok(())
+    }
+
+    fn read_list(&mut self, models: bool, long: bool, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let mut index = if long { bytes.u16()? } else { u16::from(bytes.u8()?) };
+        loop {
+            let name = bytes.zero_terminated()?;
+            if name.is_empty() {
+                break;
+            }
+            index = index.saturating_add(1);
+            if models && index == 1 {
+                self.map = String::from_utf8_lossy(name).chars().take(128).collect();
+            }
+            if models && name == b"progs/h_player.mdl" {
+                self.head_model = u8::try_from(index).ok();
+            }
+            if models {
+                self.entities.name_model(index, name);
+            }
+        }
+        skip(bytes, 1)
+    }
+}
+
+fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> Result<f32, QwdError> {
+    let offset = bytes.offset();
+    let value = bytes.f32()?;
+    if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }
+}
+
+fn note_stat(stat: u8, value: i32, told: &mut Told) {
+    const HEALTH: u8 = 0;
+    if stat == HEALTH {
+        told.events.push(Event::Health(value.clamp(-32_768, 32_767) as i16));
+    }
+}

@@ -1,0 +1,87 @@
+//! Coordinates, angles and usercmds as messages carry them.
+
+use super::error::QwdError;
+use super::protocol::Extensions;
+use crate::quakeworld::bytes::{Bytes, End};
+use crate::quakeworld::movement::{UserCmd, decode_angle16};
+
+/// The farthest that a coordinate may lie from the origin, in units; beyond it arithmetic loses its sub-units.
+const FARTHEST_UNITS: f32 = 1_048_576.0;
+
+/// A coordinate: 1/8 units in 16 bits, or a float where every coordinate is one.
+pub(crate) fn read_coord(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
+    if ext.float_coords() { read_finite(bytes) } else { Ok(f32::from(bytes.i16()?) * 0.125) }
+}
+
+/// A coordinate of a player's or entity's origin, which has an extension of its own.
+pub(crate) fn read_origin(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
+    if ext.float_origins() { read_finite(bytes) } else { read_coord(bytes, ext) }
+}
+
+/// An angle in degrees: 1/256 of a turn, or 1/65536 where coordinates are floats.
+pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
+    Ok(if ext.float_coords() {
+        f32::from(bytes.i16()?) * (360.0 / 65_536.0)
+    } else {
+        f32::from(bytes.u8()? as i8) * (360.0 / 256.0)
+    })
+}
+
+/// Three coordinates.
+pub(crate) fn read_coords(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<[f32; 3], QwdError> {
+    Ok([read_coord(bytes, ext)?, read_coord(bytes, ext)?, read_coord(bytes, ext)?])
+}
+
+fn read_finite(bytes: &mut Bytes<'_>) -> Result<f32, QwdError> {
+    let offset = bytes.offset();
+    let value = bytes.f32()?;
+    if !value.is_finite() || value.abs() > FARTHEST_UNITS {
+        return Err(QwdError::NotFinite { offset, what: "a coordinate" });
+    }
+    Ok(value)
+}
+
+/// Reads the delta-coded usercmd of another player; all that is not sent is zero.
+pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<UserCmd, End> {
+    const ANGLE1: u8 = 1;
+    const ANGLE3: u8 = 2;
+    const FORWARD: u8 = 4;
+    const SIDE: u8 = 8;
+    const UP: u8 = 16;
+    const BUTTONS: u8 = 32;
+    const IMPULSE: u8 = 64;
+    const ANGLE2: u8 = 128;
+    let bits = bytes.u8()?;
+    let mut cmd = UserCmd::default();
+    for (axis, bit) in [ANGLE1, ANGLE2, ANGLE3].into_iter().enumerate() {
+        if bits & bit != 0 {
+            cmd.angles[axis] = decode_angle16(bytes.i16()?);
+        }
+    }
+    for (speed, bit) in [(&mut cmd.forward, FORWARD), (&mut cmd.side, SIDE), (&mut cmd.up, UP)] {
+        if bits & bit != 0 {
+            *speed = bytes.i16()?;
+        }
+    }
+    if bits & BUTTONS != 0 {
+        cmd.buttons = bytes.u8()?;
+    }
+    if bits & IMPULSE != 0 {
+        cmd.impulse = bytes.u8()?;
+    }
+    cmd.msec = bytes.u8()?;
+    Ok(cmd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delta_names_what_it_carries() {
+        let mut bytes = Bytes::new(&[128 | 4, 0x00, 0x40, 0x90, 0x01, 14], 0);
+        let cmd = read_delta(&mut bytes).expect("whole");
+        assert_eq!((cmd.angles[1], cmd.forward, cmd.msec), (90.0, 400, 14));
+        assert!(bytes.is_empty());
+    }
+}

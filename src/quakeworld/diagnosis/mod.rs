@@ -1,0 +1,11 @@
+//! Why a prediction missed: what the recording says, what was touched, and what reproduces the recorded state.
+
+mod explain;
+mod hypotheses;
+mod missed;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use explain::explain;
+pub(crate) use hypotheses::lies_still;
+pub(crate) use missed::Missed;

@@ -1,0 +1,89 @@
+//! Reads a client demo and its map, sees whether they belong together, and makes a session of them.
+
+use glam::Vec3;
+
+use super::error::ImportError;
+use super::packed::unpacked;
+use super::sessions::session_of;
+use crate::quakeworld::demo::ORIGIN_STEP;
+use crate::quakeworld::demo::{Demo, ServerPacket};
+use crate::quakeworld::map::Map;
+use crate::quakeworld::movement::World;
+use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
+use crate::record::Session;
+use crate::units::PlayerId;
+
+/// The most of a living player's recorded places, in percent, that may lie in the map's walls.
+const MOST_IN_WALLS_PERCENT: usize = 20;
+
+/// How to import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// The name of the map's file, to be held against the demo's; not compared when there is none.
+    pub map_name: Option<String>,
+    /// Takes the map even if it does not fit.
+    pub force_map: bool,
+}
+
+/// Makes a session of a demo and the map that it was played on; both may be packed with gzip or xz.
+///
+/// # Errors
+/// A demo or map that cannot be read, a map that is not the demo's, a demo without play: see [`ImportError`].
+pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Session, ImportError> {
+    let unpack = |file, bytes| unpacked(bytes).map_err(|source| ImportError::Unpack { file, source });
+    let demo = Demo::parse(&unpack("demo", demo)?)?;
+    let map = Map::parse(&unpack("map", map)?)?;
+    if !options.force_map {
+        check_name(&demo, options)?;
+        check_walls(&demo, &map)?;
+    }
+    let rules = rules(&demo, map)?;
+    session_of(&demo, &rules, options)
+}
+
+fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
+    let played = demo.levels.first().map_or("", |level| stem(&level.map));
+    match &options.map_name {
+        Some(given) if !played.is_empty() && !stem(given).eq_ignore_ascii_case(played) => {
+            Err(ImportError::OtherMap { demo: played.to_owned(), map: stem(given).to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rounding to the wire puts a player into a wall now and then, but never farther than its step.
+fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
+    let world = World { map, solids: &[] };
+    let first = |packet: &&ServerPacket| packet.level == 0;
+    let living = demo.packets.iter().filter(first).filter_map(|packet| packet.own).filter(|own| !own.dead);
+    let signs = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
+    let corners =
+        || signs.into_iter().flat_map(|x| signs.into_iter().flat_map(move |y| signs.map(|z| Vec3::new(x, y, z))));
+    let (mut places, mut in_walls) = (0, 0);
+    for own in living {
+        let at = Vec3::from_array(own.origin);
+        places += 1;
+        in_walls += usize::from(!world.has_room(at) && !corners().any(|off| world.has_room(at + off)));
+    }
+    if in_walls * 100 > places * MOST_IN_WALLS_PERCENT {
+        return Err(ImportError::InWalls { in_walls, places });
+    }
+    Ok(())
+}
+
+fn rules(demo: &Demo, map: Map) -> Result<Rules, ImportError> {
+    let first = demo.packets.iter().find(|packet| packet.own.is_some()).ok_or(ImportError::NeverSpawned)?;
+    let times = demo.commands.first().map(|sent| sent.time_s).into_iter().chain([first.time_s]);
+    let start_s = times.fold(f32::INFINITY, f32::min);
+    let first_seq = demo.commands.first().map_or(1, |sent| i64::from(sent.seq));
+    Ok(Rules {
+        server: demo.server.clone(),
+        levels: demo.levels.clone(),
+        move_vars: demo.move_vars.clone(),
+        end: demo.end,
+        map,
+        player: PlayerId(demo.levels.first().map_or(0, |level| u16::from(level.player))),
+        start_us: micros(start_s.clamp(-LATEST_TIME_S, LATEST_TIME_S)),
+        seq_shift: u32::try_from(1 - first_seq.min(1)).unwrap_or(0),
+    })
+}

@@ -1,0 +1,37 @@
+//! Brush models that move take along who stands on them and push who is in their way, before the commands of a packet
+//! run; after the public `SV_Push`.
+
+use glam::Vec3;
+
+use super::state::{PlayerState, Touched};
+use super::world::{Hit, Solid, World};
+use crate::quakeworld::map::trace::SweepRule;
+
+/// A brush model stands up to an eighth of a unit from where the wire says, so a rider may seem to be in it.
+const RAISES: [f32; 3] = [0.0, 0.125, 0.25];
+
+/// Moves the player along with every solid that moved since `state`.
+pub(crate) fn carry(world: &World<'_>, rule: SweepRule, state: &mut PlayerState, touched: &mut Touched) {
+    for (index, solid) in world.solids.iter().enumerate() {
+        let Solid::Mover { model, origin, moved } = *solid else { continue };
+        let by = Vec3::from_array(moved);
+        if by == Vec3::ZERO {
+            continue;
+        }
+        let at = Vec3::from_array(state.origin);
+        let old = Solid::Mover { model, origin: (Vec3::from_array(origin) - by).to_array(), moved: [0.0; 3] };
+        let alone = [old];
+        let before = World { map: world.map, solids: &alone };
+        let rides = state.on_ground && before.sweep(rule, at, at - Vec3::Z * 2.0).1 == Hit::Solid(0);
+        let now = [*solid];
+        let after = World { map: world.map, solids: &now };
+        if !rides && after.has_room(at) {
+            continue;
+        }
+        touched.solids |= 1 << index.min(31);
+        let mut raised = RAISES.iter().map(|&up| at + by + Vec3::new(0.0, 0.0, up));
+        if let Some(free) = raised.find(|&p| after.has_room(p)) {
+            state.origin = free.to_array();
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The movement of a player: what a usercmd does to a state among the map and other bodies.
+
+mod accelerate;
+mod carry;
+mod jump;
+mod movevars;
+pub(crate) mod pmove;
+mod run;
+mod slide;
+pub(crate) mod state;
+mod usercmd;
+mod world;
+
+pub use movevars::{Dialect, MoveVars};
+pub use pmove::step;
+pub use run::{Run, Runner};
+pub use state::{PlayerState, Touched};
+pub(crate) use usercmd::decode_angle16;
+pub use usercmd::{BUTTON_ATTACK, BUTTON_JUMP, UserCmd, wire_angle_degrees};
+pub use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Solid, World};

@@ -1,0 +1,293 @@
+//! QuakeWorld's player movement as a pure function: one step of one usercmd. The rules are those of the public `pmove`
+//! sources, in both families of servers; see [`Dialect`].
+
+use glam::Vec3;
+
+use super::movevars::{Dialect, MoveVars};
+use super::slide;
+use super::state::{PlayerState, Touched};
+use super::usercmd::UserCmd;
+use super::world::{Hit, PLAYER_MINS, World};
+use crate::quakeworld::map::trace::{Sweep, SweepRule, dot};
+use crate::quakeworld::map::{EMPTY, WATER};
+
+/// The steepest plane that can be stood on has this upward part.
+pub(crate) const WALKABLE: f32 = 0.7;
+/// Faster than this upwards, nobody stands.
+pub(crate) const LEAVES_GROUND_SPEED: f32 = 180.0;
+/// Velocity more against the ground than this is clipped before a jump (reworked movement).
+const JUMP_FIX: f32 = -0.1;
+
+/// Runs one step of `cmd` (at most 50 ms: see [`UserCmd::steps`]) from `from`.
+pub fn step(
+    dialect: Dialect,
+    vars: &MoveVars,
+    world: &World<'_>,
+    from: &PlayerState,
+    cmd: &UserCmd,
+) -> (PlayerState, Touched) {
+    let mut mover = Pmove {
+        dialect,
+        vars,
+        world,
+        cmd,
+        seconds: f32::from(cmd.msec) * 0.001,
+        origin: Vec3::from_array(from.origin),
+        velocity: Vec3::from_array(from.velocity),
+        state: *from,
+        rule: dialect.sweep_rule(),
+        stood_before: from.on_ground,
+        ground_normal: Vec3::ZERO,
+        axes: axes(cmd.angles),
+        touched: Touched::default(),
+    };
+    mover.run();
+    let state = PlayerState { origin: mover.origin.to_array(), velocity: mover.velocity.to_array(), ..mover.state };
+    (state, mover.touched)
+}
+
+/// The working state of a step.
+pub(crate) struct Pmove<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) vars: &'a MoveVars,
+    pub(crate) world: &'a World<'a>,
+    pub(crate) cmd: &'a UserCmd,
+    pub(crate) seconds: f32,
+    pub(crate) origin: Vec3,
+    pub(crate) velocity: Vec3,
+    pub(crate) state: PlayerState,
+    rule: SweepRule,
+    /// Whether the step before ended on ground, as the game knows it.
+    pub(crate) stood_before: bool,
+    ground_normal: Vec3,
+    pub(crate) axes: [Vec3; 2],
+    pub(crate) touched: Touched,
+}
+
+impl Pmove<'_> {
+    fn run(&mut self) {
+        self.nudge();
+        self.categorize();
+        if self.state.water_level == 2 {
+            self.check_water_jump();
+        }
+        if self.velocity.z < 0.0 || (self.state.dead && self.is_reworked()) {
+            self.state.water_jump_s = 0.0;
+        }
+        let was_in = self.state.water_level;
+        if self.is_reworked() {
+            self.state.water_jump_s = (self.state.water_jump_s - self.seconds).max(0.0);
+            self.jump_reworked();
+        } else {
+            self.jump_classic();
+        }
+        self.friction();
+        if self.state.water_level >= 2 {
+            self.swim();
+        } else {
+            self.walk_or_fly();
+        }
+        self.categorize();
+        self.touched.water_edge = self.state.water_level != was_in;
+        if self.is_reworked() && self.state.on_ground && self.velocity.z < -300.0 {
+            self.clip_into_ground();
+        }
+    }
+
+    pub(crate) fn is_reworked(&self) -> bool {
+        matches!(self.dialect, Dialect::Reworked { .. })
+    }
+
+    pub(crate) fn clip_into_ground(&mut self) {
+        if dot(self.velocity, self.ground_normal) < JUMP_FIX {
+            self.velocity = slide::clip(self.velocity, self.ground_normal);
+        }
+    }
+
+    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (Sweep, Hit) {
+        self.world.sweep(self.rule, start, end)
+    }
+
+    pub(crate) fn touch(&mut self, hit: Hit) {
+        self.touched.bumped = true;
+        if let Hit::Solid(index) = hit {
+            self.touched.solids |= 1 << index;
+        }
+    }
+
+    /// A start in solid is moved out by an eighth of a unit, the wire's precision.
+    fn nudge(&mut self) {
+        const STEPS: [f32; 3] = [0.0, -0.125, 0.125];
+        let base = self.origin;
+        if self.world.has_room(base) {
+            return;
+        }
+        for z in STEPS {
+            for outer in STEPS {
+                for inner in STEPS {
+                    let (x, y) = if self.is_reworked() { (inner, outer) } else { (outer, inner) };
+                    let tried = base + Vec3::new(x, y, z);
+                    if self.world.has_room(tried) {
+                        self.origin = tried;
+                        self.touched.nudged = true;
+                        return;
+                    }
+                }
+            }
+        }
+        if self.is_reworked() {
+            for up in 1..=18u8 {
+                let tried = base + Vec3::new(0.0, 0.0, f32::from(up));
+                if self.world.has_room(tried) {
+                    self.origin = tried;
+                    self.touched.nudged = true;
+                    return;
+                }
+            }
+        }
+        self.touched.stuck = true;
+    }
+
+    /// Finds out what the player stands on and how deep in liquid.
+    fn categorize(&mut self) {
+        let mut below = None;
+        if self.velocity.z > LEAVES_GROUND_SPEED {
+            self.state.on_ground = false;
+        } else {
+            let (sweep, hit) = self.sweep(self.origin, self.origin - Vec3::Z);
+            self.state.on_ground = hit != Hit::Nothing && sweep.normal.z >= WALKABLE;
+            if self.state.on_ground {
+                self.ground_normal = sweep.normal;
+                self.state.water_jump_s = 0.0;
+                if !sweep.start_solid && !sweep.all_solid {
+                    below = Some(sweep.end);
+                }
+            }
+            if let Hit::Solid(index) = hit {
+                self.touched.solids |= 1 << index;
+            }
+        }
+        if let (Some(end), false) = (below, self.is_reworked()) {
+            self.origin = end;
+        }
+        self.find_water();
+        if let (Some(end), true) = (below, self.is_reworked() && self.state.water_level < 2) {
+            self.origin = end;
+        }
+    }
+
+    fn find_water(&mut self) {
+        self.state.water_level = 0;
+        self.state.water_type = EMPTY;
+        for (level, height) in [(1, PLAYER_MINS[2] + 1.0), (2, 4.0), (3, 22.0)] {
+            let contents = self.world.contents(self.origin + Vec3::new(0.0, 0.0, height));
+            if contents > WATER {
+                break;
+            }
+            if level == 1 {
+                self.state.water_type = contents;
+            }
+            self.state.water_level = level;
+        }
+    }
+}
+
+/// The directions forward and right of a view, in 32-bit steps as the servers compute them.
+fn axes(angles: [f32; 3]) -> [Vec3; 2] {
+    let turn = |degrees: f32| {
+        if degrees == 0.0 {
+            return (0.0, 1.0); // what the functions give, and nearly always the roll
+        }
+        let radians = (f64::from(degrees) * (std::f64::consts::TAU / 360.0)) as f32;
+        let (sin, cos) = libm::sincos(f64::from(radians));
+        (sin as f32, cos as f32)
+    };
+    let ((sp, cp), (sy, cy), (sr, cr)) = (turn(angles[0]), turn(angles[1]), turn(angles[2]));
+    let forward = Vec3::new(cp * cy, cp * sy, -sp);
+    let right = Vec3::new(-sr * sp * cy + cr * sy, -sr * sp * sy - cr * cy, -sr * cp);
+    [forward, right]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::usercmd::BUTTON_JUMP;
+    use super::*;
+    use crate::quakeworld::map::Map;
+    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+
+    const DIALECTS: [Dialect; 2] = [
+        Dialect::Classic { soft_landing: false },
+        Dialect::Reworked { jump_floor: 1.0, air_step: false, slide_fix: false, bunny_speed_cap: 0.0 },
+    ];
+
+    fn run(dialect: Dialect, from: PlayerState, cmd: UserCmd, steps: usize) -> PlayerState {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let world = World { map: &map, solids: &[] };
+        let vars = MoveVars::default();
+        (0..steps).fold(from, |state, _| step(dialect, &vars, &world, &state, &cmd).0)
+    }
+
+    fn standing() -> PlayerState {
+        PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) }
+    }
+
+    #[test]
+    fn running_settles_at_the_highest_speed() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 10, angles: [0.0, 90.0, 0.0], forward: 400, ..UserCmd::default() };
+            let state = run(dialect, standing(), cmd, 100);
+            assert!((state.velocity[1] - 320.0).abs() < 0.1, "{:?}", state.velocity);
+            assert_eq!(state.origin[2], STANDING_Z);
+            assert!(state.on_ground);
+        }
+    }
+
+    #[test]
+    fn a_jump_peaks_where_gravity_says_and_needs_a_release() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 10, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let first = run(dialect, standing(), cmd, 1);
+            assert!(!first.on_ground && first.jump_held);
+            assert_eq!(first.velocity[2], 270.0 - 8.0);
+            let peak = (1..60).map(|steps| run(dialect, standing(), cmd, steps).origin[2]).fold(0.0, f32::max);
+            assert!((peak - STANDING_Z - 44.2).abs() < 0.2, "{peak}");
+            let landed = run(dialect, standing(), cmd, 90);
+            assert!(landed.on_ground, "still held, so no second jump");
+        }
+    }
+
+    #[test]
+    fn the_wall_stops_and_water_carries() {
+        for dialect in DIALECTS {
+            let east = UserCmd { msec: 13, forward: 400, ..UserCmd::default() };
+            let state = run(dialect, standing(), east, 200);
+            assert!((state.origin[0] - 99.968_75).abs() < 0.01, "{:?}", state.origin);
+            let swimmer = PlayerState::at([-300.0, 0.0, -8.0]);
+            let up = UserCmd { msec: 13, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let state = run(dialect, swimmer, up, 1);
+            assert_eq!(state.water_level, 2);
+            assert!(state.velocity[2] > 80.0);
+        }
+    }
+
+    #[test]
+    fn the_dead_do_not_steer() {
+        for dialect in DIALECTS {
+            let cmd = UserCmd { msec: 13, forward: 400, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let state = run(dialect, PlayerState { dead: true, ..standing() }, cmd, 20);
+            assert_eq!((state.velocity, state.jump_held), ([0.0; 3], true));
+        }
+    }
+
+    #[test]
+    fn a_start_in_the_floor_is_nudged_out() {
+        for dialect in DIALECTS {
+            let map = Map::parse(&bsp_bytes()).expect("good");
+            let world = World { map: &map, solids: &[] };
+            let sunk = PlayerState::at([0.0, 0.0, 23.9]);
+            let cmd = UserCmd { msec: 13, ..UserCmd::default() };
+            let (state, touched) = step(dialect, &MoveVars::default(), &world, &sunk, &cmd);
+            assert!(touched.nudged && state.origin[2] > 24.0, "{:?}", state.origin);
+        }
+    }
+}

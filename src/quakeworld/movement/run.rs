@@ -1,0 +1,205 @@
+//! Runs whole usercmds as a server does: in steps, with the map's triggers after each.
+
+use glam::Vec3;
+
+use super::carry::carry;
+use super::movevars::{Dialect, MoveVars};
+use super::pmove::step;
+use super::state::{PlayerState, Touched, normalize};
+use super::usercmd::UserCmd;
+use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
+use crate::quakeworld::map::TriggerEffect;
+
+/// A teleporter takes the steering away until the player lands or falls; servers set a time far in the future.
+const TELEPORT_LOCK_S: f32 = 1_000.0;
+/// Landings from a faster fall are heard, and KTeams takes their speed.
+const HARD_LANDING: f32 = -300.0;
+/// Each step takes this from a corpse's speed, in units/s.
+const CORPSE_SLOWING: f32 = 20.0;
+const TELEPORT_SPEED: f32 = 300.0;
+
+/// Where commands led, and what they touched on the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// The state after the last command.
+    pub state: PlayerState,
+    /// Everything touched.
+    pub touched: Touched,
+    /// The view of the last command run.
+    view: [f32; 3],
+}
+
+impl Run {
+    /// Before any command.
+    pub(crate) fn at(state: PlayerState) -> Run {
+        Run { state, touched: Touched::default(), view: [0.0; 3] }
+    }
+}
+
+/// A server at work on one player's packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// Which movement code.
+    pub dialect: Dialect,
+    /// The movement rules in force.
+    pub vars: &'a MoveVars,
+    /// The surroundings.
+    pub world: World<'a>,
+}
+
+impl Runner<'_> {
+    /// Runs `commands` in order from `from`, each in a packet of its own.
+    pub fn run(&self, from: &PlayerState, commands: &[UserCmd]) -> Run {
+        let mut run = self.start(from);
+        for command in commands {
+            self.command(&mut run, command);
+            self.end_packet(&mut run);
+        }
+        run
+    }
+
+    /// Runs one command in a packet of its own, in a world whose brush models stand still. `view` is that of the command
+    /// before.
+    pub(crate) fn run_after(&self, from: &PlayerState, view: [f32; 3], command: &UserCmd) -> Run {
+        let mut run = Run { view, ..Run::at(*from) };
+        self.command(&mut run, command);
+        self.end_packet(&mut run);
+        run
+    }
+
+    /// The state after the brush models have moved, and before any command.
+    pub fn start(&self, from: &PlayerState) -> Run {
+        let mut run = Run::at(*from);
+        carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
+        run
+    }
+
+    /// Runs one command, in as many steps as it needs.
+    pub fn command(&self, run: &mut Run, command: &UserCmd) {
+        for cmd in command.steps() {
+            slow_corpse(&mut run.state);
+            let stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
+            let steered = UserCmd { angles: if stale { run.view } else { cmd.angles }, ..cmd };
+            let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &steered);
+            run.view = cmd.angles;
+            run.state = state;
+            touch_triggers(&self.world, &mut run.state, &mut touched);
+            run.touched.add(&touched);
+        }
+    }
+
+    /// What the game does after all commands of one packet.
+    pub fn end_packet(&self, run: &mut Run) {
+        let state = &mut run.state;
+        if state.dead {
+            return;
+        }
+        let soft = self.dialect == Dialect::Classic { soft_landing: true };
+        if soft && state.on_ground && state.fall_speed < HARD_LANDING {
+            state.velocity[2] = 0.0;
+        }
+        state.fall_speed = state.velocity[2];
+    }
+}
+
+/// What the game does to a dead body before each step.
+fn slow_corpse(state: &mut PlayerState) {
+    if state.corpse && state.on_ground {
+        let (direction, speed) = normalize(Vec3::from_array(state.velocity));
+        state.velocity = (direction * (speed - CORPSE_SLOWING).max(0.0)).to_array();
+    }
+}
+
+/// What the map's triggers do to a living player at this place.
+fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touched) {
+    if state.dead {
+        return;
+    }
+    for (index, trigger) in world.map.triggers.iter().enumerate() {
+        let meets = |axis: usize| {
+            let (low, high) =
+                (state.origin[axis] + PLAYER_MINS[axis] - 1.0, state.origin[axis] + PLAYER_MAXS[axis] + 1.0);
+            low <= trigger.maxs[axis] && high >= trigger.mins[axis]
+        };
+        if !(meets(0) && meets(1) && meets(2)) {
+            continue;
+        }
+        touched.trigger = Some(index as u16);
+        match trigger.effect {
+            TriggerEffect::Push { velocity } => state.velocity = velocity,
+            TriggerEffect::Teleport { to, angles } => {
+                let (sin, cos) = libm::sincos(f64::from(angles[1]).to_radians());
+                state.origin = to;
+                state.velocity = [cos as f32 * TELEPORT_SPEED, sin as f32 * TELEPORT_SPEED, 0.0];
+                state.on_ground = false;
+                state.view_fixed = true;
+                state.water_jump_s = TELEPORT_LOCK_S;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::world::Solid;
+    use super::*;
+    use crate::quakeworld::map::Map;
+    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+
+    const CLASSIC: Dialect = Dialect::Classic { soft_landing: true };
+
+    fn run(solids: &[Solid], from: &PlayerState, commands: &[UserCmd]) -> Run {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let vars = MoveVars::default();
+        Runner { dialect: CLASSIC, vars: &vars, world: World { map: &map, solids } }.run(from, commands)
+    }
+
+    fn idle() -> UserCmd {
+        UserCmd { msec: 10, ..UserCmd::default() }
+    }
+
+    #[test]
+    fn a_teleporter_moves_and_takes_the_steering() {
+        let mut from = PlayerState::at([0.0, 580.0, STANDING_Z]);
+        from.velocity = [0.0, 300.0, 0.0];
+        let there = run(&[], &from, &[UserCmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
+        assert_eq!(there.touched.trigger, Some(0));
+        assert_eq!(there.state.origin, [0.0, 0.0, 27.0]);
+        assert!((there.state.velocity[1] - 300.0).abs() < 0.001 && there.state.water_jump_s > 0.0);
+        let away = UserCmd { forward: 400, angles: [0.0, -90.0, 0.0], ..idle() };
+        let next = run(&[], &there.state, &[away]);
+        assert!((next.state.velocity[1] - 300.0).abs() < 0.001, "{:?}", next.state);
+        let dead = PlayerState { dead: true, ..from };
+        assert_eq!(run(&[], &dead, &[idle()]).touched.trigger, None);
+    }
+
+    #[test]
+    fn a_lift_carries_who_stands_on_it() {
+        let from = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 64.0 + STANDING_Z]) };
+        let lift = Solid::Mover { model: 1, origin: [0.0, 0.0, 66.0], moved: [0.0, 0.0, 2.0] };
+        let up = run(&[lift], &from, &[idle()]);
+        assert_eq!(up.state.origin[2], 66.0 + STANDING_Z);
+        assert_eq!(up.touched.solids, 1);
+        let beside = PlayerState { origin: [300.0 - 216.0, 0.0, 64.0 + STANDING_Z], ..from };
+        assert!(run(&[lift], &beside, &[idle()]).state.origin[2] < 64.0 + STANDING_Z);
+    }
+
+    #[test]
+    fn a_hard_landing_loses_its_speed_on_such_servers() {
+        let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.9]);
+        from.velocity = [0.0, 0.0, -310.0];
+        from.fall_speed = -310.0;
+        assert_eq!(run(&[], &from, &[idle()]).state.velocity[2], 0.0);
+        from.fall_speed = -290.0;
+        assert!(run(&[], &from, &[idle()]).state.velocity[2] < -300.0);
+    }
+
+    #[test]
+    fn a_corpse_is_slowed() {
+        let mut from = PlayerState { dead: true, on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
+        from.velocity = [0.0, 200.0, 0.0];
+        let sliding = run(&[], &from, &[idle()]).state.velocity[1];
+        let lying = run(&[], &PlayerState { corpse: true, ..from }, &[idle()]).state.velocity[1];
+        assert!((sliding - 188.0).abs() < 0.1 && (lying - 169.2).abs() < 0.1, "{sliding} {lying}");
+    }
+}

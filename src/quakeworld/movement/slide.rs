@@ -1,0 +1,215 @@
+//! Moves a body along its velocity, sliding off whatever it meets and climbing stairs.
+
+use glam::Vec3;
+
+use super::movevars::Dialect;
+use super::pmove::{Pmove, WALKABLE};
+use crate::quakeworld::map::trace::dot;
+
+const STEP_HEIGHT: f32 = 18.0;
+const MOST_BUMPS: usize = 4;
+const MOST_PLANES: usize = 5;
+/// Parts of a clipped velocity below this are zero, in units/s.
+const STOP_SPEED: f32 = 0.1;
+
+/// What a slide met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slide {
+    /// Anything at all.
+    pub(crate) blocked: bool,
+    /// A vertical plane.
+    pub(crate) wall: bool,
+}
+
+/// The part of `velocity` that runs along a plane.
+pub(crate) fn clip(velocity: Vec3, normal: Vec3) -> Vec3 {
+    let out = velocity - normal * dot(velocity, normal);
+    let settle = |v: f32| if v > -STOP_SPEED && v < STOP_SPEED { 0.0 } else { v };
+    Vec3::new(settle(out.x), settle(out.y), settle(out.z))
+}
+
+/// Slides for the step's whole time.
+pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
+    let start_velocity = pm.velocity;
+    let mut planes = [Vec3::ZERO; MOST_PLANES];
+    let mut count = 0;
+    let mut left = pm.seconds;
+    let mut met = Slide::default();
+    for _ in 0..MOST_BUMPS {
+        let (sweep, hit) = pm.sweep(pm.origin, pm.origin + left * pm.velocity);
+        if sweep.start_solid || sweep.all_solid {
+            pm.velocity = Vec3::ZERO;
+            return Slide { blocked: true, wall: true };
+        }
+        if sweep.fraction > 0.0 {
+            pm.origin = sweep.end;
+            count = 0;
+        }
+        if sweep.fraction == 1.0 {
+            break;
+        }
+        pm.touch(hit);
+        met.blocked = true;
+        met.wall |= sweep.normal.z == 0.0;
+        left -= left * sweep.fraction;
+        if count >= MOST_PLANES {
+            pm.velocity = Vec3::ZERO;
+            break;
+        }
+        planes[count] = sweep.normal;
+        count += 1;
+        let Some(velocity) = along(start_velocity, pm.velocity, &planes[..count]) else {
+            pm.velocity = Vec3::ZERO;
+            break;
+        };
+        pm.velocity = velocity;
+        if dot(pm.velocity, start_velocity) <= 0.0 {
+            pm.velocity = Vec3::ZERO;
+            break;
+        }
+    }
+    if pm.state.water_jump_s != 0.0 {
+        pm.velocity = start_velocity;
+    }
+    met
+}
+
+/// A velocity that runs into none of the planes: along one of them, or along the crease of two.
+fn along(start: Vec3, mut velocity: Vec3, planes: &[Vec3]) -> Option<Vec3> {
+    for (i, plane) in planes.iter().enumerate() {
+        velocity = clip(start, *plane);
+        if planes.iter().enumerate().all(|(j, other)| j == i || dot(velocity, *other) >= 0.0) {
+            return Some(velocity);
+        }
+    }
+    let [first, second] = planes else { return None };
+    let crease = first.cross(*second);
+    Some(crease * dot(crease, velocity))
+}
+
+/// Moves in the air.
+pub(crate) fn fly(pm: &mut Pmove<'_>) {
+    if matches!(pm.dialect, Dialect::Reworked { air_step: true, .. }) {
+        step_slide(pm, true);
+    } else {
+        slide(pm);
+    }
+}
+
+/// Moves on the ground.
+pub(crate) fn walk(pm: &mut Pmove<'_>) {
+    if pm.is_reworked() {
+        if pm.velocity.x == 0.0 && pm.velocity.y == 0.0 {
+            pm.velocity.z = 0.0;
+        } else {
+            step_slide(pm, false);
+        }
+        return;
+    }
+    if pm.velocity == Vec3::ZERO {
+        return;
+    }
+    let wished =
+        Vec3::new(pm.origin.x + pm.velocity.x * pm.seconds, pm.origin.y + pm.velocity.y * pm.seconds, pm.origin.z);
+    let (sweep, _) = pm.sweep(pm.origin, wished);
+    if sweep.fraction == 1.0 {
+        pm.origin = sweep.end;
+        return;
+    }
+    step_slide_classic(pm);
+}
+
+/// Moves under water.
+pub(crate) fn swim(pm: &mut Pmove<'_>) {
+    if pm.is_reworked() {
+        step_slide(pm, false);
+        return;
+    }
+    // As if on a stair: from a step's height above, down to where the velocity leads.
+    let wished = pm.origin + pm.seconds * pm.velocity;
+    let (sweep, _) = pm.sweep(wished + Vec3::new(0.0, 0.0, STEP_HEIGHT + 1.0), wished);
+    if !sweep.start_solid && !sweep.all_solid {
+        pm.origin = sweep.end;
+        return;
+    }
+    slide(pm);
+}
+
+/// The origin and velocity at one point of a move that is tried two ways.
+type Place = (Vec3, Vec3);
+
+fn raise(pm: &mut Pmove<'_>, by: f32) {
+    let (sweep, _) = pm.sweep(pm.origin, pm.origin + Vec3::new(0.0, 0.0, by));
+    if !sweep.start_solid && !sweep.all_solid {
+        pm.origin = sweep.end;
+    }
+}
+
+fn flat_distance_squared(a: Vec3, b: Vec3) -> f32 {
+    (a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)
+}
+
+fn step_slide_classic(pm: &mut Pmove<'_>) {
+    let start: Place = (pm.origin, pm.velocity);
+    slide(pm);
+    let low: Place = (pm.origin, pm.velocity);
+    (pm.origin, pm.velocity) = start;
+    raise(pm, STEP_HEIGHT);
+    slide(pm);
+    let (sweep, _) = pm.sweep(pm.origin, pm.origin - Vec3::new(0.0, 0.0, STEP_HEIGHT));
+    if sweep.normal.z < WALKABLE {
+        (pm.origin, pm.velocity) = low;
+        return;
+    }
+    if !sweep.start_solid && !sweep.all_solid {
+        pm.origin = sweep.end;
+    }
+    if flat_distance_squared(low.0, start.0) > flat_distance_squared(pm.origin, start.0) {
+        (pm.origin, pm.velocity) = low;
+    } else {
+        pm.velocity.z = low.1.z;
+    }
+}
+
+fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
+    let start: Place = (pm.origin, pm.velocity);
+    let met = slide(pm);
+    if !met.blocked {
+        return;
+    }
+    let mut height = STEP_HEIGHT;
+    if in_air {
+        if !met.wall {
+            return;
+        }
+        let above = if start.1.z < 0.0 { pm.origin } else { start.0 };
+        let (sweep, _) = pm.sweep(above, above - Vec3::new(0.0, 0.0, STEP_HEIGHT));
+        if sweep.fraction == 1.0 || sweep.normal.z < WALKABLE {
+            return;
+        }
+        height -= above.z - sweep.end.z;
+    }
+    let low: Place = (pm.origin, pm.velocity);
+    (pm.origin, pm.velocity) = start;
+    raise(pm, height);
+    if in_air && start.1.z < 0.0 {
+        pm.velocity.z = 0.0;
+    }
+    slide(pm);
+    let (sweep, _) = pm.sweep(pm.origin, pm.origin - Vec3::new(0.0, 0.0, height));
+    let too_steep = sweep.fraction != 1.0 && sweep.normal.z < WALKABLE;
+    if !too_steep && !sweep.start_solid && !sweep.all_solid {
+        pm.origin = sweep.end;
+    }
+    let lower = pm.origin.z < start.0.z;
+    let no_farther = flat_distance_squared(low.0, start.0) >= flat_distance_squared(pm.origin, start.0);
+    if too_steep || lower || no_farther {
+        (pm.origin, pm.velocity) = low;
+        return;
+    }
+    pm.velocity.z = low.1.z;
+    if !pm.state.on_ground && pm.state.water_level < 2 && met.wall {
+        let scale = 1.0 - 0.01 * (pm.origin.z - start.0.z);
+        (pm.velocity.x, pm.velocity.y) = (pm.velocity.x * scale, pm.velocity.y * scale);
+    }
+}

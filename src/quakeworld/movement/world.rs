@@ -1,0 +1,185 @@
+//! What a player can bump into at one moment: the map, its moving brush models where they stand, and other players.
+
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+
+use crate::quakeworld::map::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
+use crate::quakeworld::map::{EMPTY, Map, SOLID};
+
+/// Lowest corner of a player's box from the origin, in units.
+pub const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
+/// Highest corner of a player's box from the origin, in units.
+pub const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
+/// The most solids beside the world; further ones are left out, as servers do.
+pub const MOST_SOLIDS: usize = 31;
+
+/// A solid beside the world.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Solid {
+    /// A brush model of the map, displaced by `origin`.
+    Mover {
+        /// Submodel number, from 1.
+        model: u16,
+        /// Displacement from the place where the map has it, in units.
+        origin: [f32; 3],
+        /// How much of that happened since the state that commands start from, in units.
+        moved: [f32; 3],
+    },
+    /// Another player's standing box.
+    Player {
+        /// Slot.
+        slot: u8,
+        /// Where the player is, in units.
+        origin: [f32; 3],
+    },
+}
+
+/// The surroundings of one step.
+#[derive(Clone, Copy, Debug)]
+pub struct World<'a> {
+    /// The level.
+    pub map: &'a Map,
+    /// Solids beside the world, at most [`MOST_SOLIDS`] of them are heeded.
+    pub solids: &'a [Solid],
+}
+
+/// What was hit: nothing, the world, or the solid of that index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Nothing,
+    World,
+    Solid(u8),
+}
+
+impl World<'_> {
+    fn solids(&self) -> &[Solid] {
+        &self.solids[..self.solids.len().min(MOST_SOLIDS)]
+    }
+
+    /// Sweeps a player's box from one origin to another; what is hit first wins, the world before the solids.
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (Sweep, Hit) {
+        let world = Hull::clip(self.map, self.map.models[0].clip_root).sweep(rule, start, end);
+        let hit = if world.fraction < 1.0 { Hit::World } else { Hit::Nothing };
+        let mut best = (world, hit);
+        if hit == Hit::Nothing {
+            best.0.normal = Vec3::ZERO;
+            best.0.end = end;
+            (best.0.start_solid, best.0.all_solid) = (false, false);
+        }
+        let (low, high) = (start.min(end) - 1.0, start.max(end) + 1.0);
+        for (index, solid) in self.solids().iter().enumerate() {
+            let Some((box_low, box_high, origin)) = self.bounds(solid) else { continue };
+            if low.cmpgt(box_high).any() || high.cmplt(box_low).any() {
+                continue;
+            }
+            let mut sweep = match *solid {
+                Solid::Mover { model, .. } => {
+                    let Some(model) = self.map.model(model) else { continue };
+                    Hull::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
+                }
+                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
+            };
+            if sweep.fraction < best.0.fraction {
+                sweep.end += origin;
+                best = (sweep, Hit::Solid(index as u8));
+            }
+        }
+        best
+    }
+
+    /// Whether a player can stand with the origin at `p`.
+    pub(crate) fn has_room(&self, p: Vec3) -> bool {
+        if Hull::clip(self.map, self.map.models[0].clip_root).contents(p) == SOLID {
+            return false;
+        }
+        self.solids().iter().all(|solid| {
+            let Some((low, high, origin)) = self.bounds(solid) else { return true };
+            if p.cmpgt(high).any() || p.cmplt(low).any() {
+                return true;
+            }
+            match *solid {
+                Solid::Mover { model, .. } => self
+                    .map
+                    .model(model)
+                    .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
+                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
+            }
+        })
+    }
+
+    /// What fills the point `p`, by the world alone.
+    pub(crate) fn contents(&self, p: Vec3) -> i32 {
+        Hull::points(self.map, self.map.models[0].point_root).contents(p)
+    }
+
+    /// What fills the point `p`, by the world and its movers.
+    pub(crate) fn contents_with_movers(&self, p: Vec3) -> i32 {
+        let mut found = self.contents(p);
+        for solid in self.solids() {
+            if let Solid::Mover { model, origin, .. } = *solid
+                && let Some(model) = self.map.model(model)
+            {
+                let contents = Hull::points(self.map, model.point_root).contents(p - Vec3::from_array(origin));
+                if contents == SOLID {
+                    return SOLID;
+                }
+                if found == EMPTY {
+                    found = contents;
+                }
+            }
+        }
+        found
+    }
+
+    /// The corners between which a player's origin can meet the solid, and the solid's own origin.
+    fn bounds(&self, solid: &Solid) -> Option<(Vec3, Vec3, Vec3)> {
+        let (mins, maxs, origin) = match *solid {
+            Solid::Mover { model, origin, .. } => {
+                let model = self.map.model(model)?;
+                (model.mins, model.maxs, origin)
+            }
+            Solid::Player { origin, .. } => (PLAYER_MINS, PLAYER_MAXS, origin),
+        };
+        let origin = Vec3::from_array(origin);
+        let low = Vec3::from_array(mins) - Vec3::from_array(PLAYER_MAXS) + origin;
+        let high = Vec3::from_array(maxs) - Vec3::from_array(PLAYER_MINS) + origin;
+        Some((low - 1.0, high + 1.0, origin))
+    }
+}
+
+/// The box of another player, as an origin meets it: both players' boxes together.
+static PLAYER_TREE: [TraceNode; 6] = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+
+    #[test]
+    fn what_is_nearer_stops_first() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let player = Solid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
+        let lift = Solid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
+        let solids = [player, lift];
+        let world = World { map: &map, solids: &solids };
+        let start = Vec3::new(0.0, 0.0, STANDING_Z);
+        let (sweep, hit) = world.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
+        assert_eq!((hit, sweep.end.x, sweep.normal), (Hit::Solid(0), 60.0 - 32.0 - 0.031_25, -Vec3::X));
+        let (sweep, hit) = world.sweep(SweepRule::Classic, start, start - Vec3::X * 200.0);
+        assert_eq!(hit, Hit::Solid(1));
+        assert!((sweep.end.x - (-100.0 + 48.0 + 0.031_25)).abs() < 1e-4, "{}", sweep.end.x);
+        let empty = World { map: &map, solids: &[] };
+        let (sweep, hit) = empty.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
+        assert_eq!((hit, sweep.end.x), (Hit::World, 100.0 - 0.031_25));
+        assert!(world.has_room(start) && !world.has_room(Vec3::new(50.0, 0.0, STANDING_Z)));
+    }
+
+    #[test]
+    fn a_model_that_the_map_lacks_is_not_there() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let solids = [Solid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
+        let world = World { map: &map, solids: &solids };
+        assert!(world.has_room(Vec3::new(0.0, 0.0, STANDING_Z)));
+        assert_eq!(world.contents_with_movers(Vec3::ZERO), EMPTY);
+    }
+}

@@ -1,0 +1,84 @@
+//! Bots as players: at regular frames, each with its own phase, so that no two clients run in step.
+
+use std::sync::Arc;
+
+use super::scenario::Scenario;
+use super::{InputSource, Screen};
+use crate::game::Bots;
+use crate::rng::Rng;
+use crate::settings::Settings;
+use crate::units::{Hz, Micros, PlayerId, Seed};
+use crate::usercmd::Input;
+
+/// The bots of a synthetic session.
+pub(super) struct BotInput<G: Bots> {
+    rules: Arc<G::Rules>,
+    players: Vec<Regular<G>>,
+    cmd_hz: Hz,
+}
+
+struct Regular<G: Bots> {
+    bot: BotPlayer<G>,
+    phase: Micros,
+    frames: i64,
+}
+
+/// One bot at the keys.
+pub(crate) struct BotPlayer<G: Bots> {
+    bot: G::Bot,
+    /// The end of the last frame, in whole milliseconds: usercmds cover whole ones, and over time none is lost.
+    last_ms: i64,
+}
+
+/// How long after the first time at which it could a player's first frame is, less than the interval of frames.
+pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
+    let interval = cmd_hz.interval().0.unsigned_abs();
+    Micros(Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(player.0)).below(interval) as i64)
+}
+
+impl<G: Bots> BotInput<G> {
+    pub(super) fn new(scenario: &Scenario, rules: Arc<G::Rules>, settings: &Settings) -> BotInput<G> {
+        let seed = Seed(scenario.seed);
+        let cmd_hz = settings.client.cmd_hz;
+        let players = (0u16..)
+            .zip(G::bots(&rules, seed, scenario.players))
+            .map(|(p, bot)| {
+                let phase = frame_phase(seed, PlayerId(p), cmd_hz);
+                Regular { bot: BotPlayer::new(bot, phase), phase, frames: 0 }
+            })
+            .collect();
+        BotInput { rules, players, cmd_hz }
+    }
+}
+
+impl<G: Bots> InputSource<G> for BotInput<G> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let player = &mut self.players[usize::from(player.0)];
+        player.frames += 1;
+        Some(player.phase + self.cmd_hz.turn(player.frames))
+    }
+
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+        self.players[usize::from(screen.player.0)].bot.input(&self.rules, at, screen)
+    }
+}
+
+impl<G: Bots> BotPlayer<G> {
+    /// A bot that begins at a time.
+    pub(crate) fn new(bot: G::Bot, begins: Micros) -> BotPlayer<G> {
+        BotPlayer { bot, last_ms: begins.0 / 1000 }
+    }
+
+    /// Begins anew at a time.
+    pub(crate) fn begin(&mut self, at: Micros) {
+        self.last_ms = at.0 / 1000;
+    }
+
+    /// What it does in a frame.
+    pub(crate) fn input(&mut self, rules: &G::Rules, at: Micros, screen: &Screen<'_, G>) -> Input {
+        let now_ms = at.0 / 1000;
+        let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
+        self.last_ms = now_ms;
+        G::think(&mut self.bot, rules, screen.own, screen.others, at, msec)
+    }
+}

@@ -1,0 +1,129 @@
+//! A whole session as one machine in virtual time: server, clients, their connections and the links between them. Whoever
+//! drives it hands in the times of the ticks, the players' input and the links.
+//!
+//! At equal times packets reach the server before it ticks, and clients before their frames; among equals the lower
+//! player goes first. That order is part of the format: a replay depends on it.
+
+use super::network::{Links, Network, Opened};
+use super::queue::What;
+use super::{Observer, Screen, sequence};
+use crate::game::Game;
+use crate::link::Link;
+use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
+use crate::units::{Micros, PlayerId};
+use crate::usercmd::Input;
+
+/// Where usercmds come from: bots that look at the screen, or a recording.
+pub trait InputSource<G: Game> {
+    /// When the player's next client frame is; `None` when there are no more.
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros>;
+
+    /// What the player does in that frame. Called once for each frame, in the order of time.
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
+}
+
+/// Server, clients and what is between them. The clients are the netcode's own, unless [`Machine::with_clients`] says
+/// otherwise.
+pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
+    server: G::Server,
+    clients: Vec<C>,
+    network: Network<G::Body, L>,
+}
+
+impl<G: Netcode, L: Link> Machine<G, L> {
+    /// A machine before its first tick, with a connected player for each pair of links.
+    pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
+        Self::with_clients(setup, links, G::Client::new)
+    }
+
+    /// The same, but packets travel without being encoded, which is several times as fast. `None` where their sizes are sure
+    /// to matter. Whether they did is known only afterwards: [`Machine::bytes_matter`].
+    pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
+        Some(Self::around(setup, Network::unencoded(setup, links)?, G::Client::new))
+    }
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
+    /// [`Machine::new`] with clients of another kind.
+    pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
+        Self::around(setup, Network::new::<G>(setup, links), client)
+    }
+
+    fn around(
+        setup: &Setup<G>,
+        network: Network<G::Body, L>,
+        client: impl Fn(Setup<G>, PlayerId) -> C,
+    ) -> Machine<G, L, C> {
+        let players = network.players();
+        Machine {
+            server: G::Server::new(setup.clone(), players),
+            clients: (0..players).map(|player| client(setup.clone(), PlayerId(player))).collect(),
+            network,
+        }
+    }
+
+    /// The server.
+    pub fn server(&mut self) -> &mut G::Server {
+        &mut self.server
+    }
+
+    /// True when the machine came to where datagrams might have made a difference, and stopped: run
+    /// [`Machine::new`]'s instead. Always false for that one.
+    pub fn bytes_matter(&self) -> bool {
+        self.network.bytes_matter()
+    }
+
+    /// Runs from the first tick to the last, and tells the observer everything on the way. Client frames and arrivals
+    /// after the last tick do not happen.
+    pub fn run(
+        &mut self,
+        ticks: impl IntoIterator<Item = Micros>,
+        input: &mut impl InputSource<G>,
+        observer: &mut impl Observer<G>,
+    ) {
+        let mut ticks = ticks.into_iter();
+        match ticks.next() {
+            Some(first) => self.network.queue.push_tick(first),
+            None => return,
+        }
+        for player in 0..self.clients.len() {
+            self.queue_frame(PlayerId(player as u16), input);
+        }
+        while let Some((at, what)) = self.network.queue.pop() {
+            match what {
+                What::Tick => {
+                    sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
+                    match ticks.next() {
+                        Some(next) => self.network.queue.push_tick(next),
+                        None => return,
+                    }
+                }
+                What::Arrives(player, carried) => match self.network.open(at, player, carried) {
+                    Opened::Packet(packet) => {
+                        sequence::packet_reached::<G>(&mut self.server, at, player, packet, observer);
+                    }
+                    Opened::Snapshot(snapshot) => {
+                        let client = &mut self.clients[usize::from(player.0)];
+                        sequence::snapshot_received(client, at, player, &snapshot, observer);
+                    }
+                    Opened::Nothing => {}
+                },
+                What::Frame(player) => {
+                    let client = &mut self.clients[usize::from(player.0)];
+                    let end = &mut self.network.end_of(player);
+                    sequence::frame(client, end, at, player, |screen| input.input(at, screen), observer);
+                    self.queue_frame(player, input);
+                }
+            }
+            if self.network.bytes_matter() {
+                return;
+            }
+        }
+    }
+
+    fn queue_frame(&mut self, player: PlayerId, input: &mut impl InputSource<G>) {
+        if let Some(at) = input.next_frame(player) {
+            self.network.queue.push_frame(at, player);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Packets and snapshots that travel without being encoded, for speed: what arrives is what was sent, so nothing is lost by
+//! not putting it into bits, as long as nothing depends on how many bits there would have been.
+//!
+//! That is so where every snapshot is sure to be whole, to keep below the server's rate, and to be readable when it comes.
+//! None of it is assumed: each is checked by the longest that a message can be and by what each side can have forgotten,
+//! and where a check fails the run stops, to be made anew with datagrams ([`Unencoded::bytes_matter`]). That both come to
+//! the same is a property test (`tests/pipelines/carriage.rs`).
+
+use std::collections::VecDeque;
+
+use crate::game::Body;
+use crate::packet::Snapshot;
+use crate::settings::{Settings, Sizes};
+use crate::units::{EntityId, Micros, SnapshotSeq};
+use crate::wire::{PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
+
+/// What the ends of all connections would know of each other.
+pub(super) struct Unencoded {
+    message_max_bytes: usize,
+    rate_bytes_per_s: i64,
+    /// No snapshot is due earlier than this after the one before.
+    spacing_min: Micros,
+    players: Vec<Ends>,
+    bytes_matter: bool,
+}
+
+/// Both ends of one player's connection.
+#[derive(Default)]
+struct Ends {
+    /// The newest snapshot that the server knows the client to have.
+    acked: Option<SnapshotSeq>,
+    /// The last snapshot, when it was sent, and the most bytes that it can have.
+    sent: Option<(SnapshotSeq, Micros, usize)>,
+    /// The entities in it.
+    entities: Vec<EntityId>,
+    /// How many entities were gone in which snapshot, as far as the client may not know of it.
+    gone: VecDeque<(SnapshotSeq, usize)>,
+    /// The newest packet that reached the server.
+    newest_packet: u32,
+    /// The newest snapshot that the client has.
+    newest: SnapshotSeq,
+    /// Which of the snapshots up to it came, the lowest bit for itself.
+    came: u64,
+}
+
+impl Unencoded {
+    /// `None` where sizes are sure to matter.
+    pub(super) fn new(settings: &Settings, players: usize) -> Option<Unencoded> {
+        if settings.wire.sizes != Sizes::Datagrams || settings.client.adaptive_redundancy {
+            return None;
+        }
+        Some(Unencoded {
+            message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
+            rate_bytes_per_s: settings.server.rate_bytes_per_s,
+            spacing_min: settings.server.update_hz.interval() - settings.server.tick_hz.interval(),
+            players: (0..players).map(|_| Ends::default()).collect(),
+            bytes_matter: false,
+        })
+    }
+
+    pub(super) fn bytes_matter(&self) -> bool {
+        self.bytes_matter
+    }
+
+    pub(super) fn acked(&self, player: usize) -> Option<SnapshotSeq> {
+        self.players[player].acked
+    }
+
+    /// The server ticks: no snapshot that would be due may be held back by the rate.
+    pub(super) fn handle_tick(&mut self, at: Micros) {
+        let is_held_back = |ends: &Ends| {
+            ends.sent.is_some_and(|(_, sent, bytes)| {
+                let free_at = sent + Micros(bytes as i64 * 1_000_000 / self.rate_bytes_per_s);
+                at > sent && at >= sent + self.spacing_min && at < free_at
+            })
+        };
+        self.bytes_matter |= self.players.iter().any(is_held_back);
+    }
+
+    /// A snapshot leaves: all of it must have room, and what it is told from must be known.
+    pub(super) fn send_snapshot<B: Body>(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
+        let ends = &mut self.players[player];
+        let entities = &snapshot.frame.entities;
+        if !entities.iter().map(|(id, _)| id).eq(&ends.entities) {
+            let is_gone = |id: &&EntityId| entities.binary_search_by_key(*id, |(id, _)| *id).is_err();
+            let gone = ends.entities.iter().filter(is_gone).count();
+            ends.gone.push_back((snapshot.seq, gone));
+            ends.entities.clear();
+            ends.entities.extend(entities.iter().map(|(id, _)| *id));
+        }
+        let told = entities.len() + ends.gone.iter().map(|(_, gone)| gone).sum::<usize>();
+        let most = snapshot_bytes_max::<B>(told, snapshot.effects.len(), snapshot.warnings.len());
+        let fits = most.is_some_and(|bytes| bytes <= self.message_max_bytes);
+        let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
+        self.bytes_matter |= !fits || !is_known;
+        ends.sent = Some((snapshot.seq, at, most.unwrap_or(usize::from(u16::MAX))));
+    }
+
+    /// A packet reaches the server, with the newest snapshot that its client had.
+    pub(super) fn handle_packet(&mut self, player: usize, number: u32, ack: SnapshotSeq) {
+        let ends = &mut self.players[player];
+        self.bytes_matter |= number + PACKETS_REMEMBERED <= ends.newest_packet;
+        ends.newest_packet = ends.newest_packet.max(number);
+        if ack > ends.acked.unwrap_or(SnapshotSeq(0)) {
+            let is_remembered = ends.sent.is_some_and(|(last, ..)| last.0.saturating_sub(ack.0) < WINDOW);
+            self.bytes_matter |= !is_remembered;
+            ends.acked = Some(ack);
+            while ends.gone.front().is_some_and(|(seq, _)| *seq <= ack) {
+                ends.gone.pop_front();
+            }
+        }
+    }
+
+    /// A snapshot reaches its client; false when it has come before. `base` is what the server knew the client to have.
+    pub(super) fn handle_snapshot(&mut self, player: usize, seq: SnapshotSeq, base: Option<SnapshotSeq>) -> bool {
+        let ends = &mut self.players[player];
+        let newest = ends.newest.max(seq);
+        let oldest = base.map_or(seq, |base| base.min(seq));
+        if newest.0 - oldest.0 >= WINDOW {
+            self.bytes_matter = true;
+            return false;
+        }
+        ends.came = ends.came.checked_shl(newest.0 - ends.newest.0).unwrap_or(0);
+        ends.newest = newest;
+        let bit = 1 << (newest.0 - seq.0);
+        let is_new = ends.came & bit == 0;
+        ends.came |= bit;
+        is_new
+    }
+}

@@ -1,0 +1,112 @@
+//! Recordings in progress: logs that are written while their session runs, and survive a crash.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::destination::Destination;
+use crate::log::{BackgroundLogWriter, Options, WriteError};
+use crate::record::{Header, Record};
+
+/// A recording in progress. Until [`Recording::finish`] it stands under [`Recording::unfinished_path`], where a kill
+/// or a crash leaves all of it but the last second.
+pub struct Recording {
+    path: PathBuf,
+    unfinished: PathBuf,
+    writer: BackgroundLogWriter<File>,
+}
+
+impl Recording {
+    /// Begins a recording that will be `path`; where that is a link, the file that it leads to.
+    ///
+    /// # Errors
+    /// When `path` cannot be written, or an unfinished recording is there already, by a process that runs or by one that was
+    /// killed.
+    pub fn begin(path: &Path, header: &Header) -> Result<Recording, StoreError> {
+        let Destination::File(file) = Destination::of(path)? else {
+            return Err(StoreError::NoFile { path: path.into() });
+        };
+        let unfinished = Recording::unfinished_path(&file.path);
+        let fail = |source: WriteError| StoreError::write(&unfinished, source);
+        let out = claim(&unfinished)?;
+        if let Some(permissions) = file.permissions {
+            out.set_permissions(permissions).map_err(|source| fail(source.into()))?;
+        }
+        let writer = BackgroundLogWriter::new(out, header, Options::live()).map_err(fail)?;
+        Ok(Recording { path: file.path, unfinished, writer })
+    }
+
+    /// Where a recording stands until it is finished: `NAME.hitlog.part`.
+    pub fn unfinished_path(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        name.into()
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// When it does not fit the header, or the recording cannot be written any more.
+    pub fn push(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.writer.push(record).map_err(|source| stopped(&self.unfinished, &self.path, source))
+    }
+
+    /// Writes what is still in memory, so that it survives a kill.
+    ///
+    /// # Errors
+    /// When the recording cannot be written any more.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.writer.flush().map_err(|source| stopped(&self.unfinished, &self.path, source))
+    }
+
+    /// Ends a recording that is not worth keeping, and leaves nothing of it.
+    ///
+    /// # Errors
+    /// When it could not be removed.
+    pub fn abandon(self) -> Result<(), StoreError> {
+        drop(self.writer);
+        std::fs::remove_file(&self.unfinished).map_err(|source| StoreError::write(&self.unfinished, source.into()))
+    }
+
+    /// Ends the recording and gives it its name.
+    ///
+    /// # Errors
+    /// When it could not be written or renamed; what is whole of it stays where it was.
+    pub fn finish(self) -> Result<(), StoreError> {
+        let fail = |source: WriteError| stopped(&self.unfinished, &self.path, source);
+        let file = self.writer.finish().map_err(fail)?;
+        file.sync_data().map_err(|source| fail(source.into()))?;
+        std::fs::rename(&self.unfinished, &self.path).map_err(|source| fail(source.into()))
+    }
+}
+
+/// Opens the file of an unfinished recording for this process alone. An empty one has nothing to be lost: whoever began it was
+/// killed before its header was written.
+fn claim(unfinished: &Path) -> Result<File, StoreError> {
+    let fail = |source: std::io::Error| StoreError::write(unfinished, source.into());
+    let (file, is_new) = match File::options().write(true).create_new(true).open(unfinished) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            (File::options().write(true).open(unfinished).map_err(fail)?, false)
+        }
+        file => (file.map_err(fail)?, true),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(StoreError::BeingRecorded { path: unfinished.into() }),
+        // Not every file system has locks. Without one only the name tells who was first.
+        Err(TryLockError::Error(_)) if is_new => {}
+        Err(TryLockError::Error(_)) => return Err(StoreError::Unfinished { path: unfinished.into() }),
+    }
+    if !is_new && file.metadata().map_err(fail)?.len() > 0 {
+        return Err(StoreError::Unfinished { path: unfinished.into() });
+    }
+    Ok(file)
+}
+
+/// Why a recording cannot go on. What was written until then is not lost when the disk is full, and the error says so.
+fn stopped(unfinished: &Path, path: &Path, source: WriteError) -> StoreError {
+    match StoreError::write(unfinished, source) {
+        StoreError::DiskFull { path: unfinished } => StoreError::RecordingFull { unfinished, path: path.into() },
+        error => error,
+    }
+}

@@ -1,0 +1,73 @@
+//! Writing whole files: under a temporary name until they are complete, so that the final name never holds half a file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use super::StoreError;
+use super::destination::Destination;
+use crate::log::{self, Options, WriteError};
+use crate::record::Session;
+use crate::trace::Trace;
+
+/// Writes a whole session.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under that name then.
+pub fn save_log(path: &Path, session: &Session, options: Options) -> Result<(), StoreError> {
+    save(path, |out| log::write_session(out, session, options).map(drop))
+}
+
+/// Writes a trace.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under that name then.
+pub fn save_trace(path: &Path, trace: &Trace) -> Result<(), StoreError> {
+    save(path, |out| log::write_trace(out, trace).map(drop))
+}
+
+/// Writes bytes: a golden, a report.
+///
+/// # Errors
+/// When they cannot be written; nothing is left under that name then.
+pub fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    save(path, |out| Ok(out.write_all(bytes)?))
+}
+
+/// Writes a file so that its name holds all of it or what it held before. A pipe or device is written to as it is; through a
+/// link the file that it leads to is written, and a file that is replaced leaves its permissions to the new one.
+///
+/// # Errors
+/// When it cannot be written, or `write` says so.
+pub fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+    let fail = |source: WriteError| StoreError::write(path, source);
+    let io = |source: std::io::Error| StoreError::write(path, source.into());
+    let file = match Destination::of(path)? {
+        Destination::Stream => {
+            let mut out = BufWriter::new(File::options().append(true).open(path).map_err(io)?);
+            write(&mut out).map_err(fail)?;
+            return out.flush().map_err(io);
+        }
+        Destination::File(file) => file,
+    };
+    let mut unfinished = unfinished_in(file.folder()).map_err(io)?;
+    if let Some(permissions) = file.permissions {
+        unfinished.as_file().set_permissions(permissions).map_err(io)?;
+    }
+    let mut out = BufWriter::new(unfinished.as_file_mut());
+    write(&mut out).map_err(fail)?;
+    out.flush().map_err(io)?;
+    drop(out);
+    unfinished.as_file().sync_data().map_err(io)?;
+    unfinished.persist(&file.path).map_err(|error| io(error.error))?;
+    Ok(())
+}
+
+/// A file without a final name, readable by whoever may read other files there.
+fn unfinished_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hitreg-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}

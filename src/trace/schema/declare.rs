@@ -1,0 +1,95 @@
+//! What a declaration of a table turns into.
+
+/// Declares a table: what a row is, the table's name and properties, then a line for each column with its name, its type
+/// and what else [`ColumnSchema`](super::ColumnSchema) says of it.
+macro_rules! table {
+    (
+        $(#[doc = $doc:literal])+
+        $table:ident { $($property:ident: $value:expr),* $(,)? }
+        $( $(#[doc = $column_doc:literal])+ $column:ident: $kind:ty $(, $attribute:ident = $setting:expr)*; )+
+    ) => {
+        $(#[doc = $doc])+
+        pub mod $table {
+            use super::*;
+
+            /// The declaration.
+            #[allow(clippy::needless_update, reason = "a table may say all that there is to say")]
+            pub const SCHEMA: TableSchema = TableSchema {
+                name: NAME,
+                doc: concat!($($doc),+),
+                $($property: $value,)*
+                columns: &[$(ColumnSchema {
+                    $($attribute: $setting,)*
+                    ..ColumnSchema::plain(
+                        stringify!($column),
+                        concat!($($column_doc),+),
+                        <$kind as Kind>::TYPE,
+                        <$kind as Kind>::PARTS,
+                    )
+                }),+],
+                ..TableSchema::PLAIN
+            };
+
+            /// Its name.
+            pub const NAME: &str = stringify!($table);
+
+            /// One row.
+            #[derive(Clone, Debug)]
+            pub struct Row<'r> {
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::Row<'r>, )+
+            }
+
+            /// The table while it grows.
+            #[derive(Debug)]
+            pub struct Writer {
+                $( pub(crate) $column: <$kind as Kind>::Cells, )+
+            }
+
+            /// The table as it is read.
+            #[derive(Clone, Copy, Debug)]
+            pub struct Columns<'t> {
+                /// How many rows it has.
+                pub rows: usize,
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::View<'t>, )+
+            }
+
+            impl Default for Writer {
+                fn default() -> Writer {
+                    Writer { $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
+                }
+            }
+
+            impl Writer {
+                /// Adds a row.
+                pub fn push(&mut self, row: Row<'_>) {
+                    $( <$kind as Kind>::push(&mut self.$column, row.$column); )+
+                }
+
+                /// The finished table, with more columns at its end.
+                pub fn finish(self, more: Vec<Column>) -> Table {
+                    let mut columns = Vec::new();
+                    $( <$kind as Kind>::finish(self.$column, stringify!($column), &mut columns); )+
+                    columns.extend(more);
+                    Table { name: NAME.to_owned(), columns }
+                }
+            }
+
+            impl<'t> Columns<'t> {
+                /// Reads the table of a trace; all is empty where there is none.
+                pub fn of(trace: &'t Trace) -> Columns<'t> {
+                    trace.table(NAME).map_or_else(|| Columns::read(&NOTHING), Columns::read)
+                }
+
+                /// Reads a table; a column that it does not have, or has as another type, is empty.
+                pub fn read(table: &'t Table) -> Columns<'t> {
+                    Columns {
+                        rows: table.rows(),
+                        $( $column: <$kind as Kind>::view(table, stringify!($column)), )+
+                    }
+                }
+            }
+        }
+    };
+}
+
+pub(super) use table;

@@ -1,0 +1,39 @@
+//! The tables of a trace as docs/format.md has them.
+
+use std::fmt::Write;
+
+use super::{ColumnSchema, FIRST, TABLES, TableSchema};
+
+/// Every table with its columns, in Markdown.
+pub fn document() -> String {
+    let mut text = String::new();
+    for table in TABLES {
+        let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
+        let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
+        text.push_str(&fields(table));
+        text.push_str("\n\n| column | type | unit | |\n| --- | --- | --- | --- |\n");
+        for column in table.columns {
+            text.push_str(&row(column));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn fields(table: &TableSchema) -> String {
+    match table.fields {
+        Some("") => " The fields of the game's bodies follow, as columns of their own names.".to_owned(),
+        Some(prefix) => format!(" The fields of the game's bodies follow, each after `{prefix}`."),
+        None => String::new(),
+    }
+}
+
+fn row(column: &ColumnSchema) -> String {
+    let names: Vec<String> = column.parts.iter().map(|part| format!("`{}{part}`", column.name)).collect();
+    let known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
+    let doc = column.doc.trim().trim_end_matches('.');
+    let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
+    let since =
+        if column.since == FIRST { String::new() } else { format!("; since {}.{}", column.since.0, column.since.1) };
+    format!("| {} | {} | {} | {doc}{since} |\n", names.join(", "), column.kind, column.unit.name())
+}

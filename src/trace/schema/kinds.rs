@@ -1,0 +1,183 @@
+//! The types that a column of a table may have: how rows are added to it, and how it is read.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use glam::Vec3;
+
+use crate::trace::{Column, Data, Names, Table};
+
+/// A type of column.
+pub trait Kind {
+    /// What one row adds.
+    type Row<'r>;
+    /// The column while it grows.
+    type Cells: Debug;
+    /// The column as it is read: empty where the table has none of this name and type.
+    type View<'t>: Copy + Debug;
+    /// The type's name in the documentation.
+    const TYPE: &'static str;
+    /// The endings of the names of its columns.
+    const PARTS: &'static [&'static str] = &[""];
+
+    /// An empty column. `known` names keep their places, whether they come up or not.
+    fn cells(known: &[&str]) -> Self::Cells;
+    /// Adds a row.
+    fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
+    /// The finished column, or the columns of its parts.
+    fn finish(cells: Self::Cells, name: &str, to: &mut Vec<Column>);
+    /// Finds the column in a table.
+    fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
+}
+
+macro_rules! plain {
+    ($($kind:ty, $variant:ident, $view:ident);* $(;)?) => { $(
+        impl Kind for $kind {
+            type Row<'r> = $kind;
+            type Cells = Vec<$kind>;
+            type View<'t> = &'t [$kind];
+            const TYPE: &'static str = stringify!($kind);
+
+            fn cells(_: &[&str]) -> Vec<$kind> {
+                Vec::new()
+            }
+
+            fn push(cells: &mut Vec<$kind>, row: $kind) {
+                cells.push(row);
+            }
+
+            fn finish(cells: Vec<$kind>, name: &str, to: &mut Vec<Column>) {
+                to.push(Column::new(name, Data::$variant(cells)));
+            }
+
+            fn view<'t>(table: &'t Table, name: &str) -> &'t [$kind] {
+                table.$view(name)
+            }
+        }
+    )* };
+}
+
+plain! {
+    u32, U32, u32s;
+    u64, U64, u64s;
+    i64, I64, i64s;
+    f32, F32, f32s;
+}
+
+/// Three columns of type f32: `.x`, `.y` and `.z`.
+impl Kind for Vec3 {
+    type Row<'r> = Vec3;
+    type Cells = [Vec<f32>; 3];
+    type View<'t> = [&'t [f32]; 3];
+    const TYPE: &'static str = "f32";
+    const PARTS: &'static [&'static str] = &[".x", ".y", ".z"];
+
+    fn cells(_: &[&str]) -> [Vec<f32>; 3] {
+        Default::default()
+    }
+
+    fn push(cells: &mut [Vec<f32>; 3], row: Vec3) {
+        for (column, value) in cells.iter_mut().zip(row.to_array()) {
+            column.push(value);
+        }
+    }
+
+    fn finish(cells: [Vec<f32>; 3], name: &str, to: &mut Vec<Column>) {
+        for (part, cells) in Vec3::PARTS.iter().zip(cells) {
+            to.push(Column::new(format!("{name}{part}"), Data::F32(cells)));
+        }
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> [&'t [f32]; 3] {
+        [".x", ".y", ".z"].map(|part| table.f32s(&format!("{name}{part}")))
+    }
+}
+
+/// One of the names that the declaration lists, pushed as its place in that list.
+#[derive(Debug)]
+pub struct Code;
+
+/// The same or `none`, in a column that is left out when no row has a value.
+#[derive(Debug)]
+pub struct OptionalCode;
+
+/// Any name; those that the declaration lists come first.
+#[derive(Debug)]
+pub struct Text;
+
+/// A growing column of names.
+#[derive(Clone, Debug, Default)]
+pub struct NameCells {
+    names: Vec<String>,
+    places: BTreeMap<String, u32>,
+    pub(crate) codes: Vec<u32>,
+}
+
+impl NameCells {
+    fn known(known: &[&str]) -> NameCells {
+        let names: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
+        let places = names.iter().cloned().zip(0..).collect();
+        NameCells { names, places, codes: Vec::new() }
+    }
+
+    fn push(&mut self, name: &str) {
+        let place = self.places.get(name).copied().unwrap_or_else(|| {
+            let place = self.names.len() as u32;
+            self.names.push(name.to_owned());
+            self.places.insert(name.to_owned(), place);
+            place
+        });
+        self.codes.push(place);
+    }
+
+    /// No value has the code after those of the known names.
+    fn push_optional(&mut self, code: Option<u8>) {
+        self.codes.push(code.map_or(self.names.len() as u32, u32::from));
+    }
+
+    fn data(self) -> Data {
+        Data::Name { names: self.names, codes: self.codes }
+    }
+
+    fn optional_data(mut self) -> Option<Data> {
+        let none = self.names.len() as u32;
+        if self.codes.iter().all(|code| *code == none) {
+            return None;
+        }
+        if self.codes.contains(&none) {
+            self.names.push("none".to_owned());
+        }
+        Some(self.data())
+    }
+}
+
+macro_rules! names {
+    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$finished:ident| $data:expr) => {
+        impl Kind for $kind {
+            type Row<'r> = $row;
+            type Cells = NameCells;
+            type View<'t> = Names<'t>;
+            const TYPE: &'static str = "name";
+
+            fn cells(known: &[&str]) -> NameCells {
+                NameCells::known(known)
+            }
+
+            fn push($cells: &mut NameCells, $value: Self::Row<'_>) {
+                $push
+            }
+
+            fn finish($finished: NameCells, name: &str, to: &mut Vec<Column>) {
+                to.extend($data.map(|data| Column::new(name, data)));
+            }
+
+            fn view<'t>(table: &'t Table, name: &str) -> Names<'t> {
+                table.names(name)
+            }
+        }
+    };
+}
+
+names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.data()));
+names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.data()));
+names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.optional_data());

@@ -1,0 +1,35 @@
+//! A usercmd as the `frames` table has it.
+
+use glam::Vec3;
+
+use super::frames::Row;
+use crate::units::{Micros, PlayerId};
+use crate::usercmd::Usercmd;
+
+impl Row<'_> {
+    /// The row of a client frame of which nothing is known but its usercmd.
+    pub fn of_usercmd(player: PlayerId, at: Micros, command: &Usercmd) -> Self {
+        let input = &command.input;
+        Row {
+            player: player.0.into(),
+            at_us: at.0,
+            command: command.seq.0,
+            lerp_msec: command.lerp_msec.into(),
+            msec: input.msec.into(),
+            server_time_us: command.server_time.0,
+            pitch: input.viewangles.x,
+            yaw: input.viewangles.y,
+            roll: input.viewangles.z,
+            forwardmove: input.forwardmove,
+            sidemove: input.sidemove,
+            upmove: input.upmove,
+            buttons: input.buttons.into(),
+            impulse: input.impulse.into(),
+            extra: input.extra,
+            ran: 0,
+            first_effects: 0,
+            has_body: 0,
+            drawn: Vec3::ZERO,
+        }
+    }
+}

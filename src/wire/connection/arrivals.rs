@@ -1,0 +1,68 @@
+//! How often each of a client's last packets came.
+
+use std::collections::VecDeque;
+
+/// How many packets back a late one may be.
+pub const PACKETS_REMEMBERED: u32 = 256;
+/// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
+pub const ARRIVALS_MAX: u8 = 2;
+
+/// The arrivals of one client's packets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    /// The number of the newest packet that came.
+    newest: u32,
+    /// How often each of the last packets came, the newest last.
+    came: VecDeque<u8>,
+}
+
+impl Arrivals {
+    pub(super) fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// Counts an arrival; false when it is one too many, or too old to know.
+    pub(super) fn count(&mut self, number: u32) -> bool {
+        if number == 0 || number + PACKETS_REMEMBERED <= self.newest {
+            return false;
+        }
+        if number > self.newest {
+            for _ in self.newest..number.min(self.newest + PACKETS_REMEMBERED) {
+                self.came.push_back(0);
+            }
+            let excess = self.came.len().saturating_sub(PACKETS_REMEMBERED as usize);
+            self.came.drain(..excess);
+            self.newest = number;
+        }
+        let back = (self.newest - number) as usize;
+        let Some(times) = self.came.len().checked_sub(back + 1).and_then(|index| self.came.get_mut(index)) else {
+            return false;
+        };
+        let counts = *times < ARRIVALS_MAX;
+        *times += u8::from(counts);
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_counts_twice_at_most_and_not_when_it_is_old() {
+        let mut arrivals = Arrivals::default();
+        let mut counts = |number| arrivals.count(number);
+        assert_eq!(
+            [counts(3), counts(1), counts(3), counts(3), counts(1), counts(1)],
+            [true, true, true, false, true, false]
+        );
+        assert!(!counts(0));
+        for number in 4..=400 {
+            assert!(counts(number), "{number}");
+        }
+        assert_eq!(
+            [counts(144), counts(145), counts(145), counts(400), counts(400)],
+            [false, true, false, true, false]
+        );
+    }
+}

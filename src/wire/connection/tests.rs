@@ -1,0 +1,143 @@
+//! Both ends by themselves: what each believes, counts and forgets.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::*;
+use crate::arena::ArenaBody;
+use crate::history::Frame;
+use crate::packet::{ClientPacket, Snapshot};
+use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
+use crate::usercmd::Usercmd;
+use crate::wire::{ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, Perceived};
+
+/// Both ends, connected.
+fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
+    let options = EndpointOptions { game: "arena".to_owned(), places: 1, welcome: Vec::new(), secret: Key(1, 2) };
+    let mut endpoint = Endpoint::new(options);
+    let mut client = ClientConnection::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
+    loop {
+        assert_eq!(client.handle_timeout(Micros::ZERO), None);
+        let datagram = client.poll_transmit().expect("it asks until it has a place");
+        match endpoint.handle_datagram(Micros::ZERO, ([10, 0, 0, 1], 1).into(), &datagram) {
+            Incoming::Reply(reply) => assert_eq!(client.handle_datagram(Micros::ZERO, &reply), Ok(None)),
+            Incoming::Joined { player, key, reply, .. } => {
+                let event = client.handle_datagram(Micros::ZERO, &reply);
+                assert!(matches!(event, Ok(Some(ClientEvent::Connected(_)))), "{event:?}");
+                return (ServerConnection::new(key, player, 1, Micros::ZERO), client);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn body(seq: u32, id: u16) -> ArenaBody {
+    ArenaBody { origin: Vec3::new(seq as f32 * 1.37, f32::from(id) * 40.0, 36.0), alive: true, ..ArenaBody::default() }
+}
+
+fn snapshot(seq: u32, bodies: u16) -> Snapshot<ArenaBody> {
+    let entities = (0..bodies).map(|id| (EntityId(id), body(seq, id))).collect();
+    let frame = Frame { tick: Tick(seq), server_time: Micros(i64::from(seq) * 15_625), entities };
+    Snapshot {
+        seq: SnapshotSeq(seq),
+        ack: CommandSeq(0),
+        frame: Arc::new(frame),
+        effects: Vec::new(),
+        choked: 0,
+        helper_ms: None,
+        warnings: Vec::new(),
+        extra: Vec::new(),
+    }
+}
+
+fn packet(number: u32) -> ClientPacket {
+    let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
+    ClientPacket { number, ack: SnapshotSeq(0), commands: vec![command] }
+}
+
+fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (Sent, Vec<Vec<u8>>) {
+    let sent = server.send_snapshot(snapshot).expect("the own body has room");
+    (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
+}
+
+fn ack(client: &mut ClientConnection<ArenaBody>, server: &mut ServerConnection<ArenaBody>, number: u32) {
+    client.send_packet(&mut packet(number), None).expect("one usercmd");
+    let datagram = client.poll_transmit().expect("it was just made");
+    assert!(server.handle_datagram(Micros::ZERO, &datagram).is_ok());
+}
+
+#[test]
+fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
+    let (mut server, mut client) = pair();
+    let (_, first) = send(&mut server, &snapshot(1, 3));
+    assert_eq!(first.len(), 1, "and it is lost");
+    for seq in 2..=4 {
+        // What was never acked is no baseline: the entities are defined anew, and the client needs nothing of what it lost.
+        let sent = snapshot(seq, 3);
+        let (_, datagrams) = send(&mut server, &sent);
+        let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);
+        let Ok(Some(ClientEvent::Snapshot { received, .. })) = event else { panic!("{event:?}") };
+        assert_eq!(received.snapshot, sent);
+        assert_eq!(received.definitions.len(), 3);
+    }
+    ack(&mut client, &mut server, 1);
+    let (with_base, datagrams) = send(&mut server, &snapshot(5, 3));
+    assert!(client.handle_datagram(Micros::ZERO, &first[0]).expect("late, but good").is_some());
+    let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);
+    let Ok(Some(ClientEvent::Snapshot { received, bytes, .. })) = event else { panic!("{event:?}") };
+    assert_eq!((received.snapshot.frame.entities.len(), received.definitions.len()), (3, 0));
+    assert_eq!(bytes, with_base.bytes);
+}
+
+#[test]
+fn a_lost_fragment_loses_its_snapshot_and_sizes_are_those_of_the_datagrams() {
+    let (mut server, mut client) = pair();
+    let (sent, mut datagrams) = send(&mut server, &snapshot(1, 60));
+    assert!(sent.datagrams > 1 && sent.is_whole);
+    assert_eq!(sent.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
+    assert!(datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX));
+    datagrams.pop();
+    for datagram in &datagrams {
+        assert_eq!(client.handle_datagram(Micros::ZERO, datagram), Ok(Some(ClientEvent::Part)));
+    }
+    let (sent, datagrams) = send(&mut server, &snapshot(2, 60));
+    let events: Vec<_> = datagrams.iter().map(|datagram| client.handle_datagram(Micros::ZERO, datagram)).collect();
+    let Some(Ok(Some(ClientEvent::Snapshot { received, bytes, datagrams }))) = events.last() else { panic!() };
+    assert_eq!((received.snapshot.seq, *bytes, *datagrams), (SnapshotSeq(2), sent.bytes, sent.datagrams));
+}
+
+#[test]
+fn what_has_no_room_waits_and_the_client_has_what_there_was_room_for() {
+    let (mut server, mut client) = pair();
+    server.limit_messages(600);
+    let mut seen = 0;
+    for seq in 1..=60 {
+        let (sent, datagrams) = send(&mut server, &snapshot(seq, 30));
+        assert!(sent.bytes <= 600 && datagrams.len() == 1);
+        let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);
+        let Ok(Some(ClientEvent::Snapshot { received, .. })) = event else { panic!("{event:?}") };
+        let entities = &received.snapshot.frame.entities;
+        assert_eq!(entities[0], (EntityId(0), body(seq, 0)), "the own body never waits");
+        assert!(entities.len() >= seen, "nobody is forgotten");
+        seen = entities.len();
+        ack(&mut client, &mut server, seq);
+    }
+    assert_eq!(seen, 30);
+}
+
+#[test]
+fn an_avatar_is_compared_once_and_only_where_its_client_said() {
+    let (mut server, mut client) = pair();
+    for number in [1, 2] {
+        let perceived = Some(Perceived::origin(body(1, 0).origin));
+        client.send_packet(&mut packet(number), perceived).expect("one usercmd");
+        let datagram = client.poll_transmit().expect("it was just made");
+        assert!(server.handle_datagram(Micros::ZERO, &datagram).is_ok());
+    }
+    let acking = |seq, command| Snapshot { ack: CommandSeq(command), ..snapshot(seq, 1) };
+    let mut saw = |snapshot| send(&mut server, &snapshot).0.saw_avatar_right;
+    assert_eq!(saw(acking(1, 1)), Some(true));
+    assert_eq!(saw(acking(2, 2)), Some(false), "it has moved on by then");
+    assert_eq!([saw(acking(3, 1)), saw(acking(4, 3))], [None, None]);
+}

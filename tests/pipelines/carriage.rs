@@ -1,0 +1,203 @@
+//! How packets travel in virtual time: as datagrams, to the byte, and where nothing depends on that, without.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::disc::{Discs, Rules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::record::Session;
+use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use proptest::prelude::*;
+
+fn record(scenario: &Scenario) -> Session {
+    let rules = Rules { push_units: 4.0, ..Rules::default() };
+    let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn again(session: &Session, sizes: bool) -> Replayed {
+    let options = Options { sizes, ..Options::default() };
+    replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build")
+}
+
+fn bad_link() -> LinkModel {
+    LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(15.0),
+        loss: Loss::Random(0.08),
+        duplicate: 0.05,
+        reorder: 0.08,
+        reorder_ms: 60.0,
+        ..LinkModel::default()
+    }
+}
+
+fn with(mut scenario: Scenario, settings: &[(&str, &str)]) -> Scenario {
+    for (key, value) in settings {
+        scenario.settings.insert((*key).to_owned(), (*value).to_owned());
+    }
+    scenario
+}
+
+/// All that a replay puts out, in bytes.
+fn bytes(replayed: &Replayed) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    hitreg::log::write_trace(&mut bytes, &replayed.trace).expect("memory takes all");
+    bytes
+}
+
+#[test]
+fn sizes_are_those_of_the_datagrams_and_a_replay_has_them_again() {
+    let session = record(&Scenario { players: 5, seconds: 6.0, link: bad_link(), ..Scenario::default() });
+    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    let traffic = again(&session, true).traffic.expect("sizes were asked for");
+    let sum = |sizes: &mut dyn Iterator<Item = u16>| sizes.map(u64::from).sum::<u64>();
+    assert_eq!(traffic.up_bytes, sum(&mut session.players.iter().flat_map(|p| &p.sent).map(|packet| packet.bytes)));
+    assert_eq!(traffic.down_bytes, sum(&mut session.players.iter().flat_map(|p| &p.snapshots).map(|s| s.bytes)));
+    assert!(again(&session, false).traffic.is_none(), "nothing depended on the bytes, so none were made");
+    // They depend on what has changed since the ack.
+    let sizes: std::collections::BTreeSet<u16> = session.players[0].snapshots.iter().map(|s| s.bytes).collect();
+    assert!(sizes.len() > 20, "{sizes:?}");
+}
+
+#[test]
+fn a_rate_counts_the_datagrams() {
+    let scenario = Scenario { players: 6, seconds: 6.0, ..Scenario::default() };
+    let free = record(&scenario);
+    let choked = record(&with(scenario, &[("server.rate_bytes_per_s", "3000")]));
+    let of = |session: &Session| session.players[0].snapshots.clone();
+    assert!(of(&free).iter().all(|snapshot| snapshot.choked == 0));
+    let choked_snapshots = of(&choked);
+    assert!(choked_snapshots.len() < of(&free).len());
+    // Each waits until the line has carried the one before it.
+    for pair in choked_snapshots.windows(2) {
+        let line = i64::from(pair[0].bytes) * 1_000_000 / 3_000;
+        assert!((pair[1].at - pair[0].at).0 >= line, "{pair:?}");
+    }
+    assert!(again(&choked, false).traffic.is_some(), "the rate was reached, so datagrams were made");
+    assert_eq!(again(&choked, false).first_difference, None);
+}
+
+#[test]
+fn fragments_are_lost_one_by_one_and_what_they_were_of_does_not_arrive() {
+    // So many in so little room take two datagrams and more, the more so as nothing is acked for long.
+    let link = LinkModel { delay_ms: 200.0, loss: Loss::Random(0.1), ..LinkModel::default() };
+    let session = record(&Scenario { players: 60, seconds: 3.0, link, ..Scenario::default() });
+    let sent: Vec<_> = session.players.iter().flat_map(|p| &p.snapshots).collect();
+    let fragmented = sent.iter().filter(|snapshot| snapshot.bytes > 1_200).count();
+    assert!(fragmented > 100, "{fragmented}");
+    let came = |many: bool| {
+        let (mut sent, mut received) = (0, 0);
+        for player in &session.players {
+            let end = player.snapshots.last().map_or(0, |last| last.seq.0).saturating_sub(8);
+            for snapshot in player.snapshots.iter().filter(|s| (s.bytes > 1_200) == many && s.seq.0 <= end) {
+                sent += 1;
+                received += usize::from(player.received.iter().any(|arrival| arrival.number == snapshot.seq.0));
+            }
+        }
+        received as f64 / f64::from(sent)
+    };
+    assert!(came(true) < came(false) - 0.05, "{} {}", came(true), came(false));
+    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+}
+
+#[test]
+fn snapshots_without_room_for_all_replay_too() {
+    let scenario = Scenario { players: 24, seconds: 6.0, link: bad_link(), ..Scenario::default() };
+    let session = record(&with(scenario, &[("wire.message_max_bytes", "400")]));
+    assert!(session.players.iter().flat_map(|p| &p.snapshots).all(|snapshot| snapshot.bytes <= 400));
+    assert!(again(&session, false).traffic.is_some(), "something had to wait, so datagrams were made");
+    assert_eq!(again(&session, false).first_difference, None);
+    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+}
+
+#[test]
+fn a_log_that_does_not_say_whose_sizes_count_keeps_to_nominal_ones() {
+    let nominal = with(
+        Scenario { players: 3, seconds: 4.0, link: bad_link(), ..Scenario::default() },
+        &[("wire.sizes", "nominal")],
+    );
+    let mut session = record(&nominal);
+    let frame = &session.players[0].snapshots[9];
+    assert_eq!(usize::from(frame.bytes), 50 + 20 * frame.entities.len() + 8 * frame.effects.len());
+    session.header.settings.retain(|(key, _)| !key.starts_with("wire."));
+    let replayed = again(&session, true);
+    assert_eq!(replayed.first_difference, None);
+    let sum: u64 = session.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
+    assert_eq!(replayed.traffic.map(|traffic| traffic.down_bytes), Some(sum));
+}
+
+fn any_link() -> impl Strategy<Value = LinkModel> {
+    let jitter = prop_oneof![
+        Just(Jitter::None),
+        (0f64..60.0).prop_map(Jitter::Uniform),
+        (0f64..30.0).prop_map(Jitter::Exponential)
+    ];
+    let loss = prop_oneof![
+        Just(Loss::None),
+        (0f64..0.4).prop_map(Loss::Random),
+        (0.01f64..0.1, 0.1f64..0.6).prop_map(|(enter, leave)| Loss::Burst { enter, leave })
+    ];
+    (0f64..250.0, jitter, loss, 0f64..0.2, 0f64..0.2, 0f64..400.0).prop_map(
+        |(delay_ms, jitter, loss, duplicate, reorder, reorder_ms)| LinkModel {
+            delay_ms,
+            jitter,
+            loss,
+            duplicate,
+            reorder,
+            reorder_ms,
+            rate_bytes_per_s: None,
+        },
+    )
+}
+
+/// How many cases went through to the end without datagrams, and how many had to be made anew.
+static UNENCODED: AtomicU32 = AtomicU32::new(0);
+static ANEW: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn without_datagrams_it_is_the_same() {
+    the_same_without_datagrams();
+    let (unencoded, anew) = (UNENCODED.load(Ordering::Relaxed), ANEW.load(Ordering::Relaxed));
+    eprintln!("{unencoded} replays without datagrams, {anew} made anew with them");
+    assert!(unencoded > 20 && anew > 20, "{unencoded} {anew}: both must be tried");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The path without datagrams is the one with them, byte for byte, wherever it goes through to the end; and where it
+    /// does not, it notices.
+    fn the_same_without_datagrams(
+        seed in any::<u64>(),
+        players in 1u16..12,
+        links in prop::collection::vec(any_link(), 1..4),
+        preset in prop::sample::select(vec!["half-life", "quake3", "quakeworld", "nereids", "dumb-client"]),
+        rate in prop::sample::select(vec!["100000", "100000", "20000", "4000"]),
+        update_hz in prop::sample::select(vec!["20", "64"]),
+    ) {
+        let scenario = Scenario { preset: preset.to_owned(), players, seconds: 4.0, seed, links, ..Scenario::default() };
+        let scenario = with(scenario, &[("server.rate_bytes_per_s", rate), ("server.update_hz", update_hz)]);
+        let session = record(&scenario);
+        let (encoded, without) = (again(&session, true), again(&session, false));
+        prop_assert_eq!(encoded.first_difference, None);
+        prop_assert_eq!(without.first_difference, None);
+        prop_assert_eq!(bytes(&encoded), bytes(&without));
+        // Under other settings, too, where nothing is as it was recorded.
+        let settings = hitreg::settings::Settings::from_pairs(&session.header.settings).expect("recorded settings");
+        let other = settings.under_preset(if preset == "quake3" { "half-life" } else { "quake3" }).expect("a preset");
+        let under = |sizes| {
+            let options = Options { settings: Some(other.clone()), sizes, ..Options::default() };
+            replay::<Discs>(&session, &options, &mut |_| {}).expect("a log of this build")
+        };
+        let other_way = under(false);
+        prop_assert_eq!(bytes(&under(true)), bytes(&other_way));
+        for replayed in [&without, &other_way] {
+            if replayed.traffic.is_none() { &UNENCODED } else { &ANEW }.fetch_add(1, Ordering::Relaxed);
+        }
+        prop_assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    }
+}

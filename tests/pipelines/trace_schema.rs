@@ -1,0 +1,146 @@
+//! The tables of a trace: their declarations, the page that documents them, and what they have room for.
+
+#![expect(clippy::disallowed_methods, reason = "writing the page anew is asked for by an environment variable")]
+
+use crate::disc::{Discs, Rules, TELEPORT};
+use crate::traces;
+use hitreg::bisect::bisect_ticks;
+use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::log::{read_trace, write_trace};
+use hitreg::record::Session;
+use hitreg::replay::{Options, replay};
+use hitreg::trace::schema::{self, FIRST, TABLES, TableSchema, effects, frames};
+use hitreg::trace::{Data, Trace};
+use hitreg::usercmd::Input;
+use hitreg::verify;
+
+/// `HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema` writes the page's tables anew.
+#[test]
+fn the_format_page_has_every_table_and_column() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (begin, end) = ("<!-- tables -->\n", "<!-- end of tables -->");
+    let (before, rest) = page.split_once(begin).expect("where the tables begin");
+    let (_, after) = rest.split_once(end).expect("where they end");
+    let current = format!("{before}{begin}\n{}{end}{after}", schema::document());
+    if std::env::var_os("HITREG_WRITE_DOCS").is_some() {
+        std::fs::write(path, &current).unwrap();
+    }
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(
+        page == current,
+        "the tables in docs/format.md are not those of src/trace/schema/tables.rs: write them anew with HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
+    );
+}
+
+/// A replay writes the declared columns and no others, but for the fields of the game's bodies.
+#[test]
+fn a_replay_writes_what_is_declared() {
+    let trace = traces::replayed(&traces::session(3, 4.0, Rules::default()), &["interpolation.mode=category"]);
+    assert_eq!(trace.tables.len(), TABLES.len());
+    for table in &trace.tables {
+        let declared = TableSchema::of(&table.name).expect("a declared table");
+        let expected: Vec<String> = declared
+            .columns
+            .iter()
+            .flat_map(|column| column.parts.iter().map(|part| format!("{}{part}", column.name)))
+            .collect();
+        let written: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(written[..expected.len()], expected, "{}", table.name);
+        let more = &written[expected.len()..];
+        let prefix = declared.fields.map(|prefix| more.iter().all(|name| name.starts_with(prefix)));
+        assert!(prefix.unwrap_or(more.is_empty()), "{}: {more:?}", table.name);
+        for key in declared.key {
+            assert!(table.column(key).is_some(), "{} has no {key}", table.name);
+        }
+    }
+}
+
+/// A session, and what becomes of it when one usercmd has another input.
+fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
+    let session = traces::session(5, 3.0, Rules { ghosts: true, ..Rules::default() });
+    let mut other = session.clone();
+    change(&mut other.players[1].frames[60].command.input);
+    [session, other].map(|session| traces::replayed(&session, &[]))
+}
+
+#[test]
+fn whatever_differs_in_a_usercmd_is_not_blamed_on_the_build() {
+    type Change = fn(&mut Input);
+    let changes: [(&str, Change); 3] = [
+        ("impulse of usercmd 61 of p1 is 0 in A, 9 in B", |input| input.impulse = TELEPORT),
+        ("roll of usercmd 61 of p1 is 0 in A, 12 in B", |input| input.viewangles.z = 12.0),
+        ("extra of usercmd 61 of p1 is 0 in A, 5 in B", |input| input.extra = 5),
+    ];
+    for (evidence, change) in changes {
+        let [a, b] = with_other_input(change);
+        let found = bisect_ticks(&a, &b, &DiffOptions::default(), None).expect("no tolerance");
+        let cause = found.cause.expect("a cause");
+        assert_eq!((cause.cause.name(), cause.evidence.as_str()), ("other_input", evidence));
+    }
+}
+
+#[test]
+fn the_time_at_which_others_were_drawn_is_in_the_frames() {
+    let session = traces::session(5, 3.0, Rules::default());
+    let lerp = |trace: &Trace| frames::Columns::of(trace).lerp_msec.to_vec();
+    let recorded: usize = session.players.iter().map(|player| player.frames.len()).sum();
+    assert_eq!(lerp(&traces::replayed(&session, &["interpolation.lerp_ms=50"])), vec![50; recorded]);
+}
+
+#[test]
+fn players_who_act_by_impulse_alone_exercise_something() {
+    let mut session: Session = traces::session(5, 3.0, Rules { ghosts: true, ..Rules::default() });
+    for frame in session.players.iter_mut().flat_map(|player| &mut player.frames) {
+        frame.command.input = Input { msec: frame.command.input.msec, impulse: 3, ..Input::default() };
+    }
+    // What was recorded of the server is of other input.
+    session.ticks.iter_mut().for_each(|tick| tick.hash = None);
+    let replayed = || replay::<Discs>(&session, &Options::default(), &mut |_| {});
+    let verified = verify::judge([replayed(), replayed()].into_iter().collect(), None);
+    assert_eq!((verified.verdict, verified.detail), (verify::Verdict::Same, None));
+    assert_eq!(verified.exercised.active_usercmds, verified.exercised.usercmds);
+}
+
+#[test]
+fn a_column_has_room_for_more_names_than_a_byte_tells_apart() {
+    let mut rows = effects::Writer::default();
+    let kinds: Vec<String> = (0..700).map(|kind| format!("sound {kind}")).collect();
+    for (entity, kind) in (0..).zip(&kinds) {
+        rows.push(effects::Row { player: 0, at_us: 0, kind, entity, at: glam::Vec3::ZERO, predicted: 1 });
+    }
+    let trace = Trace { tables: vec![rows.finish(Vec::new())], ..Trace::default() };
+    let back = read_trace(&write_trace(Vec::new(), &trace).unwrap()[..]).unwrap();
+    assert_eq!(effects::Columns::of(&back).kind.iter().collect::<Vec<_>>(), kinds);
+    assert_eq!(back.digest(), trace.digest());
+    let mut other = trace.clone();
+    if let Data::Name { codes, .. } = &mut other.tables[0].columns[2].data {
+        codes[699] -= 256;
+    }
+    assert_ne!(other.digest(), trace.digest());
+    assert_eq!(diff(&trace, &other, &DiffOptions::default()).expect("no tolerance").verdict, Verdict::Differs);
+}
+
+/// A build of before a column came can still be compared with one of after.
+#[test]
+fn what_an_older_build_cannot_have_written_is_no_difference() {
+    let session = traces::session(5, 3.0, Rules::default());
+    let new = traces::replayed(&session, &[]);
+    let mut old = new.clone();
+    let mut removed = Vec::new();
+    for table in &mut old.tables {
+        let declared = TableSchema::of(&table.name).expect("a declared table");
+        let came_later = |name: &str| declared.column(name).is_some_and(|column| column.since != FIRST);
+        removed.extend(table.columns.extract_if(.., |column| came_later(&column.name)).map(|column| column.name));
+    }
+    assert_eq!(removed, ["lerp_msec", "roll", "impulse", "extra"]);
+    for (a, b) in [(&old, &new), (&new, &old)] {
+        let found = diff(a, b, &DiffOptions::default()).expect("no tolerance");
+        assert_eq!((found.verdict, found.first), (Verdict::Same, None));
+        let frames = found.tables.iter().find(|table| table.name == frames::NAME).expect("frames");
+        assert_eq!([&frames.shape.only_in_a[..], &frames.shape.only_in_b].concat(), removed);
+    }
+    let mut lacking = new.clone();
+    lacking.tables[3].columns.retain(|column| column.name != "buttons");
+    assert_eq!(diff(&lacking, &new, &DiffOptions::default()).expect("no tolerance").verdict, Verdict::Differs);
+}
