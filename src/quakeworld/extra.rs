@@ -34,8 +34,8 @@ impl Extra {
     }
 
     /// Inverse of [`Extra::to_bytes`].
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Extra, rmp_serde::decode::Error> {
-        if bytes.is_empty() { Ok(Extra::default()) } else { rmp_serde::from_slice(bytes) }
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Extra, crate::serial::ReadError> {
+        if bytes.is_empty() { Ok(Extra::default()) } else { crate::serial::from_msgpack(bytes) }
     }
 }
 
