@@ -72,18 +72,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
-    ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
+    ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.
     ("report", &["stats", "diff", "bisect"]),
-    // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
-    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client", "replay"]),
-    (
-        "quakeworld",
-        &[
-            "serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session",
-            "replay",
-        ],
-    ),
+    // The built-in games. No pipeline knows them.
+    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
+    ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",

@@ -1,7 +1,6 @@
 //! Acked predictions: how well they agree with the server, and why they go wrong.
 
 use crate::game::{Body, Effect, Scene, Touch};
-use crate::settings::Settings;
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
@@ -90,6 +89,15 @@ pub struct Told<'a> {
     pub extra: &'a [u8],
 }
 
+/// How a server makes good what was lost of a player's input, by the settings `client.redundancy` and `server.on_lost_command`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostInput {
+    /// How many usercmds before its newest a packet repeats; the server runs them if their own packets never came.
+    pub backups: usize,
+    /// Whether the last usercmd that came runs again for each one that no backup makes good.
+    pub repeats: bool,
+}
+
 /// A prediction whose usercmds were acked, with the server's word and all that may show why the two differ.
 #[derive(Debug)]
 pub struct Acked<'a, B> {
@@ -99,8 +107,8 @@ pub struct Acked<'a, B> {
     pub before: &'a [(EntityId, B)],
     /// What the snapshot that brought the ack tells beside bodies.
     pub told: Told<'a>,
-    /// The session's settings: how lost input is made good, say.
-    pub settings: &'a Settings,
+    /// What the server does about usercmds that were lost.
+    pub lost_input: LostInput,
     /// The body that the prediction starts from; none for the first state that a client has.
     pub from: Option<&'a B>,
     /// The last usercmd that had run by then.
