@@ -27,7 +27,7 @@ pub struct PacketRecord {
     pub count: u8,
     /// The newest snapshot that the client had.
     pub ack: SnapshotSeq,
-    /// Its size on the wire in bytes.
+    /// The bytes of its datagrams, seals included, UDP/IP headers not; nominal where `wire.sizes` says so or is missing.
     pub bytes: u16,
 }
 

@@ -55,7 +55,7 @@ pub struct SnapshotRecord {
     pub server_time: Micros,
     /// The newest usercmd that had run.
     pub ack: CommandSeq,
-    /// Its size on the wire in bytes.
+    /// The bytes of its datagrams, seals included, UDP/IP headers not; nominal where `wire.sizes` says so or is missing.
     pub bytes: u16,
     /// How many updates were held back before it because the client's rate was used up.
     pub choked: u8,
