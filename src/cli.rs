@@ -7,7 +7,6 @@ mod diff;
 mod export;
 mod figures;
 mod files;
-mod games;
 mod import;
 mod info;
 mod interrupt;
@@ -38,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use games::{Games, MapFile, RulesError};
+pub use crate::engine::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::games::Games;
 use super::output::Output;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, files};
+use crate::engine::Games;
 use crate::record::Session;
 use crate::store;
 use crate::sweep::{Axis, PRESET, Plan};
