@@ -5,7 +5,6 @@ mod claims;
 mod completions;
 mod diff;
 mod export;
-mod figures;
 mod files;
 mod games;
 mod import;
@@ -18,7 +17,6 @@ mod live;
 mod man;
 mod merge;
 mod output;
-mod page;
 mod progress;
 mod quickstart;
 mod record;
@@ -42,6 +40,7 @@ pub use games::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;
+use crate::report::{figures, page};
 use output::{Format, Output};
 use trouble::Trouble;
 

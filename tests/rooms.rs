@@ -66,7 +66,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.
-    ("report", &["stats", "diff", "bisect"]),
+    ("report", &["units", "stats", "trace", "diff", "bisect", "sweep"]),
     // The built-in games. No pipeline knows them; they know of replay only the trait for checking imported recordings.
     ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client", "replay"]),
     (

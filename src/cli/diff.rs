@@ -16,7 +16,7 @@ use super::output::Output;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
-use crate::report::{diff_junit, diff_line, diff_text};
+use crate::report::{diff_junit, diff_line, diff_page};
 use crate::store;
 use effects::look_for_effects;
 use looking::Looking;
@@ -95,7 +95,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.pair("A", &names[0]);
             page.pair("B", &names[1]);
             page.blank();
-            page.line(diff_text(&found).trim_end());
+            page.append(diff_page(&found));
         }
     })?;
     Ok(outcome(found.verdict))

@@ -22,4 +22,5 @@ mod quakeworld_log;
 mod schedule;
 mod searches;
 mod server;
+mod trace_schema;
 mod traces;

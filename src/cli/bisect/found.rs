@@ -9,7 +9,7 @@ use crate::cli::diff::print_last_words;
 use crate::cli::figures::counted;
 use crate::cli::page::{BAD, GOOD, Page, UNSURE};
 use crate::diff::{DiffOptions, TraceDiff, diff};
-use crate::report::diff_text;
+use crate::report::diff_page;
 use crate::trace::Trace;
 
 /// What a search came to.
@@ -159,7 +159,7 @@ impl Found {
         }
         if let Some(diff) = &self.diff {
             page.heading("What changed, A the last good and B the first bad");
-            page.line(diff_text(diff).trim_end());
+            page.append(diff_page(diff));
         }
     }
 }

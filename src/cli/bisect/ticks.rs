@@ -18,7 +18,7 @@ use crate::cli::interrupt;
 use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
 use crate::diff::{DiffOptions, Named, Side};
-use crate::report::bisect_text;
+use crate::report::bisect_page;
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
 /// Find the first tick, entity and field in which two runs part, and why
@@ -81,7 +81,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         page.pair("A", &names[0]);
         page.pair("B", &names[1]);
         page.blank();
-        page.line(bisect_text(&found).trim_end());
+        page.append(bisect_page(&found));
     })?;
     Ok(outcome(found.verdict))
 }
