@@ -56,19 +56,22 @@ fn main() {
 
 fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
-    let (mut closed, mut bare) = (Vec::new(), Vec::new());
+    let (mut closed, mut encoded, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        let once = || replay::<Arena>(session, &Options::default(), &mut |_| {}).expect("a log of this build");
-        let (time, replayed) = one_thread.install(|| timed(once));
-        assert_eq!(replayed.first_difference, None);
-        closed.push(time);
+        for sizes in [false, true] {
+            let options = Options { sizes, ..Options::default() };
+            let once = || replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
+            let (time, replayed) = one_thread.install(|| timed(once));
+            assert_eq!(replayed.first_difference, None);
+            assert_eq!(replayed.traffic.is_some(), sizes, "datagrams are made when sizes are asked for, and only then");
+            if sizes { &mut encoded } else { &mut closed }.push(time);
+        }
         bare.push(timed(|| bare_movement(session, rules)).0);
     }
-    let (closed, bare) = (median(closed), median(bare));
-    println!(
-        "closed loop, server and all clients     {closed:>10.1?}   {:.0} times real time",
-        SECONDS / closed.as_secs_f64()
-    );
+    let (closed, encoded, bare) = (median(closed), median(encoded), median(bare));
+    for (what, time) in [("server and all clients    ", closed), ("with every datagram made  ", encoded)] {
+        println!("closed loop, {what} {time:>10.1?}   {:.0} times real time", SECONDS / time.as_secs_f64());
+    }
     println!(
         "bare movement, every usercmd once       {bare:>10.1?}   {:.0} ns a usercmd",
         bare.as_nanos() as f64 / usercmds as f64

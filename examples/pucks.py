@@ -26,8 +26,13 @@ HOW = ["run", "stood_in", "missing", "late", "over_budget"]
 # Exit codes: what cannot be judged, and what cannot be read.
 UNTESTABLE, TROUBLE = 125, 128
 
-FRAME_COLUMNS = ["seq", "at_us", "server_time_us", "lerp_ms", "msec", "pitch", "yaw", "roll"]
-FRAME_COLUMNS += ["forwardmove", "sidemove", "upmove", "buttons", "impulse", "extra"]
+# What it takes of each kind of record. The one column of them that relates to another (`server_time_us` to `at_us`) is not
+# needed to move a puck.
+WANTED = {
+    "frames": ["seq", "msec", "pitch", "yaw", "roll", "forwardmove", "sidemove", "upmove", "buttons"],
+    "executed": ["command", "tick", "how"],
+    "ticks": ["tick", "at_us"],
+}
 
 
 def single(value):
@@ -122,32 +127,38 @@ def chunks(path):
         yield msgpack.unpackb(content, strict_map_key=False)
 
 
+def records(part, kind, declared):
+    """The records of a kind in a chunk: the player of each, and the columns that are wanted of it by name. What the log
+    declares besides, a later version may have added: it is left alone."""
+    if kind not in part:
+        return
+    ids, rows, columns = part[kind]
+    names = WANTED[kind]
+    # Columns that are left out at the end of a table hold zeros.
+    packed = dict(zip(declared[kind], columns))
+    values = [unpack(packed.get(name, b""), rows) for name in names]
+    players = [player for player, count in zip(ids, rows) for _ in range(count)]
+    for player, *row in zip(players, *values):
+        yield player, dict(zip(names, row))
+
+
 def read_log(path):
     """The header, the usercmds (player, number) -> input, what ran in each tick, and the ticks."""
     parts = chunks(path)
     first = next(parts, {})
-    if first.get("magic") != "hitlog" or first["format"][0] != 1:
-        raise ValueError("it is no hitlog of format 1")
+    if first.get("magic") != "hitlog" or first["format"][0] != 2:
+        raise ValueError("it is no hitlog of format 2")
+    declared = dict(first["header"]["kinds"])
     commands, executed, ticks = {}, {}, []
     whole = False
     for part in parts:
         whole = whole or part.get("end", False)
-        if "frames" in part:
-            ids, rows, columns = part["frames"]
-            # The one column that relates to another is not needed to move a puck.
-            names = [name for name in FRAME_COLUMNS if name != "server_time_us"]
-            values = dict(zip(names, (unpack(c, rows) for at, c in enumerate(columns) if at != 2)))
-            players = [player for player, count in zip(ids, rows) for _ in range(count)]
-            for row, player in enumerate(players):
-                commands[player, values["seq"][row]] = {name: values[name][row] for name in names}
-        if "executed" in part:
-            ids, rows, columns = part["executed"]
-            players = [player for player, count in zip(ids, rows) for _ in range(count)]
-            for player, command, tick, how in zip(players, *(unpack(c, rows) for c in columns[:3])):
-                executed.setdefault(tick, []).append((player, command, how))
-        if "ticks" in part:
-            _, rows, columns = part["ticks"]
-            ticks += zip(unpack(columns[0], rows), unpack(columns[1], rows))
+        for player, frame in records(part, "frames", declared):
+            commands[player, frame["seq"]] = frame
+        for player, done in records(part, "executed", declared):
+            executed.setdefault(done["tick"], []).append((player, done["command"], done["how"]))
+        for _, tick in records(part, "ticks", declared):
+            ticks.append((tick["tick"], tick["at_us"]))
     if not whole:
         raise ValueError("the log is cut off")
     return first["header"], commands, executed, ticks

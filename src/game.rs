@@ -10,6 +10,7 @@ mod category;
 mod placed;
 mod role;
 mod shot;
+mod states;
 
 use glam::Vec3;
 use serde::Serialize;
@@ -17,13 +18,15 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use acked::shown_by_either;
 pub use acked::{Acked, Cause, Evidence, Grade};
-pub use body::{BadCells, Body, CellKind, Cells, Field, Scope, body};
+pub use body::{BadCells, Body, Cells, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use placed::{How, Placed};
 pub use role::Role;
-pub use shot::{Reason, Verdict, Wound};
+pub use shot::{Verdict, Wound};
+pub use states::{OtherFields, StateRows, unknown_states};
 
 use crate::packet::Snapshot;
+pub use crate::record::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
 
@@ -40,6 +43,17 @@ pub trait Game: Sized + Send + Sync + 'static {
     type Body: Body;
     /// A weapon going off: all that is needed to judge the shot later, against any past.
     type Fire: Clone + std::fmt::Debug + Send + 'static;
+
+    /// The classes that entities' states are recorded as, each with some of the body's fields; [`Game::class`] says which
+    /// body is of which. What a class leaves out of a body is 0 when it is read back.
+    fn classes() -> Vec<Class> {
+        Class::only(Self::Body::fields())
+    }
+
+    /// The class of a body, by its place in [`Game::classes`].
+    fn class(_body: &Self::Body) -> ClassId {
+        ClassId(0)
+    }
 
     /// The name of the map that the rules hold.
     fn map_name(rules: &Self::Rules) -> String;
@@ -274,20 +288,6 @@ pub trait WorldSink {
     fn effect(&mut self, effect: Effect);
     /// A projectile that reached something: the shot it came from, and what became of it.
     fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict);
-}
-
-/// A sound or sight that is heard or seen once.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effect {
-    /// Which one; the game's own numbering, named by [`Game::effect_name`].
-    pub kind: u8,
-    /// The entity that it comes from. A client that predicts its own effects is not sent those of its own entity
-    /// which [`Effect::predictable`] marks.
-    pub entity: EntityId,
-    /// Where, in units.
-    pub at: Vec3,
-    /// Whether shared code gives it off, so that its player's client plays it without being told.
-    pub predictable: bool,
 }
 
 /// What a body met while a command ran.

@@ -1,11 +1,31 @@
 //! What a log holds, in figures that need no replay: who played, for how long, over which connections.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::record::{ArrivalRecord, Fates, Origin, PlayerRecords, Session};
+use crate::record::{
+    ArrivalRecord, Fates, Field, GapCause, GapRecord, Header, OF_PLAYERS, OF_SESSION, Origin, PlayerRecords, Session,
+    UnknownKind, usercmd_fields,
+};
+use crate::settings::Settings;
 use crate::stats::percentile;
 use crate::units::Micros;
 use crate::usercmd::buttons;
+
+/// What a later version has recorded that this build does not know and passes over, in words: settings, columns and kinds
+/// of records, fields of usercmds. Entities' classes are the game's to know.
+pub fn passed_over(header: &Header) -> Vec<String> {
+    let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
+    let known = usercmd_fields();
+    let is_known = |field: &&Field| known.iter().any(|known| known.name == field.name);
+    let fields = header.usercmd.iter().filter(|field| !is_known(field));
+    let fields = fields.map(|field| match field.unit() {
+        "" => format!("usercmd field `{}`", field.name),
+        unit => format!("usercmd field `{}` in {unit}", field.name),
+    });
+    settings.chain(fields).chain(header.unknown.iter().map(UnknownKind::to_string)).collect()
+}
 
 /// The figures of a log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +62,42 @@ pub struct Info {
     pub rtt_ms: Percentiles,
     /// The recorded players, one by one.
     pub by_player: Vec<PlayerFigures>,
+    /// How many records of each kind there are, by the kinds' names in the format.
+    pub records: BTreeMap<String, usize>,
+    /// Spans of which records are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapFigures>,
+}
+
+/// A span of which records are missing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GapFigures {
+    /// Its first moment, in microseconds of the session.
+    pub from_us: i64,
+    /// Its last.
+    pub to_us: i64,
+    /// Whose records are missing; `null` where anybody's may be.
+    pub player: Option<u16>,
+    /// Why: `damaged`, `overrun`, `paused`, `disconnected`.
+    pub why: &'static str,
+}
+
+/// How many records of each kind a session holds; kinds of which there is none are left out.
+fn counts(session: &Session) -> BTreeMap<String, usize> {
+    let of_players = session.players.iter().flat_map(|player| {
+        let streams = OF_PLAYERS.iter().zip(player.streams());
+        streams.map(|((name, _), stream)| (*name, stream.len())).collect::<Vec<_>>()
+    });
+    let of_session = OF_SESSION.iter().zip(session.streams()).map(|(name, stream)| (*name, stream.len()));
+    let unknown = session.header.unknown.iter().filter(|kind| !kind.is_known_kind());
+    let rows = |kind: &UnknownKind| session.unknown.iter().find(|r| r.kind == kind.name).map_or(0, |r| r.len());
+    let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
+    let mut counts = BTreeMap::new();
+    let all = of_players.chain(of_session).chain([("states", session.states.len())]).chain(unknown);
+    for (name, count) in all.filter(|(_, count)| *count > 0) {
+        *counts.entry(name.to_owned()).or_default() += count;
+    }
+    counts
 }
 
 /// The figures of one recorded player.
@@ -123,7 +179,16 @@ impl Info {
             packets_up: by_player.iter().map(|p| p.packets_up).fold(Packets::default(), Packets::plus),
             rtt_ms: Percentiles::of(recorded().flat_map(|(records, _)| round_trips(records))),
             by_player,
+            records: counts(session),
+            gaps: session.gaps.iter().map(GapFigures::of).collect(),
         }
+    }
+}
+
+impl GapFigures {
+    fn of(gap: &GapRecord) -> GapFigures {
+        let (from_us, to_us, player) = (gap.from.0, gap.to.0, gap.player.map(|player| player.0));
+        GapFigures { from_us, to_us, player, why: GapCause::NAMES[gap.why as usize] }
     }
 }
 
@@ -205,7 +270,9 @@ mod tests {
             players: vec![player("p0", true), player("p1", false)],
             origin: Origin::Synthetic,
             side: None,
-            fields: Vec::new(),
+            classes: Vec::new(),
+            usercmd: crate::record::usercmd_fields(),
+            unknown: Vec::new(),
         });
         let me = PlayerId(0);
         let mut add = |record| session.push(record).expect("it fits");

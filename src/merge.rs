@@ -10,7 +10,7 @@ mod offset;
 pub use error::MergeError;
 pub use offset::Offset;
 
-use crate::record::{Header, PlayerRecords, Session};
+use crate::record::{By, Header, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
 use crate::units::{Micros, PlayerId, Tick};
 use offset::NoOffset;
 
@@ -60,12 +60,14 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
         clients.push(Aligned { player, log: side.log, offset });
     }
     let (end, cut) = common_end(&session, &sides)?;
-    for (records, side) in session.players.iter_mut().zip(sides) {
-        records.frames = side.records.frames;
-        records.sent = side.records.sent;
-        records.received = side.records.received;
+    for (player, side) in sides.into_iter().enumerate() {
+        session.players[player].take(By::Client, side.records);
+        // What a later version knows of these records goes with them. Of kinds that this build does not know at all, it does
+        // not know whose clock they are on: the server's stay, the clients' are passed over.
+        side.unknown.into_iter().for_each(|records| session.append_unknown(records));
     }
-    end_at(&mut session, end);
+    let (tick, at) = end;
+    session.end_at(tick, at);
     session.header.side = None;
     for player in &mut session.header.players {
         player.recorded = true;
@@ -77,22 +79,12 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
 struct ClientSide {
     log: usize,
     records: PlayerRecords,
+    /// Columns of those records that this build does not know.
+    unknown: Vec<UnknownRecords>,
 }
 
 /// So far from zero times can be, in µs, that no sum of three of them is out of bounds.
 const TIME_MAX: i64 = 1 << 60;
-
-/// All times in a log that offsets are made of.
-fn times(session: &Session) -> impl Iterator<Item = Micros> + '_ {
-    let of_player = |player: &'_ PlayerRecords| {
-        let mut times: Vec<Micros> = player.frames.iter().map(|frame| frame.at).collect();
-        times.extend(player.sent.iter().map(|packet| packet.at));
-        times.extend(player.reached.iter().chain(&player.received).map(|arrival| arrival.at));
-        times.extend(player.snapshots.iter().map(|snapshot| snapshot.at));
-        times
-    };
-    session.players.iter().flat_map(of_player).chain(session.ticks.iter().map(|tick| tick.at))
-}
 
 /// The server's log, and the clients' in the order of players.
 fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError> {
@@ -100,7 +92,7 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError
     let mut sides = Vec::new();
     for (log, session) in logs.into_iter().enumerate() {
         let side = session.header.side.ok_or(MergeError::NotASide { log })?;
-        if !times(&session).all(|at| (-TIME_MAX..=TIME_MAX).contains(&at.0)) {
+        if !session.times().all(|at| (-TIME_MAX..=TIME_MAX).contains(&at.0)) {
             return Err(MergeError::OutOfTime { log });
         }
         match (side.player, &server) {
@@ -126,8 +118,11 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError
     if !missing.is_empty() {
         return Err(MergeError::Missing { players: missing, all: server.players.len() });
     }
+    let is_clients =
+        |records: &UnknownRecords| OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == By::Client);
     let of = |(player, log, mut session): (PlayerId, usize, Session)| ClientSide {
         log,
+        unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_clients).collect(),
         records: without_unsent(session.of(player).map(std::mem::take).unwrap_or_default()),
     };
     Ok((server, sides.into_iter().map(of).collect()))
@@ -152,8 +147,9 @@ fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), Merg
         ("rules", server.rules == client.rules),
         ("seed", server.seed == client.seed),
         ("settings", server.settings == client.settings),
+        ("kinds of records", server.unknown == client.unknown),
         ("number of players", server.players.len() == client.players.len()),
-        ("fields of bodies", server.fields == client.fields),
+        ("classes of entities", server.classes == client.classes),
     ];
     match same.into_iter().find(|(_, is_same)| !is_same) {
         Some((what, _)) => Err(MergeError::OtherBuild { log, what }),
@@ -176,9 +172,7 @@ fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Res
             return Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady });
         }
     };
-    side.records.frames.iter_mut().for_each(|frame| frame.at += found.offset);
-    side.records.sent.iter_mut().for_each(|packet| packet.at += found.offset);
-    side.records.received.iter_mut().for_each(|arrival| arrival.at += found.offset);
+    side.records.move_by(By::Client, found.offset);
     Ok(Some(found))
 }
 
@@ -197,20 +191,4 @@ fn common_end(session: &Session, sides: &[ClientSide]) -> Result<((Tick, Micros)
     let ticks = session.ticks.partition_point(|tick| tick.at < until);
     let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
     Ok(((end.tick, end.at), Some(Cut { tick: end.tick, at: end.at, player })))
-}
-
-/// Leaves out all that is after a tick.
-fn end_at(session: &mut Session, (tick, at): (Tick, Micros)) {
-    for player in &mut session.players {
-        player.frames.retain(|frame| frame.at <= at);
-        player.sent.retain(|packet| packet.at <= at);
-        player.reached.retain(|arrival| arrival.at <= at);
-        player.executed.retain(|executed| executed.tick <= tick);
-        player.snapshots.retain(|snapshot| snapshot.tick <= tick);
-        player.received.retain(|arrival| arrival.at <= at);
-    }
-    session.ticks.retain(|kept| kept.tick <= tick);
-    let rows = session.states.keys.partition_point(|(of, _)| *of <= tick);
-    session.states.keys.truncate(rows);
-    session.states.cells.truncate(rows * session.states.width);
 }

@@ -18,13 +18,13 @@ use std::sync::Arc;
 
 pub use tables::Tables;
 
-use crate::game::{BadCells, Body, Field, Game};
+use crate::game::{BadCells, Game, OtherFields, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
-use crate::record::{Header, Holds, Origin, Session};
+use crate::record::{Header, Holds, Origin, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
-use crate::units::{Micros, Tick};
+use crate::units::{EntityId, Micros, PlayerId, Tick};
 
 /// How to replay.
 #[derive(Clone, Debug, Default)]
@@ -103,15 +103,18 @@ pub enum ReplayError {
     /// The rules in it are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] rmp_serde::decode::Error),
-    /// A body has other fields.
-    #[error("the log's bodies are not this build's: field {index} is {log} in the log and {build} here")]
-    OtherFields {
-        /// The first field that differs.
-        index: usize,
-        /// What it is in the log.
-        log: String,
-        /// What it is here.
-        build: String,
+    /// Its entities have other fields.
+    #[error(transparent)]
+    OtherFields(#[from] OtherFields),
+    /// A snapshot names an entity of which there is no state.
+    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, of which the log holds no state")]
+    NoState {
+        /// The tick.
+        tick: Tick,
+        /// The entity.
+        entity: EntityId,
+        /// Who was sent the snapshot.
+        viewer: PlayerId,
     },
     /// A recorded body is not one.
     #[error("tick {tick}: {source}")]
@@ -234,14 +237,22 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_server(session)?;
-    let header = Header { settings: setup.settings.to_pairs(), ..session.header.clone() };
+    let unknown = Settings::unknown(&session.header.settings).cloned();
+    let header = Header {
+        settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
+        // What a later version recorded besides is none of what this build makes of the input.
+        unknown: Vec::new(),
+        ..own_classes::<G>(&session.header)
+    };
     let mut again = Session::new(header);
-    for (entity, cells) in session.states.of_tick(Tick(0)) {
-        again.states.keys.push((Tick(0), entity));
-        again.states.cells.extend_from_slice(cells);
+    for (entity, body) in closed::bodies_at_the_beginning::<G>(session)? {
+        let mut cells = Vec::new();
+        let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
+        again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
     let mut machine = closed::machine::<G>(session, &setup, None)?;
     closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again));
+    again.put_in_order();
     Ok(again)
 }
 
@@ -255,20 +266,16 @@ fn check_server(session: &Session) -> Result<(), ReplayError> {
     }
 }
 
+/// A header with the classes and usercmd fields that this build records.
+fn own_classes<G: Game>(header: &Header) -> Header {
+    Header { classes: G::classes(), usercmd: usercmd_fields(), ..header.clone() }
+}
+
 /// Refuses logs of another game, or of another version of it.
 fn check_game<G: Game>(session: &Session) -> Result<(), ReplayError> {
     if session.header.game != G::NAME {
         return Err(ReplayError::OtherGame { log: session.header.game.clone(), build: G::NAME });
     }
-    let ours = G::Body::fields();
-    let theirs = &session.header.fields;
-    if &ours == theirs {
-        return Ok(());
-    }
-    let index = (0..ours.len().max(theirs.len())).find(|&i| ours.get(i) != theirs.get(i)).unwrap_or_default();
-    let text = |field: Option<&Field>| match field {
-        Some(field) => format!("`{}` ({:?}, {:?})", field.name, field.kind, field.scope),
-        None => "missing".to_owned(),
-    };
-    Err(ReplayError::OtherFields { index, log: text(theirs.get(index)), build: text(ours.get(index)) })
+    StateRows::new::<G>(&session.header.classes)?;
+    Ok(())
 }

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::game::{BadCells, Body, Game};
+use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
 use crate::history::{Limits, between, beyond, is_teleport};
 use crate::record::Session;
 use crate::settings::Settings;
@@ -24,14 +24,26 @@ pub struct ModeScore {
     pub error_units: Option<Tail>,
 }
 
+/// States that are none of this game's.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoreError {
+    /// Their classes have other fields.
+    #[error(transparent)]
+    OtherFields(#[from] OtherFields),
+    /// One holds a value that is none.
+    #[error(transparent)]
+    BadCells(#[from] BadCells),
+}
+
 /// Scores every mode on all that the players of a session received.
 ///
 /// # Errors
 /// When a recorded state is not one of this game.
-pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) -> Result<Vec<ModeScore>, BadCells> {
+pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
+    let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut errors: [Vec<f32>; 4] = Default::default();
     for index in 0..session.players.len() {
-        for samples in tracks::<G>(session, PlayerId(index as u16))? {
+        for samples in tracks::<G>(session, &rows, PlayerId(index as u16))? {
             score_track::<G>(rules, settings, &samples, &mut errors);
         }
     }
@@ -48,7 +60,11 @@ pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) 
 type Sample<B> = (Micros, B);
 
 /// Each other player's states as one player received them, in runs without a gap in which it was not seen.
-fn tracks<G: Game>(session: &Session, player: PlayerId) -> Result<Vec<Vec<Sample<G::Body>>>, BadCells> {
+fn tracks<G: Game>(
+    session: &Session,
+    rows: &StateRows,
+    player: PlayerId,
+) -> Result<Vec<Vec<Sample<G::Body>>>, BadCells> {
     let records = &session.players[usize::from(player.0)];
     let mut received: Vec<u32> = records.received.iter().map(|a| a.number).collect();
     received.sort_unstable();
@@ -62,8 +78,9 @@ fn tracks<G: Game>(session: &Session, player: PlayerId) -> Result<Vec<Vec<Sample
         for entity in
             snapshot.entities.iter().filter(|e| **e != player.entity() && usize::from(e.0) < session.players.len())
         {
-            let Some(cells) = session.states.row(snapshot.tick, *entity) else { continue };
-            let sample = (snapshot.server_time, G::Body::read(cells)?);
+            let Some((class, cells)) = session.states.row(snapshot.tick, player, *entity) else { continue };
+            let Some(body) = rows.read::<G>(class, cells)? else { continue };
+            let sample = (snapshot.server_time, body);
             match open.iter_mut().find(|(id, _)| id == entity) {
                 Some((_, track)) => track.push(sample),
                 None => open.push((*entity, vec![sample])),

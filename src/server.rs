@@ -20,6 +20,7 @@ use crate::hash;
 use crate::history::{Frame, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
+use crate::record::Presence;
 use crate::settings::{Schedule, Settings};
 use crate::units::{Micros, PlayerId, Seed, Tick};
 use connection::Connection;
@@ -82,6 +83,9 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     /// It runs at the next tick.
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
+        if !std::mem::replace(&mut connection.is_heard, true) {
+            self.events.push_back(Event::Presence { player, change: Presence::Joined });
+        }
         connection.measure_latency(now, packet.ack);
         self.inbox.push((player, now, packet));
     }

@@ -330,17 +330,25 @@ impl Settings {
     }
 
     /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose
-    /// sizes count is from before datagrams were made in virtual time, and keeps to the nominal ones.
+    /// sizes count is from before datagrams were made in virtual time, and keeps to the nominal ones. Keys that this build
+    /// does not know are passed over; [`Settings::unknown`] names them.
     ///
     /// # Errors
-    /// As [`Settings::set`].
+    /// When a key that this build knows has a value that it does not know.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
         settings.wire.sizes = Sizes::Nominal;
         for (key, value) in pairs {
-            settings.set(key, value)?;
+            if let Some(known) = KEYS.iter().find(|known| known.name == key) {
+                known.set(&mut settings, value)?;
+            }
         }
         Ok(settings)
+    }
+
+    /// Those of a log's pairs that this build does not know.
+    pub fn unknown(pairs: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
+        pairs.iter().filter(|(key, _)| !KEYS.iter().any(|known| known.name == key))
     }
 }
 

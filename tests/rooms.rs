@@ -16,10 +16,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
     ("trace", &["units", "usercmd"]),
+    // The vocabulary of recordings. A game's payloads are opaque in it.
+    ("record", &["units", "usercmd"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
-    ("game", &["units", "usercmd"]),
-    // The log's vocabulary. A game's payloads are opaque in it; of `game` it takes the names of fields and effects.
-    ("record", &["units", "usercmd", "game"]),
+    ("game", &["units", "usercmd", "record"]),
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
     // What keeps server and client in time with each other.
@@ -32,7 +32,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What server and client share is the game's own code and the packets between them; they never import each other.
     ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pacing", "pipeline"]),
     ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pacing", "pipeline"]),
-    ("session", &["units", "usercmd", "rng", "settings", "game", "record", "packet", "pipeline", "link", "wire"]),
+    (
+        "session",
+        &["units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link", "wire"],
+    ),
     (
         "replay",
         &[
@@ -54,7 +57,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
-    ("info", &["units", "usercmd", "stats", "record"]),
+    ("info", &["units", "usercmd", "stats", "settings", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
     ("summary", &["stats", "trace"]),
     ("golden", &["summary", "trace"]),

@@ -19,7 +19,7 @@ body! {
         Movement origin: Vec3,
         Movement velocity: Vec3,
         Movement viewangles: Vec3,
-        Weapons refire_ms: u32,
+        Weapons refire_ms: u32 as Time,
         Status teleports: u32,
         Status alive: bool,
         Status hits_taken: u32,

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::pmove::{MoveInput, MoveState};
 use super::solid::Hull;
 use super::weapon::WeaponId;
-use crate::game::{CellKind, Cells, body};
+use crate::game::{CellKind, Cells, Field, Meaning, Role, body};
 use crate::usercmd::Input;
 
 /// What an entity is. All that a kind does not speak of stays at its default.
@@ -67,28 +67,28 @@ body! {
         /// On the way down into the small hull.
         Movement in_duck: bool,
         /// Runs down from 1,000 as ducking begins, in ms.
-        Movement duck_time_ms: u16,
+        Movement duck_time_ms: u16 as Time,
         /// Buttons whose press has been acted on.
-        Movement old_buttons: u16,
+        Movement old_buttons: u16 as Flag,
         /// Speed downward at the start of the last step in the air, in units/s.
-        Movement fall_velocity: f32,
+        Movement fall_velocity: f32 as Velocity,
         /// Until the next footstep, in ms.
-        Movement step_time_ms: u16,
+        Movement step_time_ms: u16 as Time,
         /// The next footstep is the left foot's.
         Movement step_left: bool,
         /// How high the eyes are above the origin, in units: Bernier's example of what is never sent. The server moves
         /// it too, but no rule reads it.
-        ClientOnly view_ofs_z: f32,
+        ClientOnly view_ofs_z: f32 as Position,
         /// The weapon in hand.
         Weapons weapon: WeaponId,
         /// The weapon that is asked for; the one in hand, unless that is being holstered.
         Weapons next_weapon: WeaponId,
         /// Until the weapon in hand is holstered, or deployed, in ms.
-        Weapons switch_ms: u16,
+        Weapons switch_ms: u16 as Time,
         /// Until the weapon can fire again, in ms.
-        Weapons next_attack_ms: u16,
+        Weapons next_attack_ms: u16 as Time,
         /// Until the clip is full, in ms; 0 while nobody reloads.
-        Weapons reload_ms: u16,
+        Weapons reload_ms: u16 as Time,
         /// Rounds in the clips.
         Weapons clip: Rounds,
         /// Rounds besides.
@@ -98,7 +98,7 @@ body! {
         /// Not dead.
         Status alive: bool,
         /// Until the dead come back, in µs.
-        Status respawn_us: u32,
+        Status respawn_us: u32 as Time("us"),
         /// Others killed, less own deaths by own hand.
         Status frags: i32,
         /// How often it was put somewhere else at once, or begun anew. In a projectile, which launch it is: the player's
@@ -108,9 +108,23 @@ body! {
         Status decision: Decision,
         /// Until its event, in µs, and negative since: a walker's decision applies, an arrow is at its goal, a bell began
         /// to ring (so this is, negative, how far its sound has played; it stays where the sound is over).
-        Status event_in_us: i32,
+        Status event_in_us: i32 as Time("us"),
         /// Where an arrow is going to be, in units.
-        Status goal: Vec3,
+        Status goal: Vec3 as Position,
+    }
+    role = role;
+}
+
+fn role(field: &Field) -> Role {
+    match field.name.split('.').next().unwrap_or_default() {
+        "on_ground" => Role::Ground,
+        "duck_time_ms" => Role::Style,
+        "old_buttons" => Role::Movement,
+        "step_time_ms" | "step_left" => Role::SubAction,
+        "respawn_us" | "event_in_us" => Role::Event,
+        "decision" => Role::Controller,
+        "goal" => Role::Value,
+        _ => Role::by_default(field),
     }
 }
 
@@ -221,6 +235,7 @@ impl Cells for Decision {
 }
 
 impl Cells for BodyKind {
+    const MEANING: Meaning = Meaning::Name;
     const COUNT: usize = 1;
     const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
     fn put(&self, cells: &mut [u32]) {

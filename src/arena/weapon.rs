@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::game::{CellKind, Cells};
+use crate::game::{CellKind, Cells, Meaning};
 
 /// A weapon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -41,6 +41,7 @@ impl WeaponId {
 }
 
 impl Cells for WeaponId {
+    const MEANING: Meaning = Meaning::Name;
     const COUNT: usize = 1;
     const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
     fn put(&self, cells: &mut [u32]) {

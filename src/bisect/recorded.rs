@@ -1,7 +1,6 @@
 //! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
 
-use crate::game::{CellKind, Field, Scope};
-use crate::record::{Holds, Session};
+use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey};
 use crate::trace::schema::{Role, bodies, executed, frames, ticks};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -41,15 +40,29 @@ fn ticks(session: &Session) -> Table {
 }
 
 fn bodies(session: &Session) -> Table {
-    let states = &session.states;
+    // What everyone was told; what differs for one viewer is no state of the server's.
+    let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
+    let classes = &session.header.classes;
+    let fields = session.header.body_fields();
     let mut keys = bodies::Writer::default();
-    for (tick, entity) in &states.keys {
-        keys.push(bodies::Row { tick: tick.0, entity: entity.0.into() });
+    for (key, _) in &rows {
+        keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
     }
-    let rows = || states.cells.chunks_exact(states.width.max(1));
-    let known = session.header.fields.iter().enumerate().filter(|(_, field)| field.scope != Scope::ClientOnly);
-    let column = |(index, field): (usize, &Field)| {
-        let cells = rows().filter_map(|row| row.get(index).copied());
+    let known = fields.iter().filter(|field| field.scope != Scope::ClientOnly);
+    let column = |field: &Field| {
+        let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
+        let places: Vec<Option<usize>> = classes.iter().map(place).collect();
+        // A class without the field leaves it 0, as in a body.
+        let cell = |(key, cells): &(StateKey, &[u32])| {
+            places
+                .get(usize::from(key.class.0))
+                .copied()
+                .flatten()
+                .and_then(|place| cells.get(place))
+                .copied()
+                .unwrap_or(0)
+        };
+        let cells = rows.iter().map(cell);
         let data = match field.kind {
             CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
             CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),

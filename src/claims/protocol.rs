@@ -48,7 +48,18 @@ macro_rules! creature {
 
 creature! {
     /// Something that has all that the update bitfield tells.
-    Creature
+    Creature, role = role
+}
+
+fn role(field: &Field) -> Role {
+    match &*field.name {
+        "on_ground" => Role::Ground,
+        "head_tilt" => Role::Head,
+        "controller" => Role::Controller,
+        "action" => Role::Action,
+        "sound" => Role::SubAction,
+        _ => Role::by_default(field),
+    }
 }
 
 creature! {

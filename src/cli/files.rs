@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::trouble::Trouble;
+use crate::info::passed_over;
 use crate::log::{self, FileKind, Torn};
-use crate::record::Session;
+use crate::record::{Header, Session};
 use crate::store;
 use crate::trace::{Digest, Trace};
 
@@ -31,12 +32,26 @@ pub(super) fn read_log(path: &Path) -> Result<Log, Trouble> {
 /// The log in a file's bytes, which must be whole.
 pub(super) fn log_in(path: &Path, bytes: &[u8]) -> Result<Log, Trouble> {
     let session = log::read_session(bytes).map_err(|error| Trouble::file(path, error))?;
+    note_passed_over(path, &session.header);
     Ok(Log { session, digest: Digest::of_bytes(bytes) })
 }
 
 /// What there is of a log that may be cut off.
 pub(super) fn log_prefix_in(path: &Path, bytes: &[u8]) -> Result<(Session, Option<Torn>), Trouble> {
-    log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))
+    let (session, torn) = log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))?;
+    note_passed_over(path, &session.header);
+    Ok((session, torn))
+}
+
+/// Says what of a log this build does not know, so that nobody takes it for all there is.
+pub(super) fn note_passed_over(path: &Path, header: &Header) {
+    use std::io::Write;
+    let what = passed_over(header);
+    if !what.is_empty() {
+        let text = format!("note: {}: passed over, as a later version wrote it: {}", path.display(), what.join(", "));
+        // What follows does not depend on whether anybody reads this.
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
 }
 
 /// The trace in a file's bytes.

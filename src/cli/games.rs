@@ -10,10 +10,11 @@ pub(super) use bots::{Joining, PlaysItself, Staged};
 
 use super::shrink::CannotTell;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::game::{self, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::info::passed_over;
 use crate::pipeline::Netcode;
 use crate::quakeworld::QuakeWorld;
-use crate::record::Session;
+use crate::record::{Header, Session};
 use crate::replay::{self, Options, ReplayError, Replayed};
 use crate::score::{self, ModeScore};
 use crate::settings::Settings;
@@ -80,6 +81,14 @@ impl Games {
         found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
     }
 
+    /// What of a log this build does not know: what a later version of the format recorded, and of its entities what the
+    /// game does not know.
+    pub(super) fn passed_over(&self, session: &Session) -> Vec<String> {
+        let mut parts = passed_over(&session.header);
+        parts.extend(self.of(session).map(|game| game.unknown_states(&session.header)).unwrap_or_default());
+        parts
+    }
+
     /// The game of this name that can record; or the first that can, when none is named.
     pub(super) fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
@@ -123,7 +132,7 @@ pub(super) enum ScoreError {
     Rules(#[from] rmp_serde::decode::Error),
     /// A recorded body is not one.
     #[error(transparent)]
-    State(#[from] BadCells),
+    State(#[from] score::ScoreError),
 }
 
 /// The bodies of entities, in cells.
@@ -157,6 +166,9 @@ pub(super) trait Playable: Send + Sync {
 
     /// Replays sessions under every combination of settings.
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
+
+    /// The classes and fields of a log that this build of the game does not know, in words.
+    fn unknown_states(&self, header: &Header) -> Vec<String>;
 
     /// Scores the ways of drawing the others on what a session's players received.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
@@ -217,6 +229,10 @@ impl<G: Netcode> Playable for Of<G> {
 
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
         sweep::sweep::<G>(sessions, plan, done)
+    }
+
+    fn unknown_states(&self, header: &Header) -> Vec<String> {
+        game::unknown_states::<G>(&header.classes)
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {

@@ -50,6 +50,9 @@ struct LogInfo<'a> {
     bytes_per_usercmd: Option<f64>,
     /// Settings that differ from the preset's.
     settings_changed: Vec<(String, String)>,
+    /// What a later version recorded, and this build does not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passed_over: Vec<String>,
     /// Set when the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -106,6 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         size_bytes: file.len() as u64,
         bytes_per_usercmd: (info.usercmds > 0).then(|| file.len() as f64 / info.usercmds as f64),
         settings_changed: settings_changed(&session),
+        passed_over: games.passed_over(&session),
         info,
         warning,
     };
@@ -171,6 +175,22 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     }
     let per_usercmd = shown.bytes_per_usercmd.map_or(String::new(), |b| format!(", {b:.1} bytes per usercmd"));
     page.pair("size", &format!("{}{per_usercmd}, format {}", bytes(shown.size_bytes), shown.format_version));
+    for gap in &info.gaps {
+        let whose = gap.player.map_or(String::new(), |player| format!(", player {player}"));
+        let text =
+            format!("  {} of records are missing{whose}: {}", duration(Micros(gap.to_us - gap.from_us)), gap.why);
+        page.styled(UNSURE, &text);
+    }
+    let more =
+        ["presence", "predicted", "judged", "damage"].map(|kind| (kind, info.records.get(kind).copied().unwrap_or(0)));
+    let more = more.iter().filter(|(_, number)| *number > 0);
+    let more: Vec<String> = more.map(|(kind, number)| format!("{} {kind}", count(*number as u64))).collect();
+    if !more.is_empty() {
+        page.pair("also holds", &more.join(", "));
+    }
+    if !shown.passed_over.is_empty() {
+        page.pair("passed over", &shown.passed_over.join(", "));
+    }
     page.heading("Connections");
     print_connections(page, info);
 }

@@ -63,6 +63,7 @@ struct Lost {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let (session, damage) = store::recover_log(&args.log)?;
+    files::note_passed_over(&args.log, &session.header);
     store::save_log(&args.output, &session, Options::whole())?;
     let info = Info::of(&session);
     let report = Report {

@@ -59,6 +59,9 @@ struct Report<'a> {
     digest: String,
     /// Settings that are not the log's own.
     settings_changed: &'a [String],
+    /// What a later version recorded, and this build does not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passed_over: Vec<String>,
     hashes: Hashes,
     prediction: &'a Prediction,
     /// By `interpolation.mode`.
@@ -102,6 +105,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         mode: &replayed.trace.header.mode,
         digest: replayed.trace.digest().to_string(),
         settings_changed: &changed,
+        passed_over: games.passed_over(&log.session),
         hashes: Hashes {
             compared: replayed.hashes_compared,
             first_difference_tick: replayed.first_difference.map(|difference| difference.tick.0),
@@ -149,6 +153,9 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if !report.settings_changed.is_empty() {
         page.pair("under", &report.settings_changed.join(" "));
         page.pair("input", "as recorded: nobody reacts to what the settings change on his screen");
+    }
+    if !report.passed_over.is_empty() {
+        page.pair("passed over", &report.passed_over.join(", "));
     }
     page.pair("digest", &report.digest);
     print_hashes(page, report);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Placed, Rendering};
+use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Meaning, Placed, Rendering};
 use crate::history::Frame;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
@@ -76,7 +76,7 @@ impl<G: Game> Categories<G> {
     pub(super) fn new() -> Categories<G> {
         let fields = G::Body::fields();
         Categories {
-            origin: fields.iter().position(|field| field.name.starts_with("origin")).unwrap_or_default(),
+            origin: fields.iter().position(|field| field.meaning == Meaning::Position).unwrap_or_default(),
             fields,
             known: Vec::new(),
             known_at: None,

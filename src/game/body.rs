@@ -3,45 +3,7 @@
 
 use glam::Vec3;
 
-use super::Role;
-
-/// How to read a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CellKind {
-    /// The bits of an IEEE 754 single.
-    F32,
-    /// Two's complement.
-    I32,
-    /// Unsigned; flags and counters too.
-    U32,
-}
-
-/// Who decides a field, and so how a client treats it when an ack arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Movement: predicted by every client that predicts, compared on ack.
-    Movement,
-    /// Weapons: predicted by clients that predict weapons, compared on ack by those.
-    Weapons,
-    /// The server's alone (health, score): adopted on ack, never an error of prediction.
-    Status,
-    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height). Its type must
-    /// have the word 0, from which a receiver sets it to its default.
-    ClientOnly,
-}
-
-/// One cell of a body.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Field {
-    /// Its name, unique within the body: `origin.x`, `next_attack_ms`.
-    pub name: String,
-    /// How to read it.
-    pub kind: CellKind,
-    /// Who decides it.
-    pub scope: Scope,
-}
+use super::{CellKind, Field, Meaning, Role};
 
 /// Cells that are not a state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,8 +29,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// When there are not exactly [`Body::CELLS`] words, or one is no value of its field.
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
     /// What a field means to those who are told about it: where the live protocol has it, and how important it is. Server
-    /// and client must have the same roles: they are part of the game's version. `Pitch`, `Yaw` and `Roll` are for one
-    /// float each, and mean something together only.
+    /// and client must have the same roles: they are part of the game's version.
     fn role(field: &Field) -> Role {
         Role::by_default(field)
     }
@@ -96,6 +57,8 @@ pub trait Cells: Sized {
     const COUNT: usize;
     /// Each cell's name suffix and kind.
     const PARTS: &'static [(&'static str, CellKind)];
+    /// What cells of the type measure, unless their field says otherwise.
+    const MEANING: Meaning = Meaning::Plain;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
     /// Reads exactly [`Cells::COUNT`] words; `Err` holds the word that it cannot be.
@@ -106,10 +69,11 @@ pub trait Cells: Sized {
 }
 
 macro_rules! one_cell {
-    ($type:ty, $kind:ident, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
+    ($type:ty, $kind:ident $(as $meaning:ident)?, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
         impl Cells for $type {
             const COUNT: usize = 1;
             const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::$kind)];
+            $(const MEANING: Meaning = Meaning::$meaning;)?
             fn put(&self, cells: &mut [u32]) {
                 let $v = *self;
                 cells[0] = $put;
@@ -127,7 +91,7 @@ one_cell!(i32, I32, |v| v as u32, |w| Ok(w as i32));
 one_cell!(u32, U32, |v| v, |w| Ok(w));
 one_cell!(u16, U32, |v| u32::from(v), |w| u16::try_from(w).map_err(|_| w));
 one_cell!(u8, U32, |v| u32::from(v), |w| u8::try_from(w).map_err(|_| w));
-one_cell!(bool, U32, |v| u32::from(v), |w| match w {
+one_cell!(bool, U32 as Flag, |v| u32::from(v), |w| match w {
     0 => Ok(false),
     1 => Ok(true),
     _ => Err(w),
@@ -149,8 +113,9 @@ impl Cells for Vec3 {
 
 /// Declares a struct whose fields are cells, with the parts of [`Body`] that follow from the list.
 ///
-/// Each field says its [`Scope`]. The struct must have `origin`, `velocity` and `viewangles` (`Vec3`), `teleports`
-/// (`u32`) and `alive` (`bool`). Behind the struct a game may name its own [`Body::role`]: `role = my_role;`.
+/// Each field says its [`Scope`](super::Scope). The struct must have `origin`, `velocity` and `viewangles` (`Vec3`),
+/// `teleports` (`u32`) and `alive` (`bool`); what these mean is known. Other fields mean what their type does
+/// ([`Cells::MEANING`]), or what stands behind `as`, with a unit where it is not the usual one. Behind the struct a game may name its own [`Body::role`]: `role = my_role;`.
 ///
 /// ```
 /// use glam::Vec3;
@@ -164,16 +129,19 @@ impl Cells for Vec3 {
 ///         Status viewangles: Vec3,
 ///         Status teleports: u32,
 ///         Status alive: bool,
+///         Weapons refire_us: u32 as Time("us"),
 ///     }
 /// }
-/// assert_eq!(Disc::CELLS, 11);
-/// assert_eq!(Disc::fields()[4].name, "velocity.y");
+/// assert_eq!(Disc::CELLS, 12);
+/// assert_eq!((&*Disc::fields()[4].name, Disc::fields()[4].unit()), ("velocity.y", "units/s"));
+/// assert_eq!(Disc::fields()[11].unit(), "us");
 /// ```
 #[macro_export]
 macro_rules! hitreg_body {
     (
         $(#[$doc:meta])* $vis:vis struct $name:ident {
-            $( $(#[$field_doc:meta])* $scope:ident $field:ident : $type:ty ),* $(,)?
+            $( $(#[$field_doc:meta])* $scope:ident $field:ident : $type:ty
+                $(as $meaning:ident $(($unit:literal))?)? ),* $(,)?
         }
         $( role = $role:path; )?
     ) => {
@@ -189,11 +157,14 @@ macro_rules! hitreg_body {
             fn fields() -> Vec<$crate::game::Field> {
                 let mut fields = Vec::with_capacity(Self::CELLS);
                 $(
+                    let meaning = $crate::hitreg_body!(@meaning $field, $type $(, $meaning)?);
+                    let unit = None::<&str> $($(.or(Some($unit)))?)?;
                     for (suffix, kind) in <$type as $crate::game::Cells>::PARTS {
-                        fields.push($crate::game::Field {
-                            name: format!("{}{suffix}", stringify!($field)),
-                            kind: *kind,
-                            scope: $crate::game::Scope::$scope,
+                        let name = format!("{}{suffix}", stringify!($field));
+                        let field = $crate::game::Field::new(name, *kind, $crate::game::Scope::$scope).meaning(meaning);
+                        fields.push(match unit {
+                            Some(unit) => field.in_unit(unit),
+                            None => field,
                         });
                     }
                 )*
@@ -269,6 +240,12 @@ macro_rules! hitreg_body {
             }
         }
     };
+    (@meaning origin, $type:ty) => { $crate::game::Meaning::Position };
+    (@meaning velocity, $type:ty) => { $crate::game::Meaning::Velocity };
+    (@meaning viewangles, $type:ty) => { $crate::game::Meaning::Angle };
+    (@meaning teleports, $type:ty) => { $crate::game::Meaning::Counter };
+    (@meaning $field:ident, $type:ty) => { <$type as $crate::game::Cells>::MEANING };
+    (@meaning $field:ident, $type:ty, $meaning:ident) => { $crate::game::Meaning::$meaning };
     (@when_client_only ClientOnly, $do:expr) => { $do };
     (@when_client_only $scope:ident, $do:expr) => {};
 }

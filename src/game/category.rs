@@ -7,7 +7,7 @@
 //! There are two timelines. The *server timeline* is the client's clock, which the updates set. The *client timeline* is
 //! where the client's own avatar is: the server time at which a usercmd that is made now will run.
 
-use super::body::Scope;
+use super::Scope;
 use crate::units::{EntityId, Micros};
 
 /// How a client comes by the value of a variable that it draws.

@@ -1,6 +1,6 @@
 //! What the cells of a body mean to those who are told about them.
 
-use super::{Field, Scope};
+use super::{Field, Meaning, Scope};
 
 /// What a cell means to those who are told about it. The protocol's bits are in order of importance, 7 first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,37 +21,23 @@ pub enum Role {
     Style,
     /// Bit 1, and how orientation is written: on the ground when it is not 0.
     Ground,
-    /// The pitch, a float. On the ground it is the head's alone, and bit 0's; elsewhere the body's, and bit 1's.
-    Pitch,
-    /// Bit 1: the rotation about the up axis, a float.
-    Yaw,
-    /// Bit 1: the roll, a float.
-    Roll,
+    /// Bit 1: which way it is turned. The first three floats in a row are pitch, yaw and roll; on the ground the pitch is the
+    /// head's alone, and bit 0's.
+    Orientation,
     /// Bit 0: anything else about the head.
     Head,
 }
 
 impl Role {
-    /// The role of a field by its name, and where the name says nothing by its scope.
+    /// The role of a field by what it means, and where that says nothing by its scope.
     pub fn by_default(field: &Field) -> Role {
-        let name = field.name.as_str();
-        let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        match name {
-            "viewangles.x" => Role::Pitch,
-            "viewangles.y" => Role::Yaw,
-            "viewangles.z" => Role::Roll,
-            "on_ground" => Role::Ground,
-            _ if says(&["controller", "decision"]) => Role::Controller,
-            _ if says(&["teleport", "alive", "respawn", "event"]) => Role::Event,
-            _ if says(&["action", "sequence", "animation"]) => Role::Action,
-            _ if says(&["origin", "velocity"]) => Role::Movement,
-            _ if says(&["sound", "effect", "step_"]) => Role::SubAction,
-            _ if says(&["duck", "water", "movetype", "style", "stance", "ground"]) => Role::Style,
-            _ if says(&["head"]) => Role::Head,
-            _ => match field.scope {
-                Scope::Movement => Role::Movement,
-                Scope::Weapons | Scope::Status | Scope::ClientOnly => Role::Value,
-            },
+        match (field.meaning, field.scope) {
+            (Meaning::Angle, _) => Role::Orientation,
+            (Meaning::Position | Meaning::Velocity | Meaning::Direction, _) => Role::Movement,
+            (Meaning::Flag, Scope::Movement) => Role::Style,
+            (Meaning::Flag | Meaning::Counter, _) => Role::Event,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, Scope::Movement) => Role::Movement,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, _) => Role::Value,
         }
     }
 
@@ -64,7 +50,7 @@ impl Role {
             Role::Action => 4,
             Role::Movement => 3,
             Role::SubAction => 2,
-            Role::Style | Role::Ground | Role::Pitch | Role::Yaw | Role::Roll => 1,
+            Role::Style | Role::Ground | Role::Orientation => 1,
             Role::Head => 0,
         }
     }

@@ -1,5 +1,6 @@
 //! What becomes of a shot.
 
+use crate::record::Reason;
 use crate::units::EntityId;
 
 /// Where one shot went.
@@ -22,31 +23,6 @@ pub struct Wound {
     pub damage: i32,
     /// How many of the shot's pellets it took; 1 for a single bullet.
     pub pellets: u8,
-}
-
-/// Why a shot ended as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It hit somebody.
-    Hit,
-    /// A part of the map was in the way of a target that the line would have met.
-    Blocked,
-    /// The line meets nobody.
-    Wide,
-    /// It met somebody who is already dead at present: no damage.
-    AlreadyDead,
-    /// A projectile left the muzzle; its impact is a row of its own.
-    Launched,
-}
-
-impl Reason {
-    /// All reasons; a reason's place in this list is its code in a trace.
-    pub const NAMES: [&'static str; 5] = ["hit", "blocked", "wide", "already dead", "launched"];
-
-    /// The name that traces and reports use.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
 }
 
 impl Verdict {

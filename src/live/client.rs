@@ -163,7 +163,7 @@ struct Running<'a, G: Bots + Netcode> {
     player: PlayerId,
     rules: Arc<G::Rules>,
     bot: BotPlayer<G>,
-    recorder: Recorder<'a, RecordSender>,
+    recorder: Recorder<'a, RecordSender, G>,
     keeps_snapshots: bool,
 }
 

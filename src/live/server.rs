@@ -96,7 +96,7 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
 struct Server<'a, G: Netcode> {
     clock: Clock,
     server: G::Server,
-    recorder: Recorder<'a, RecordSender>,
+    recorder: Recorder<'a, RecordSender, G>,
     lateness: Lateness,
     ends: Ends<'a, G::Body>,
 }

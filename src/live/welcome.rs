@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::game::{Body, Game};
+use crate::game::Game;
 use crate::hash::StateHasher;
-use crate::record::{Header, Origin, PlayerInfo, SessionId, Side};
+use crate::record::{Header, Origin, PlayerInfo, SessionId, Side, usercmd_fields};
 use crate::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
 use crate::settings::{SettingError, Settings};
 use crate::units::{Micros, PlayerId, Seed};
@@ -145,7 +145,9 @@ impl Welcome {
             players: (0..self.players).map(info).collect(),
             origin: Origin::Live,
             side: Some(Side { session: self.session, player: Some(player) }),
-            fields: G::Body::fields(),
+            classes: G::classes(),
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
         };
         if rules_digest(&header) == self.rules_digest {
             Ok(header)
@@ -160,8 +162,8 @@ impl Welcome {
 fn rules_digest(header: &Header) -> u64 {
     let mut hasher = StateHasher::new();
     hasher.bytes(&header.rules);
-    for field in &header.fields {
-        hasher.bytes(format!("{field:?}\n").as_bytes());
+    for class in &header.classes {
+        hasher.bytes(format!("{class:?}\n").as_bytes());
     }
     hasher.finish()
 }

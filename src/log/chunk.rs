@@ -1,135 +1,153 @@
 //! One chunk of a log: a stretch of a session, laid out by column, that decodes without any other chunk.
 
 mod bucket;
+mod context;
 mod map;
-mod players;
+mod part;
 mod snapshots;
 mod states;
 mod table;
+mod unknown;
 
 pub(crate) use bucket::Bucket;
-pub(crate) use map::{Place, decode, encode, encode_end, to_messagepack};
+pub(super) use context::Context;
+pub(crate) use map::{Place, encode_end, to_messagepack};
+pub(crate) use part::Part;
+pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
+pub(super) use table::{Columns, Rows};
 
-use crate::game::Field;
+use serde_bytes::ByteBuf;
+
+use map::Tables;
+use table::{LookUp, Table};
+
+use super::container::Chain;
+use super::error::WriteError;
+use super::kinds::{Layout, named_by};
+use super::limits::{Budget, MAX_CHUNK_MEMORY};
+use super::schema::Schema;
 use crate::record::{
-    ArrivalRecord, ExecutionRecord, FrameRecord, Header, Misfit, PacketRecord, PlayerRecords, Session, SnapshotRecord,
-    States, TickRecord,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, PacketRecord, PresenceRecord,
+    ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
 };
-use crate::units::{EntityId, PlayerId, Tick};
 
-/// A stretch of a session: what one chunk holds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chunk {
-    /// Each player's part, in the order of the header's players.
-    pub players: Vec<PlayerRecords>,
-    /// The server's ticks in order.
-    pub ticks: Vec<TickRecord>,
-    /// Entity states in the order in which they were recorded.
-    pub states: States,
-}
+/// One kind of record of all players, or of the session: series by number.
+pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
 
-impl Chunk {
-    pub(crate) fn new(header: &Header) -> Chunk {
-        let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let states = States { width: header.fields.len(), ..States::default() };
-        Chunk { players, ticks: Vec::new(), states }
-    }
-
-    /// Whether it holds no record.
-    pub fn is_empty(&self) -> bool {
-        let nobody_did_anything = self.players.iter().all(|player| {
-            player.frames.is_empty()
-                && player.sent.is_empty()
-                && player.reached.is_empty()
-                && player.executed.is_empty()
-                && player.snapshots.is_empty()
-                && player.received.is_empty()
-        });
-        nobody_did_anything && self.ticks.is_empty() && self.states.keys.is_empty()
-    }
-
-    /// What its records take in memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        let of_player = |player: &PlayerRecords| {
-            let snapshots: usize = player.snapshots.iter().map(snapshot_bytes).sum();
-            size_of_val(&player.frames[..])
-                + size_of_val(&player.sent[..])
-                + size_of_val(&player.reached[..])
-                + size_of_val(&player.executed[..])
-                + size_of_val(&player.received[..])
-                + snapshots
-        };
-        let states = size_of_val(&self.states.keys[..]) + size_of_val(&self.states.cells[..]);
-        self.players.iter().map(of_player).sum::<usize>() + size_of_val(&self.ticks[..]) + states
-    }
-
-    fn of(&mut self, id: PlayerId) -> Result<&mut PlayerRecords, Misfit> {
-        let players = self.players.len();
-        self.players.get_mut(usize::from(id.0)).ok_or(Misfit::Player { id, players })
-    }
-
-    /// Appends this stretch to the session that it continues.
-    pub(crate) fn append_to(self, session: &mut Session) {
-        for (to, from) in session.players.iter_mut().zip(self.players) {
-            to.frames.extend(from.frames);
-            to.sent.extend(from.sent);
-            to.reached.extend(from.reached);
-            to.executed.extend(from.executed);
-            to.snapshots.extend(from.snapshots);
-            to.received.extend(from.received);
+macro_rules! code {
+    (
+        players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+        session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+    ) => {
+        /// Lays a part of a session out.
+        pub(crate) fn encode<H>(
+            part: &Part<'_, H>,
+            header: &Header,
+            (index, before): (u32, Chain),
+        ) -> Result<Vec<u8>, WriteError> {
+            let context = Context::new(part.state_keys());
+            let mut tables = Tables::default();
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let parts = part.of_players(kind, |records| &records.$field);
+                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
+            } )*
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let parts: Parts<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
+                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
+            } )*
+            states::encode(part, header, &mut tables);
+            unknown::encode(part, header, &mut tables);
+            map::encode(&tables, (index, before))
         }
-        session.ticks.extend(self.ticks);
-        session.states.keys.extend(self.states.keys);
-        session.states.cells.extend(self.states.cells);
-    }
 
-    /// All of it; `fields` are the header's.
-    pub(crate) fn as_stretch<'a>(&'a self, fields: &'a [Field]) -> Stretch<'a> {
-        let players = self.players.iter().map(PlayerStretch::whole).collect();
-        let States { keys, cells, .. } = &self.states;
-        Stretch { players, ticks: &self.ticks, keys, cells, fields }
-    }
-}
-
-/// What a snapshot takes in memory, in bytes.
-pub(crate) fn snapshot_bytes(r: &SnapshotRecord) -> usize {
-    size_of::<SnapshotRecord>()
-        + size_of_val(&r.entities[..])
-        + size_of_val(&r.effects[..])
-        + r.timing.as_ref().map_or(0, |t| size_of_val(&**t) + size_of_val(&t.warnings[..]))
-        + r.extra.len()
-}
-
-/// A stretch of a session that lies elsewhere: in a [`Chunk`], or in a whole [`Session`].
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stretch<'a> {
-    pub(crate) players: Vec<PlayerStretch<'a>>,
-    pub(crate) ticks: &'a [TickRecord],
-    pub(crate) keys: &'a [(Tick, EntityId)],
-    pub(crate) cells: &'a [u32],
-    pub(crate) fields: &'a [Field],
-}
-
-/// One player's part of a [`Stretch`].
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PlayerStretch<'a> {
-    pub(crate) frames: &'a [FrameRecord],
-    pub(crate) sent: &'a [PacketRecord],
-    pub(crate) reached: &'a [ArrivalRecord],
-    pub(crate) executed: &'a [ExecutionRecord],
-    pub(crate) snapshots: &'a [SnapshotRecord],
-    pub(crate) received: &'a [ArrivalRecord],
-}
-
-impl<'a> PlayerStretch<'a> {
-    fn whole(records: &'a PlayerRecords) -> PlayerStretch<'a> {
-        PlayerStretch {
-            frames: &records.frames,
-            sent: &records.sent,
-            reached: &records.reached,
-            executed: &records.executed,
-            snapshots: &records.snapshots,
-            received: &records.received,
+        /// Reads a chunk of a log with this header.
+        pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
+            let tables = map::decode(content, schema, header.classes.len())?;
+            let mut budget = Budget::new(MAX_CHUNK_MEMORY);
+            let mut stretch = Stretch::of(header);
+            states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
+            let context = Context::new(stretch.states.keys());
+            $( if let Some(table) = tables.of(stringify!($field)) {
+                let name = stringify!($field);
+                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
+                unknown::decode_columns::<$type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
+            } )*
+            $( if let Some(table) = tables.of(stringify!($own_field)) {
+                let name = stringify!($own_field);
+                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
+                unknown::decode_columns::<$own_type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                stretch.$own_field = records;
+            } )*
+            unknown::decode_kinds(&tables, schema, header, &mut stretch.unknown, &mut budget)?;
+            Ok(stretch)
         }
+
+        /// The times of a player's records of one kind, each with what other kinds name it by.
+        fn named<H>(part: &Part<'_, H>, player: usize, kind: &str) -> LookUp {
+            let mut kinds = 0..;
+            $( {
+                let index = kinds.next().unwrap_or_default();
+                if kind == stringify!($field) {
+                    return LookUp::of(part.of_player(player, index, |records| &records.$field));
+                }
+            } )*
+            LookUp::of::<FrameRecord>(&[])
+        }
+    };
+}
+each_stream!(code);
+
+fn encode_kind<T: Layout, H>(
+    name: &'static str,
+    parts: Parts<'_, T>,
+    part: &Part<'_, H>,
+    context: &Context,
+    header: &Header,
+) -> Option<Table<ByteBuf>> {
+    let mut rows = Rows::new(parts);
+    if rows.is_empty() {
+        return None;
     }
+    let base = named_by(name);
+    rows.put::<_>(|keys, row_counts| {
+        let mut times = Vec::with_capacity(keys.len());
+        let mut keys = keys.iter();
+        for &(id, count) in row_counts {
+            let mut named = named(part, id as usize, base.unwrap_or_default());
+            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+        }
+        times
+    });
+    T::put_lists(&mut rows, context);
+    unknown::encode_columns(name, &mut rows, part, header);
+    Some(rows.finish())
+}
+
+fn decode_kind<T: Layout>(
+    columns: &mut Columns<'_>,
+    context: &Context,
+    budget: &mut Budget,
+    so_far: &Stretch,
+) -> Result<Vec<T>, String> {
+    budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
+    let base = named_by(columns.name).unwrap_or_default();
+    let whole = Part::whole(so_far);
+    let mut records = columns.take::<T>(|keys, row_counts| {
+        let mut times = Vec::with_capacity(keys.len());
+        let mut keys = keys.iter();
+        for &(id, count) in row_counts {
+            let mut named = named(&whole, id as usize, base);
+            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+        }
+        times
+    })?;
+    T::take_lists(&mut records, columns, context, budget)?;
+    Ok(records)
 }

@@ -2,13 +2,10 @@
 
 use std::io::Read;
 
-use serde::Deserialize;
-
 use super::chunk::Place;
 use super::container::{Chain, SEEK_FOOTER_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
-use super::header::{FileKind, Opening, decode};
 
 /// One chunk's content.
 #[derive(Debug)]
@@ -37,12 +34,15 @@ pub(super) struct Chunks<R> {
 }
 
 impl<R: Read> Chunks<R> {
-    /// Opens a file of the wanted kind.
-    pub(super) fn open<H: for<'a> Deserialize<'a>>(from: R, wanted: FileKind) -> Result<(Self, H), LogError> {
+    /// Opens a file. `decode` reads its first chunk: the header, and whether the file is sealed.
+    pub(super) fn open<H>(
+        from: R,
+        decode: impl FnOnce(&[u8]) -> Result<(H, bool), LogError>,
+    ) -> Result<(Self, H), LogError> {
         let mut frames = Frames::new(from, 0);
         let frame = first_frame(frames.next())?;
         let content = unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
-        let Opening { header, sealed } = decode(&content, wanted)?;
+        let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
         let mut chunks = Chunks { frames, sealed, table, chain, before_offset: 0, ended: false };
         chunks.count(&frame);

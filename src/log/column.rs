@@ -75,6 +75,19 @@ pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, 
     }
 }
 
+/// Unpacks a column of which nothing is known: whether it holds the bits of IEEE 754 singles, and its numbers.
+pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(bool, Vec<i64>), String> {
+    let (form, values) = unpack(packed, series)?;
+    match form {
+        Form::Integer => Ok((false, values)),
+        Form::Relative => Err("it is relative, and nothing says to what".into()),
+        form => {
+            let bits = values.into_iter().map(|value| form.f32_bits(value).map(i64::from));
+            Ok((true, bits.collect::<Result<_, _>>()?))
+        }
+    }
+}
+
 /// One way to write a column.
 struct Candidate {
     form: Form,

@@ -1,14 +1,19 @@
 //! The first chunk of a file: what it is, in which version, and its header.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
 
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, WriteError};
 use super::frames::{Frames, unpack};
-use super::version::{FORMAT, TRACE_FORMAT, Version, check_readable_by};
+use super::schema::Schema;
+use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
+use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
+use crate::units::Seed;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +37,19 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
+    /// The newest format that this build writes and reads.
+    pub const fn format(self) -> Version {
+        match self {
+            FileKind::Log | FileKind::Other => LOG_FORMAT,
+            FileKind::Trace => TRACE_FORMAT,
+        }
+    }
+
     const fn magic(self) -> &'static str {
         match self {
             FileKind::Log => "hitlog",
             FileKind::Trace => "hittrace",
             FileKind::Other => "",
-        }
-    }
-
-    const fn format(self) -> Version {
-        match self {
-            FileKind::Trace => TRACE_FORMAT,
-            FileKind::Log | FileKind::Other => FORMAT,
         }
     }
 }
@@ -115,6 +121,7 @@ struct Preamble<'a> {
 #[derive(Debug)]
 pub(crate) struct Opening<H> {
     pub(crate) header: H,
+    pub(crate) format: Version,
     /// Whether the chain, the seal and the seek table are there to be checked. Only foreign writers leave them out.
     pub(crate) sealed: bool,
 }
@@ -129,6 +136,18 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
         header,
     };
     to_messagepack(&first)
+}
+
+/// The first chunk of a log.
+pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
+    encode(FileKind::Log, &StoredHeader::of(header))
+}
+
+/// Reads the first chunk of a log, and which columns its tables have.
+pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogError> {
+    let Opening { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
+    let (header, schema) = header.into_header(format);
+    Ok((header, schema, sealed))
 }
 
 /// Reads a first chunk, which must be of the wanted kind and of a readable version.
@@ -148,5 +167,69 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
         part: "the header".into(),
         what: format!("it is not as its format {} says ({error})", preamble.format),
     })?;
-    Ok(Opening { header: first.header, sealed: first.sealed.unwrap_or(false) })
+    Ok(Opening { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
+}
+
+/// A log's header as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct StoredHeader<'a> {
+    game: Cow<'a, str>,
+    rules: Cow<'a, Bytes>,
+    map: Cow<'a, str>,
+    seed: Seed,
+    settings: Cow<'a, [(String, String)]>,
+    preset: Option<Cow<'a, str>>,
+    players: Cow<'a, [PlayerInfo]>,
+    origin: Cow<'a, Origin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    side: Option<Side>,
+    /// Before format 2, the fields of the only class.
+    #[serde(default, skip_serializing)]
+    fields: Vec<Field>,
+    #[serde(default)]
+    classes: Cow<'a, [Class]>,
+    #[serde(default)]
+    usercmd: Cow<'a, [Field]>,
+    #[serde(default)]
+    kinds: Cow<'a, [(String, Vec<String>)]>,
+}
+
+impl StoredHeader<'_> {
+    fn of(header: &Header) -> StoredHeader<'_> {
+        StoredHeader {
+            game: (&header.game).into(),
+            rules: Cow::Borrowed(Bytes::new(&header.rules)),
+            map: (&header.map).into(),
+            seed: header.seed,
+            settings: (&header.settings).into(),
+            preset: header.preset.as_ref().map(Into::into),
+            players: (&header.players).into(),
+            origin: Cow::Borrowed(&header.origin),
+            side: header.side,
+            fields: Vec::new(),
+            classes: (&header.classes).into(),
+            usercmd: (&header.usercmd).into(),
+            kinds: Cow::Owned(Schema::new(&header.unknown).kinds().to_vec()),
+        }
+    }
+
+    fn into_header(self, format: Version) -> (Header, Schema) {
+        let schema = Schema::of(format, self.kinds.into_owned());
+        let is_old = format.major == 1;
+        let header = Header {
+            game: self.game.into_owned(),
+            rules: self.rules.into_owned().into_vec(),
+            map: self.map.into_owned(),
+            seed: self.seed,
+            settings: self.settings.into_owned(),
+            preset: self.preset.map(Cow::into_owned),
+            players: self.players.into_owned(),
+            origin: self.origin.into_owned(),
+            side: self.side,
+            classes: if is_old { Class::only(self.fields) } else { self.classes.into_owned() },
+            usercmd: if is_old { usercmd_fields() } else { self.usercmd.into_owned() },
+            unknown: schema.unknown(),
+        };
+        (header, schema)
+    }
 }

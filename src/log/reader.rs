@@ -2,12 +2,13 @@
 
 use std::io::Read;
 
-use super::chunk::{self, Chunk};
+use super::chunk;
 use super::chunks::Chunks;
 use super::error::{LogError, Torn};
-use super::header::FileKind;
+use super::header;
 use super::limits::session_budget;
-use crate::record::{Header, Session};
+use super::schema::Schema;
+use crate::record::{Header, Session, Stretch};
 
 /// Reads a log chunk by chunk, however long it is.
 ///
@@ -16,6 +17,7 @@ use crate::record::{Header, Session};
 pub struct LogReader<R> {
     chunks: Chunks<R>,
     header: Header,
+    schema: Schema,
 }
 
 impl<R: Read> LogReader<R> {
@@ -24,8 +26,10 @@ impl<R: Read> LogReader<R> {
     /// # Errors
     /// When it is not a log, or not one that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<LogReader<R>, LogError> {
-        let (chunks, header) = Chunks::open(from, FileKind::Log)?;
-        Ok(LogReader { chunks, header })
+        let open =
+            |content: &[u8]| header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed));
+        let (chunks, (header, schema)) = Chunks::open(from, open)?;
+        Ok(LogReader { chunks, header, schema })
     }
 
     /// The log's header.
@@ -37,9 +41,9 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// When the log is torn or damaged here. What was given out before is good.
-    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, LogError> {
+    pub fn next_chunk(&mut self) -> Result<Option<Stretch>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
-        chunk::decode(&content.bytes, &self.header).map(Some).map_err(|what| content.corrupt(what))
+        chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
     }
 
     /// Reads on to the end, or to where the log is cut off.
@@ -49,12 +53,12 @@ impl<R: Read> LogReader<R> {
         let torn = loop {
             match self.next_chunk() {
                 Ok(Some(chunk)) => {
-                    used = used.saturating_add(chunk.memory());
+                    used = used.saturating_add(chunk.bytes());
                     let limit_bytes = session_budget(self.chunks.offset());
                     if used > limit_bytes {
                         return Err(LogError::TooLarge { limit_bytes });
                     }
-                    chunk.append_to(&mut session);
+                    session.append(chunk);
                 }
                 Ok(None) => break None,
                 Err(LogError::Torn(torn)) => break Some(torn),

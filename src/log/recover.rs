@@ -1,13 +1,14 @@
 //! Saves what is whole of a damaged log. Chunks are independent, so what follows a damaged one can still be read.
 
-use super::chunk::{self, Chunk};
+use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameKind, Frames, unpack};
-use super::header::{FileKind, decode};
+use super::header::decode_log;
 use super::limits::session_budget;
-use crate::record::{Header, Session};
+use super::schema::Schema;
+use crate::record::{GapCause, GapRecord, Session, Stretch};
 
 /// What was wrong with a log that was recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,17 +55,19 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     let frame = first_frame(Frames::new(bytes, 0).next())?;
     let content = unpack(&frame);
     let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
-    let opening = decode::<Header>(&content, FileKind::Log)?;
+    let (header, schema, sealed) = decode_log(&content)?;
     let mut recovery = Recovery {
         bytes,
-        sealed: opening.sealed,
-        session: Session::new(opening.header),
+        sealed,
+        schema,
+        session: Session::new(header),
         damage: Damage::default(),
         memory: session_budget(bytes.len() as u64),
         chain: Chain::default(),
         table: SeekTable::default(),
         next_index: 1,
         last_offset: 0,
+        lost_chunks: false,
     };
     recovery.count(&frame);
     recovery.run(frame.bytes.len())?;
@@ -75,6 +78,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
 struct Recovery<'a> {
     bytes: &'a [u8],
     sealed: bool,
+    schema: Schema,
     session: Session,
     damage: Damage,
     /// What the session may still take.
@@ -83,6 +87,8 @@ struct Recovery<'a> {
     table: SeekTable,
     next_index: u32,
     last_offset: u64,
+    /// Whether chunks are missing before the next one.
+    lost_chunks: bool,
 }
 
 /// A chunk that can be trusted: zstd's checksum holds, its number is due, its columns decode.
@@ -91,7 +97,7 @@ struct Found {
     index: u32,
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
-    records: Option<Chunk>,
+    records: Option<Stretch>,
 }
 
 impl Recovery<'_> {
@@ -140,7 +146,7 @@ impl Recovery<'_> {
         if place.index < self.next_index {
             return Err(format!("chunk {} stands here a second time", place.index));
         }
-        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header)?) };
+        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
         Ok(Found { frame, index: place.index, before: place.before, records })
     }
 
@@ -170,6 +176,7 @@ impl Recovery<'_> {
 
     fn note_gap(&mut self, start: usize, at: usize, index: u32, why: Option<String>) {
         let chunks = index - self.next_index;
+        self.lost_chunks |= chunks > 0;
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
@@ -192,9 +199,14 @@ impl Recovery<'_> {
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
         let Some(chunk) = found.records else { return Ok(true) };
+        if std::mem::take(&mut self.lost_chunks)
+            && let (Some(from), Some(to)) = (self.session.times().max(), chunk.times().min())
+        {
+            self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
+        }
         let limit_bytes = session_budget(self.bytes.len() as u64);
-        self.memory = self.memory.checked_sub(chunk.memory()).ok_or(LogError::TooLarge { limit_bytes })?;
-        chunk.append_to(&mut self.session);
+        self.memory = self.memory.checked_sub(chunk.bytes()).ok_or(LogError::TooLarge { limit_bytes })?;
+        self.session.append(chunk);
         self.damage.chunks += 1;
         Ok(false)
     }

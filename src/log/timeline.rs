@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
-use super::chunk::{PlayerStretch, Stretch, snapshot_bytes};
+use super::chunk::Part;
 use super::error::WriteError;
 use super::limits::MAX_RECORD_BYTES;
 use super::writer::Options;
-use crate::record::{ArrivalRecord, ExecutionRecord, FrameRecord, PacketRecord, Record, Session, TickRecord};
+use crate::record::{Header, OF_PLAYERS, OF_SESSION, Session, Stream, When, state_bytes};
 use crate::units::{Micros, Tick};
 
 /// How full the chunk being made is.
@@ -33,7 +34,8 @@ impl Filling {
     }
 
     /// Counts a record of so many bytes in; true when the chunk must end before it.
-    pub(super) fn add(&mut self, at: Option<Micros>, bytes: usize) -> Result<bool, WriteError> {
+    pub(super) fn add(&mut self, when: When, bytes: usize) -> Result<bool, WriteError> {
+        let at = if let When::At(at) = when { Some(at) } else { None };
         if bytes > MAX_RECORD_BYTES {
             return Err(WriteError::RecordTooLarge { bytes });
         }
@@ -53,96 +55,85 @@ impl Filling {
     }
 }
 
-/// When a record happened, as far as it says so itself, and its size in memory.
-pub(super) fn weigh(record: &Record) -> (Option<Micros>, usize) {
-    match record {
-        Record::Frame(_, r) => (Some(r.at), size_of::<FrameRecord>()),
-        Record::Sent(_, r) => (Some(r.at), size_of::<PacketRecord>()),
-        Record::Reached(_, r) | Record::Received(_, r) => (Some(r.at), size_of::<ArrivalRecord>()),
-        Record::Executed(..) => (None, size_of::<ExecutionRecord>()),
-        Record::Snapshot(_, r) => (Some(r.at), snapshot_bytes(r)),
-        Record::Tick(r) => (Some(r.at), size_of::<TickRecord>()),
-        Record::State(r) => (None, state_bytes(r.cells.len())),
-    }
-}
-
-fn state_bytes(width: usize) -> usize {
-    8 + 4 * width
-}
-
-/// A kind of record, in the order in which those of one moment are taken.
+/// Which list of a session, in the order in which records of one moment are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Frame,
-    Sent,
-    Reached,
-    Executed,
-    State,
-    Tick,
-    Snapshot,
-    Received,
+enum List {
+    /// Of a player: its place among the kinds, then the player.
+    Player(usize, usize),
+    States,
+    Own(usize),
+    /// A player's kinds that follow from a tick.
+    After(usize, usize),
+    Unknown(usize),
 }
 
-/// The records of one kind, of one player or of the server.
-#[derive(Clone, Copy, Debug)]
-struct Stream {
-    kind: Kind,
-    player: usize,
-    /// The first record of the chunk being made.
-    start: usize,
-    /// The next record.
-    next: usize,
+/// A list, and how far it has been taken.
+#[derive(Clone, Debug)]
+struct Taken {
+    list: List,
+    /// From the first record of the chunk being made to the next record.
+    range: Range<usize>,
 }
 
-/// A whole session as stretches, in time order.
+/// A whole session as parts, in time order.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
     filling: Filling,
-    streams: Vec<Stream>,
-    /// The next record of each stream that has one; the earliest first.
-    queue: BinaryHeap<Reverse<(Micros, Kind, usize)>>,
+    taken: Vec<Taken>,
+    /// The next record of each list that has one; the earliest first.
+    queue: BinaryHeap<Reverse<(Micros, List, usize)>>,
     tick_times: Vec<(Tick, Micros)>,
 }
 
 impl<'a> Timeline<'a> {
     pub(super) fn new(session: &'a Session, options: Options) -> Timeline<'a> {
-        let of_players = [Kind::Frame, Kind::Sent, Kind::Reached, Kind::Executed, Kind::Snapshot, Kind::Received];
-        let stream = |kind, player| Stream { kind, player, start: 0, next: 0 };
-        let mut streams = vec![stream(Kind::State, 0), stream(Kind::Tick, 0)];
-        for player in 0..session.players.len() {
-            streams.extend(of_players.map(|kind| stream(kind, player)));
-        }
+        let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
+        let of_player = |player| {
+            let list =
+                move |kind| if kind < after_tick { List::Player(kind, player) } else { List::After(kind, player) };
+            (0..OF_PLAYERS.len()).map(list)
+        };
+        let mut lists = vec![List::States];
+        lists.extend((0..OF_SESSION.len()).map(List::Own));
+        lists.extend((0..session.unknown.len()).map(List::Unknown));
+        lists.extend((0..session.players.len()).flat_map(of_player));
+        let taken = lists.into_iter().map(|list| Taken { list, range: 0..0 }).collect();
         let (filling, tick_times) = (Filling::new(options), tick_times(session));
-        let mut timeline = Timeline { session, filling, streams, queue: BinaryHeap::new(), tick_times };
-        (0..timeline.streams.len()).for_each(|stream| timeline.enqueue(stream));
+        let mut timeline = Timeline { session, filling, taken, queue: BinaryHeap::new(), tick_times };
+        (0..timeline.taken.len()).for_each(|index| timeline.enqueue(index));
         timeline
     }
 
     fn enqueue(&mut self, index: usize) {
-        let stream = self.streams[index];
-        if let Some((at, _)) = self.record(stream) {
+        let Taken { list, range } = &self.taken[index];
+        if let Some((at, _)) = self.record(*list, range.end) {
             // What has no time goes along with what has been taken last.
-            self.queue.push(Reverse((at.unwrap_or(Micros(i64::MIN)), stream.kind, index)));
+            self.queue.push(Reverse((at.unwrap_or(Micros(i64::MIN)), *list, index)));
         }
     }
 
-    /// When a stream's next record happened, and its size.
-    fn record(&self, stream: Stream) -> Option<(Option<Micros>, usize)> {
-        let (session, next) = (self.session, stream.next);
-        let player = session.players.get(stream.player);
-        match stream.kind {
-            Kind::Frame => player?.frames.get(next).map(|r| (Some(r.at), size_of::<FrameRecord>())),
-            Kind::Sent => player?.sent.get(next).map(|r| (Some(r.at), size_of::<PacketRecord>())),
-            Kind::Reached => player?.reached.get(next).map(|r| (Some(r.at), size_of::<ArrivalRecord>())),
-            Kind::Executed => {
-                player?.executed.get(next).map(|r| (self.tick_time(r.tick), size_of::<ExecutionRecord>()))
+    /// When a record of a list happened, and its size; `None` after the last.
+    fn record(&self, list: List, index: usize) -> Option<(Option<Micros>, usize)> {
+        let session = self.session;
+        let of = |stream: &dyn Stream| {
+            let at = match stream.when(index)? {
+                When::At(at) => Some(at),
+                When::In(tick) => self.tick_time(tick),
+            };
+            Some((at, stream.bytes(index..index + 1)))
+        };
+        match list {
+            List::Player(kind, player) | List::After(kind, player) => of(session.players.get(player)?.streams()[kind]),
+            List::Own(kind) => of(session.streams()[kind]),
+            List::States => {
+                let key = session.states.keys().get(index)?;
+                Some((self.tick_time(key.tick), state_bytes(session.states.cells_of(index).len())))
             }
-            Kind::Snapshot => player?.snapshots.get(next).map(|r| (Some(r.at), snapshot_bytes(r))),
-            Kind::Received => player?.received.get(next).map(|r| (Some(r.at), size_of::<ArrivalRecord>())),
-            Kind::Tick => session.ticks.get(next).map(|r| (Some(r.at), size_of::<TickRecord>())),
-            Kind::State => {
-                let (tick, _) = session.states.keys.get(next)?;
-                Some((self.tick_time(*tick), state_bytes(session.states.width)))
+            List::Unknown(which) => {
+                let records = session.unknown.get(which).filter(|records| index < records.len())?;
+                let kind = session.header.unknown.iter().find(|kind| kind.name == records.kind)?;
+                let at = records.times(kind).map(|times| Micros(times[index]));
+                Some((at, size_of::<i64>() * (1 + records.columns.len())))
             }
         }
     }
@@ -153,46 +144,27 @@ impl<'a> Timeline<'a> {
     }
 
     /// What has been taken since the last chunk.
-    fn cut(&mut self) -> Stretch<'a> {
-        let session = self.session;
-        let mut stretch = Stretch {
-            players: vec![PlayerStretch::default(); session.players.len()],
-            fields: &session.header.fields,
-            ..Stretch::default()
-        };
-        for stream in &mut self.streams {
-            let taken = stream.start..stream.next;
-            stream.start = stream.next;
-            let mut of = session.players.get(stream.player).zip(stretch.players.get_mut(stream.player));
-            match (stream.kind, &mut of) {
-                (Kind::Frame, Some((from, to))) => to.frames = &from.frames[taken],
-                (Kind::Sent, Some((from, to))) => to.sent = &from.sent[taken],
-                (Kind::Reached, Some((from, to))) => to.reached = &from.reached[taken],
-                (Kind::Executed, Some((from, to))) => to.executed = &from.executed[taken],
-                (Kind::Snapshot, Some((from, to))) => to.snapshots = &from.snapshots[taken],
-                (Kind::Received, Some((from, to))) => to.received = &from.received[taken],
-                (Kind::Tick, _) => stretch.ticks = &session.ticks[taken],
-                (Kind::State, _) => {
-                    let width = session.states.width;
-                    stretch.cells = &session.states.cells[taken.start * width..taken.end * width];
-                    stretch.keys = &session.states.keys[taken];
-                }
-                // A player's stream exists only where the player does.
-                (_, None) => {}
+    fn cut(&mut self) -> Part<'a, Header> {
+        let mut part = Part::none(self.session);
+        for Taken { list, range } in &mut self.taken {
+            let of_chunk = std::mem::replace(range, range.end..range.end);
+            match *list {
+                List::Player(kind, player) | List::After(kind, player) => part.players[player][kind] = of_chunk,
+                List::Own(kind) => part.own[kind] = of_chunk,
+                List::States => part.states = of_chunk,
+                List::Unknown(which) => part.unknown[which] = of_chunk,
             }
         }
-        stretch
+        part
     }
-}
 
-impl<'a> Timeline<'a> {
-    /// The next stretch; `None` when there is no record left.
-    pub(super) fn next(&mut self) -> Result<Option<Stretch<'a>>, WriteError> {
-        while let Some(Reverse((at, _, index))) = self.queue.pop() {
-            let Some((_, bytes)) = self.record(self.streams[index]) else { continue };
-            let at = Some(at).filter(|at| at.0 != i64::MIN);
-            let full = self.filling.add(at, bytes)?.then(|| self.cut());
-            self.streams[index].next += 1;
+    /// The next part; `None` when there is no record left.
+    pub(super) fn next(&mut self) -> Result<Option<Part<'a, Header>>, WriteError> {
+        while let Some(Reverse((at, list, index))) = self.queue.pop() {
+            let Some((_, bytes)) = self.record(list, self.taken[index].range.end) else { continue };
+            let when = if at.0 == i64::MIN { When::In(Tick(0)) } else { When::At(at) };
+            let full = self.filling.add(when, bytes)?.then(|| self.cut());
+            self.taken[index].range.end += 1;
             self.enqueue(index);
             if full.is_some() {
                 return Ok(full);

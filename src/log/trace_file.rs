@@ -10,7 +10,7 @@ use super::chunk::encode_end;
 use super::chunks::Chunks;
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
-use super::header::{self, FileKind};
+use super::header::{self, FileKind, Opening};
 use super::limits::session_budget;
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
@@ -55,7 +55,10 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// When it is not a trace, or not one that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
-        let (chunks, header) = Chunks::open(from, FileKind::Trace)?;
+        let (chunks, header) = Chunks::open(from, |content| {
+            let Opening { header, sealed, .. } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
+            Ok((header, sealed))
+        })?;
         Ok(TraceReader { chunks, header })
     }
 

@@ -6,11 +6,11 @@ use std::io::Write;
 
 pub use background::BackgroundLogWriter;
 
-use super::chunk::{self, Bucket, Stretch};
+use super::chunk::{self, Bucket, Part};
 use super::container::ChunkSink;
 use super::error::WriteError;
-use super::header::{self, FileKind};
-use super::timeline::{Filling, Timeline, weigh};
+use super::header;
+use super::timeline::{Filling, Timeline};
 use crate::record::{Header, Misfit, Record, Session};
 use crate::units::Micros;
 
@@ -57,7 +57,7 @@ impl<W: Write> LogWriter<W> {
     /// When that cannot be written, or does not fit into a chunk.
     pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
-        sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
+        sink.chunk("the header", &header::encode_log(header)?)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
     }
 
@@ -66,11 +66,10 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// When the record does not fit, or a full chunk could not be written; after the latter nothing more is written.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
-        let (at, bytes) = weigh(record);
-        if self.filling.add(at, bytes)? {
+        if self.filling.add(record.when(), record.bytes())? {
             self.write_chunk()?;
         }
-        Ok(self.bucket.push(record)?)
+        Ok(self.bucket.push(record, &self.header)?)
     }
 
     /// Writes what has been added so far, as a chunk of its own.
@@ -97,17 +96,17 @@ impl<W: Write> LogWriter<W> {
     }
 
     fn write_chunk(&mut self) -> Result<(), WriteError> {
-        if self.bucket.is_empty() {
+        if self.bucket.stretch().is_empty() {
             return Ok(());
         }
-        write_stretch(&mut self.sink, &self.bucket.as_stretch(&self.header.fields))?;
+        write_part(&mut self.sink, &Part::whole(self.bucket.stretch()), &self.header)?;
         self.bucket.clear();
         Ok(())
     }
 }
 
-fn write_stretch<W: Write>(sink: &mut ChunkSink<W>, stretch: &Stretch<'_>) -> Result<(), WriteError> {
-    let content = chunk::encode(stretch, sink.next())?;
+fn write_part<W: Write, H>(sink: &mut ChunkSink<W>, part: &Part<'_, H>, header: &Header) -> Result<(), WriteError> {
+    let content = chunk::encode(part, header, sink.next())?;
     sink.chunk("a stretch of records", &content)
 }
 
@@ -124,28 +123,20 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
 pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
     check(session)?;
     let mut sink = ChunkSink::new(out, options.level)?;
-    sink.chunk("the header", &header::encode(FileKind::Log, &session.header)?)?;
+    sink.chunk("the header", &header::encode_log(&session.header)?)?;
     let mut timeline = Timeline::new(session, options);
-    while let Some(stretch) = timeline.next()? {
-        write_stretch(&mut sink, &stretch)?;
+    while let Some(part) = timeline.next()? {
+        write_part(&mut sink, &part, &session.header)?;
     }
     write_end(sink)
 }
 
 /// Whether a session that was put together by hand fits its header.
 fn check(session: &Session) -> Result<(), Misfit> {
-    let (players, fields) = (session.header.players.len(), session.header.fields.len());
+    let players = session.header.players.len();
     if session.players.len() != players {
         let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));
         return Err(Misfit::Player { id, players });
     }
-    let states = &session.states;
-    if states.cells.len() != states.keys.len() * fields {
-        let found = states.cells.len().checked_div(states.keys.len()).unwrap_or(states.cells.len());
-        return Err(Misfit::Cells { found, fields });
-    }
-    if states.width != fields {
-        return Err(Misfit::Cells { found: states.width, fields });
-    }
-    Ok(())
+    session.states.iter().try_for_each(|(key, cells)| key.check(cells.len(), &session.header))
 }

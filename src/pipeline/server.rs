@@ -1,7 +1,7 @@
 //! What a server puts out.
 
 use crate::game::{Game, Verdict};
-use crate::record::Execution;
+use crate::record::{Execution, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// What happened during a tick, in the order in which it happened.
@@ -15,6 +15,13 @@ pub enum Event<G: Game> {
         command: CommandSeq,
         /// How.
         how: Execution,
+    },
+    /// A player joined or left.
+    Presence {
+        /// Who.
+        player: PlayerId,
+        /// Which of both.
+        change: Presence,
     },
     /// A shot was judged.
     Judged(Judged<G>),

@@ -29,23 +29,23 @@ body! {
         /// False for the dead.
         Status alive: bool,
         /// Bits of [`flag`].
-        Status flags: u32,
+        Status flags: u32 as Flag,
         /// How old another player's state was when it was sent, in ms (255 means that or more).
-        Status age_ms: u8,
+        Status age_ms: u8 as Time,
         /// Another player's last usercmd: its milliseconds.
-        Status command_msec: u8,
+        Status command_msec: u8 as Time,
         /// The same: wished speed forward, in units/s.
-        Status forwardmove: i32,
+        Status forwardmove: i32 as Velocity,
         /// The same: wished speed to the right, in units/s.
-        Status sidemove: i32,
+        Status sidemove: i32 as Velocity,
         /// The same: wished speed upwards, in units/s.
-        Status upmove: i32,
+        Status upmove: i32 as Velocity,
         /// The same: buttons; fire is never set.
-        Status buttons: u8,
+        Status buttons: u8 as Flag,
         /// The same: weapon or other request.
-        Status impulse: u8,
+        Status impulse: u8 as Name,
         /// Index of the movement rules in force, in the log's rules.
-        Status move_vars: u16,
+        Status move_vars: u16 as Name,
         /// Stood on something walkable after the last step.
         ClientOnly on_ground: bool,
         /// Jump was pressed and not let go since.
@@ -57,11 +57,11 @@ body! {
         /// 0 dry, 1 feet, 2 waist, 3 eyes.
         ClientOnly water_level: u8,
         /// What the liquid is: 0 none, then as a map's contents number times -1, less 1.
-        ClientOnly liquid: u32,
+        ClientOnly liquid: u32 as Name,
         /// While above 0 the player cannot steer, in seconds.
-        ClientOnly water_jump_s: f32,
+        ClientOnly water_jump_s: f32 as Time("s"),
         /// Upward speed at the end of the last usercmd, in units/s.
-        ClientOnly fall_speed: f32,
+        ClientOnly fall_speed: f32 as Velocity,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
-use crate::game::{Body, Game, Verdict};
+use crate::game::{Game, StateRows, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
-use crate::record::{Execution, PacketRecord, Session};
+use crate::record::{Execution, PacketRecord, Session, StateKey};
 use crate::session::{InputSource, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -107,17 +107,24 @@ fn prepared<G: Netcode>(
 
 /// The world that a session begins with; `None` for the one that the game spawns.
 fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
-    let read = |(entity, cells): (EntityId, &[u32])| {
-        let body = G::Body::read(cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
-        Ok((entity, body))
-    };
-    let bodies = session.states.of_tick(Tick(0)).map(read).collect::<Result<Vec<_>, ReplayError>>()?;
+    let bodies = bodies_at_the_beginning::<G>(session)?;
     if bodies.is_empty() {
         return Ok(None);
     }
     let everyone = (0..session.players.len()).map(|p| EntityId(p as u16));
     let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, session.header.seed, &bodies));
     world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
+}
+
+/// The players of a session that begins in the middle of another one; nobody of one that begins at the spawn.
+pub(super) fn bodies_at_the_beginning<G: Game>(session: &Session) -> Result<Vec<(EntityId, G::Body)>, ReplayError> {
+    let rows = StateRows::new::<G>(&session.header.classes)?;
+    let read = |(key, cells): (StateKey, &[u32])| {
+        let body =
+            rows.read::<G>(key.class, cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
+        Ok((key.entity, body.ok_or(ReplayError::NoBeginning)?))
+    };
+    session.states.of_tick(Tick(0)).map(read).collect()
 }
 
 /// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.

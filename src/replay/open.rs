@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::{ReplayError, Replayed, Tables};
-use crate::game::{BadCells, Body, Game};
+use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use crate::record::{Origin, PlayerRecords, Session, SnapshotRecord};
+use crate::record::{PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
@@ -17,13 +17,14 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
+    let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut tables = Tables::new::<G>(session.players.len());
     for (index, records) in session.players.iter().enumerate() {
         let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
         let mut client = C::new(setup.clone(), player);
         client.number_from(first.command.seq);
-        replay_player::<G, C>(session, records, player, client, &mut tables, progress)?;
+        replay_player::<G, C>((session, &rows), records, player, client, &mut tables, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -37,7 +38,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 }
 
 fn replay_player<G: Game, C: ClientPipeline<G>>(
-    session: &Session,
+    (session, rows): (&Session, &StateRows),
     records: &PlayerRecords,
     player: PlayerId,
     mut client: C,
@@ -55,7 +56,7 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
                     if record.ack > made && record.ack <= last {
                         break;
                     }
-                    let snapshot = snapshot::<G>(session, record)?;
+                    let snapshot = snapshot::<G>(session, rows, player, record)?;
                     let reconciled = client.handle_snapshot(arrival.at, &snapshot);
                     Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
                 }
@@ -77,19 +78,24 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
 }
 
 /// The snapshot as the client got it.
-pub(crate) fn snapshot<G: Game>(session: &Session, record: &SnapshotRecord) -> Result<Snapshot<G::Body>, ReplayError> {
-    let bad = |source| ReplayError::BadState { tick: record.tick, source };
-    let is_import = matches!(session.header.origin, Origin::Imported { .. });
+pub(crate) fn snapshot<G: Game>(
+    session: &Session,
+    rows: &StateRows,
+    viewer: PlayerId,
+    record: &SnapshotRecord,
+) -> Result<Snapshot<G::Body>, ReplayError> {
+    let tick = record.tick;
+    let bad = |source| ReplayError::BadState { tick, source };
     let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
     for entity in &record.entities {
-        match session.states.row(record.tick, *entity) {
-            Some(cells) => entities.push((*entity, G::Body::read(cells).map_err(bad)?)),
-            // A session of several clients keeps a tick's states as its first snapshot has them; an import has them all.
-            None if is_import => {
-                let found = u32::from(entity.0);
-                return Err(bad(BadCells { what: "an entity without a state".to_owned(), found }));
-            }
-            None => {}
+        let mut sent = session.states.sent(tick, viewer, *entity).peekable();
+        if sent.peek().is_none() {
+            return Err(ReplayError::NoState { tick, entity: *entity, viewer });
+        }
+        // Of a class that this build does not know, it knows nothing to show.
+        let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
+        if let Some(body) = sent.find_map(read) {
+            entities.push((*entity, body.map_err(bad)?));
         }
     }
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };

@@ -14,6 +14,8 @@ use crate::usercmd::{Input, Usercmd};
 const WARNINGS_MAX: usize = 8;
 
 pub(super) struct Connection<G: Game> {
+    /// Whether anything of it has arrived.
+    pub(super) is_heard: bool,
     /// The newest usercmd that was dealt with.
     pub(super) last_command: CommandSeq,
     /// What it said, to repeat it for those that never come.
@@ -47,6 +49,7 @@ pub(super) struct Connection<G: Game> {
 impl<G: Game> Connection<G> {
     pub(super) fn new(settings: &Settings) -> Connection<G> {
         Connection {
+            is_heard: false,
             last_command: CommandSeq(0),
             last_input: Input::default(),
             missing: VecDeque::new(),

@@ -3,7 +3,7 @@
 use crate::game::{Game, Placed, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use crate::record::{ArrivalRecord, Execution, PacketRecord};
+use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// The others on a client's screen.
@@ -26,6 +26,8 @@ pub trait Observer<G: Game> {
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {}
     /// The server dealt with a usercmd.
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {}
+    /// A player joined or left.
+    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {}
     /// The server judged a shot.
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {}
     /// A projectile reached something.

@@ -1,6 +1,6 @@
 //! What is to happen, in the order in which it will.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::packet::{ClientPacket, Snapshot};
@@ -28,21 +28,28 @@ pub(super) enum What<B> {
     Frame(PlayerId),
 }
 
+/// What is due is kept apart from when, so that sorting moves little.
 pub(super) struct Queue<B> {
-    heap: BinaryHeap<Reverse<Due<B>>>,
+    due: BinaryHeap<Reverse<(Key, usize)>>,
+    /// By the place that the heap names.
+    what: Vec<Option<What<B>>>,
+    free: Vec<usize>,
     /// Counts what was queued: equals keep the order in which they were sent.
     queued: u64,
 }
 
+/// Time, kind, player, number, and what was queued before.
+type Key = (Micros, u8, PlayerId, u32, u64);
+
 impl<B> Default for Queue<B> {
     fn default() -> Queue<B> {
-        Queue { heap: BinaryHeap::new(), queued: 0 }
+        Queue { due: BinaryHeap::new(), what: Vec::new(), free: Vec::new(), queued: 0 }
     }
 }
 
 impl<B> Queue<B> {
     pub(super) fn push_tick(&mut self, at: Micros) {
-        self.push((at, 1, PlayerId(0), 0), What::Tick);
+        self.push(at, 1, PlayerId(0), 0, What::Tick);
     }
 
     /// `number` is that of the packet or snapshot.
@@ -51,48 +58,31 @@ impl<B> Queue<B> {
             Carried::Up(_) | Carried::Packet(_) => 0,
             Carried::Down(_) | Carried::Snapshot(..) => 2,
         };
-        self.push((at, kind, player, number), What::Arrives(player, carried));
+        self.push(at, kind, player, number, What::Arrives(player, carried));
     }
 
     pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {
-        self.push((at, 3, player, 0), What::Frame(player));
+        self.push(at, 3, player, 0, What::Frame(player));
     }
 
     pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {
-        self.heap.pop().map(|Reverse(due)| (due.key.0, due.what))
+        let Reverse(((at, ..), place)) = self.due.pop()?;
+        self.free.push(place);
+        Some((at, self.what[place].take()?))
     }
 
-    fn push(&mut self, key: Key, what: What<B>) {
+    fn push(&mut self, at: Micros, kind: u8, player: PlayerId, number: u32, what: What<B>) {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.what[place] = Some(what);
+                place
+            }
+            None => {
+                self.what.push(Some(what));
+                self.what.len() - 1
+            }
+        };
         self.queued += 1;
-        self.heap.push(Reverse(Due { key, queued: self.queued, what }));
-    }
-}
-
-/// Time, kind, player, number.
-type Key = (Micros, u8, PlayerId, u32);
-
-struct Due<B> {
-    key: Key,
-    queued: u64,
-    what: What<B>,
-}
-
-impl<B> PartialEq for Due<B> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<B> Eq for Due<B> {}
-
-impl<B> PartialOrd for Due<B> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<B> Ord for Due<B> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key).then(self.queued.cmp(&other.queued))
+        self.due.push(Reverse(((at, kind, player, number, self.queued), place)));
     }
 }

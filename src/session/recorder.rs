@@ -1,14 +1,18 @@
 //! Turns what happens in a session into log records.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::{Observer, Shown};
-use crate::game::{Body, Game};
+use crate::game::{ClassId, Game, StateRows};
+use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Reconciled, Ticked};
 use crate::record::{
-    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Record, SnapshotRecord, StateRecord,
-    TickRecord, Timing,
+    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Presence, PresenceRecord, Record,
+    SnapshotRecord, StateRecord, TickRecord, Timing,
 };
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// Takes records as they come.
 pub trait RecordSink {
@@ -24,20 +28,47 @@ impl RecordSink for crate::record::Session {
 }
 
 /// An [`Observer`] that records.
-pub struct Recorder<'a, S> {
+pub struct Recorder<'a, S, G: Game> {
     sink: &'a mut S,
-    /// The last tick whose states were recorded.
-    states_of: Option<Tick>,
+    rows: StateRows,
+    /// The states of the last tick that everyone was sent who was sent the entity.
+    shared: BTreeMap<EntityId, (ClassId, Vec<u32>)>,
+    /// The last snapshot's: most servers send all their clients the same.
+    last: Option<Arc<Frame<G::Body>>>,
 }
 
-impl<'a, S: RecordSink> Recorder<'a, S> {
+impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
     /// A recorder into `sink`.
-    pub fn new(sink: &'a mut S) -> Recorder<'a, S> {
-        Recorder { sink, states_of: None }
+    pub fn new(sink: &'a mut S) -> Recorder<'a, S, G> {
+        Recorder { sink, rows: StateRows::own::<G>(), shared: BTreeMap::new(), last: None }
+    }
+
+    /// Records the states of a snapshot that were not recorded yet: those that nobody was sent before, and those that this
+    /// client alone is sent so.
+    fn states(&mut self, viewer: PlayerId, frame: &Arc<Frame<G::Body>>) {
+        let tick = frame.tick;
+        match self.last.replace(Arc::clone(frame)) {
+            Some(last) if Arc::ptr_eq(&last, frame) => return,
+            Some(last) if last.tick == tick => {}
+            _ => self.shared.clear(),
+        }
+        for (entity, body) in &frame.entities {
+            let mut cells = Vec::new();
+            let class = self.rows.write::<G>(body, &mut cells);
+            let viewer = match self.shared.get(entity) {
+                Some((of, shared)) if (*of, shared) == (class, &cells) => continue,
+                Some(_) => Some(viewer),
+                None => None,
+            };
+            if viewer.is_none() {
+                self.shared.insert(*entity, (class, cells.clone()));
+            }
+            self.sink.record(Record::State(StateRecord { tick, viewer, entity: *entity, class, cells }));
+        }
     }
 }
 
-impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
+impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, _: &Shown<'_, G::Body>) {
         self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command }));
     }
@@ -54,20 +85,17 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S> {
         self.sink.record(Record::Executed(player, ExecutionRecord { command, tick, how }));
     }
 
+    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
+        self.sink.record(Record::Presence(player, PresenceRecord { tick, at, change }));
+    }
+
     fn ticked(&mut self, at: Micros, ticked: Ticked, _world: &G::World) {
         self.sink.record(Record::Tick(TickRecord { tick: ticked.tick, at, hash: Some(ticked.hash) }));
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {
         let frame = &snapshot.frame;
-        if self.states_of != Some(frame.tick) {
-            self.states_of = Some(frame.tick);
-            for (entity, body) in &frame.entities {
-                let mut cells = vec![0; G::Body::CELLS];
-                body.write(&mut cells);
-                self.sink.record(Record::State(StateRecord { tick: frame.tick, entity: *entity, cells }));
-            }
-        }
+        self.states(player, frame);
         let record = SnapshotRecord {
             seq: snapshot.seq,
             tick: frame.tick,

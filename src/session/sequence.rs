@@ -56,6 +56,7 @@ pub(crate) fn tick<G: Netcode>(
     while let Some(event) = server.poll_event() {
         match event {
             Event::Executed { player, command, how } => observer.executed(player, command, ticked.tick, how),
+            Event::Presence { player, change } => observer.presence(player, at, ticked.tick, change),
             Event::Judged(judged) => observer.judged(at, ticked.tick, &judged),
             Event::Impact { shooter, command, weapon, verdict } => {
                 observer.impact(at, ticked.tick, shooter, command, weapon, &verdict);

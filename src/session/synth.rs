@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::bots::BotInput;
 use super::scenario::{Scenario, ScenarioError};
 use super::{Links, Machine, Observer};
-use crate::game::{Body, Bots, Game};
+use crate::game::{Bots, Game};
 use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
-use crate::record::{Header, Origin, PlayerInfo};
+use crate::record::{Header, Origin, PlayerInfo, usercmd_fields};
 use crate::settings::{SettingError, Settings};
 use crate::units::Seed;
 
@@ -56,7 +56,9 @@ impl Scenario {
             players: (0..self.players).map(player).collect(),
             origin: Origin::Synthetic,
             side: None,
-            fields: G::Body::fields(),
+            classes: G::classes(),
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
         })
     }
 }

@@ -8,7 +8,7 @@ mod time;
 use std::collections::BTreeSet;
 
 use super::Kind;
-use crate::record::{PlayerRecords, Session, SnapshotRecord, States};
+use crate::record::{PlayerRecords, Session, SnapshotRecord};
 
 /// One thing that can be taken out. Players and usercmds are named by their places in the session's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,16 +101,14 @@ fn inputs_of(session: &Session) -> Session {
         frames: p.frames.clone(),
         sent: p.sent.clone(),
         reached: p.reached.clone(),
-        executed: Vec::new(),
         snapshots: p.snapshots.iter().map(snapshot).collect(),
         received: p.received.clone(),
+        ..PlayerRecords::default()
     };
-    Session {
-        header: session.header.clone(),
-        players: session.players.iter().map(player).collect(),
-        ticks: session.ticks.clone(),
-        states: States::default(),
-    }
+    let mut inputs = Session::new(session.header.clone());
+    inputs.players = session.players.iter().map(player).collect();
+    inputs.ticks.clone_from(&session.ticks);
+    inputs
 }
 
 fn remove_players(session: &mut Session, removed: &BTreeSet<usize>) {

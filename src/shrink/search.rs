@@ -179,7 +179,7 @@ impl<'a, G: Netcode, E: std::error::Error + Send + 'static> Search<'a, G, E> {
 fn can_begin<G: Netcode>(session: &Session) -> bool {
     let mut cut = keep_ticks(session, 1, session.ticks.len());
     cut.ticks.truncate(1);
-    !cut.states.keys.is_empty() && rerecord::<G>(&cut, None).is_ok()
+    !cut.states.is_empty() && rerecord::<G>(&cut, None).is_ok()
 }
 
 /// A session of some of its ticks.

@@ -18,7 +18,9 @@ fn session() -> Session {
         players: vec![PlayerInfo { name: "p0".into(), recorded: true }],
         origin: Origin::Synthetic,
         side: None,
-        fields: Vec::new(),
+        classes: Vec::new(),
+        usercmd: Vec::new(),
+        unknown: Vec::new(),
     });
     session.players[0].frames = (1..200).map(frame).collect();
     session

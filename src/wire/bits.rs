@@ -1,5 +1,8 @@
 //! Bits in a datagram: the lowest bit of a byte comes first, and so does the lowest bit of a number, so that a number
 //! of whole bytes at a byte's edge is little-endian.
+//!
+//! Ours, and no crate's, for one thing that those we know do not have: taking back what turns out not to fit
+//! ([`BitWriter::cut_to`]).
 
 use super::DecodeError;
 
@@ -18,21 +21,12 @@ impl BitWriter {
     /// Appends the lowest `bits` (0 to 64) of a value.
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
         debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
-        let mut value = value;
-        let mut left = bits;
-        while left > 0 {
-            let used = (self.bits % 8) as u32;
-            if used == 0 {
-                self.bytes.push(0);
-            }
-            let take = left.min(8 - used);
-            let part = (value & ((1 << take) - 1)) as u8;
-            if let Some(last) = self.bytes.last_mut() {
-                *last |= part << used;
-            }
-            value >>= take;
-            left -= take;
-            self.bits += take as usize;
+        let (first, used) = (self.bits / 8, self.bits % 8);
+        self.bits += bits as usize;
+        self.bytes.resize(self.bits.div_ceil(8), 0);
+        let shifted = (u128::from(value) << used).to_le_bytes();
+        for (byte, more) in self.bytes[first..].iter_mut().zip(shifted) {
+            *byte |= more;
         }
     }
 
@@ -90,17 +84,13 @@ impl<'a> BitReader<'a> {
         if bits as usize > self.bytes.len() * 8 - self.at {
             return Err(DecodeError::TooShort);
         }
-        let mut value = 0;
-        let mut have = 0;
-        while have < bits {
-            let used = (self.at % 8) as u32;
-            let take = (bits - have).min(8 - used);
-            let part = (u64::from(self.bytes[self.at / 8]) >> used) & ((1 << take) - 1);
-            value |= part << have;
-            have += take;
-            self.at += take as usize;
+        let (first, used) = (self.at / 8, self.at % 8);
+        self.at += bits as usize;
+        let mut window = [0; 16];
+        for (byte, from) in window.iter_mut().zip(&self.bytes[first..self.at.div_ceil(8)]) {
+            *byte = *from;
         }
-        Ok(value)
+        Ok(((u128::from_le_bytes(window) >> used) & ((1 << bits) - 1)) as u64)
     }
 
     pub(crate) fn get_bool(&mut self) -> Result<bool, DecodeError> {

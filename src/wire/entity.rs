@@ -106,7 +106,7 @@ impl<B: Body> Layout<B> {
 
     fn put_group(&self, out: &mut BitWriter, bit: usize, old: &[u32], new: &[u32]) {
         let group = &self.groups[bit];
-        put_mask(out, group.iter().map(|i| old[*i] != new[*i]).collect());
+        put_mask(out, group.len(), |i| old[group[i]] != new[group[i]]);
         for i in group.iter().filter(|i| old[**i] != new[**i]) {
             put_change(out, self.kinds[*i], old[*i], new[*i]);
         }
@@ -122,16 +122,19 @@ impl<B: Body> Layout<B> {
     }
 }
 
-/// Writes which of some cells changed.
-pub(crate) fn put_mask(out: &mut BitWriter, mask: Vec<bool>) {
-    let nibbles = || mask.chunks(NIBBLE).map(|nibble| nibble.contains(&true));
-    let in_two_steps = mask.len() > NIBBLE;
+/// Writes which of `count` cells changed.
+pub(crate) fn put_mask(out: &mut BitWriter, count: usize, changed: impl Fn(usize) -> bool) {
+    let nibble = |at: usize| {
+        let width = NIBBLE.min(count - at);
+        ((0..width).map(|i| u64::from(changed(at + i)) << i).sum::<u64>(), width as u32)
+    };
+    let in_two_steps = count > NIBBLE;
     if in_two_steps {
-        nibbles().for_each(|any| out.put_bool(any));
+        (0..count).step_by(NIBBLE).for_each(|at| out.put_bool(nibble(at).0 != 0));
     }
-    for (nibble, any) in mask.chunks(NIBBLE).zip(nibbles()) {
-        if any || !in_two_steps {
-            nibble.iter().for_each(|changed| out.put_bool(*changed));
+    for (bits, width) in (0..count).step_by(NIBBLE).map(nibble) {
+        if bits != 0 || !in_two_steps {
+            out.put(bits, width);
         }
     }
 }
@@ -180,6 +183,18 @@ mod tests {
             Status alive: bool,
             ClientOnly view_ofs: f32,
         }
+        role = role;
+    }
+
+    fn role(field: &Field) -> Role {
+        match &*field.name {
+            "on_ground" => Role::Ground,
+            "head_tilt" => Role::Head,
+            "controller" => Role::Controller,
+            "action" => Role::Action,
+            "step_ms" => Role::SubAction,
+            _ => Role::by_default(field),
+        }
     }
 
     fn through(layout: &Layout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
@@ -201,10 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn names_and_scopes_give_the_bits() {
-        let role = |name: &str, fields: &[Field]| {
-            fields.iter().find(|f| f.name == name).map(Role::by_default).map(Role::bit).expect(name)
-        };
+    fn meanings_and_scopes_give_the_bits() {
+        let bit_of =
+            |name: &str, fields: &[Field]| fields.iter().find(|f| f.name == name).map(role).map(Role::bit).expect(name);
         let fields = Beast::fields();
         for (name, bit) in [
             ("controller", 7),
@@ -221,7 +235,7 @@ mod tests {
             ("viewangles.y", 1),
             ("head_tilt", 0),
         ] {
-            assert_eq!(role(name, &fields), bit, "{name}");
+            assert_eq!(bit_of(name, &fields), bit, "{name}");
         }
     }
 
@@ -270,7 +284,7 @@ mod tests {
         #[test]
         fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..30)) {
             let mut out = BitWriter::new();
-            put_mask(&mut out, mask.clone());
+            put_mask(&mut out, mask.len(), |i| mask[i]);
             let bytes = out.into_bytes();
             prop_assert_eq!(get_mask(&mut BitReader::new(&bytes), mask.len()), Ok(mask));
         }

@@ -35,10 +35,10 @@ impl<B: Body> Layout<B> {
         let fields = B::fields();
         let sent = |i: &usize| fields[*i].scope != Scope::ClientOnly;
         let with = |role| (0..fields.len()).filter(sent).find(|i| B::role(&fields[*i]) == role);
-        let turn = match (with(Role::Pitch), with(Role::Yaw), with(Role::Roll)) {
-            (Some(pitch), Some(yaw), Some(roll)) => Some(Turn { pitch, yaw, roll }),
-            _ => None,
-        };
+        let is_angle =
+            |i: usize| sent(&i) && fields[i].kind == CellKind::F32 && B::role(&fields[i]) == Role::Orientation;
+        let turn = (2..fields.len()).find(|&roll| (roll - 2..=roll).all(is_angle));
+        let turn = turn.map(|roll| Turn { pitch: roll - 2, yaw: roll - 1, roll });
         let is_turn = |i| turn.is_some_and(|t| [t.pitch, t.yaw, t.roll].contains(&i));
         let mut groups: [Vec<usize>; GROUPS] = Default::default();
         for i in (0..fields.len()).filter(sent).filter(|i| !is_turn(*i)) {

@@ -30,7 +30,7 @@ const KINDS: [CellKind; CELLS] = [
 /// Writes all but its number.
 pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Usercmd) {
     let (old, new) = (cells(before), cells(command));
-    put_mask(out, old.iter().zip(&new).map(|(old, new)| old != new).collect());
+    put_mask(out, CELLS, |i| old[i] != new[i]);
     for i in (0..CELLS).filter(|i| old[*i] != new[*i]) {
         put_change(out, KINDS[i], old[i], new[i]);
     }

@@ -159,7 +159,8 @@ fn is_prefix_of(part: &Session, whole: &Session) -> bool {
             && whole.snapshots.starts_with(&part.snapshots)
             && whole.received.starts_with(&part.received)
     });
-    let states = whole.states.keys.starts_with(&part.states.keys) && whole.states.cells.starts_with(&part.states.cells);
+    let states =
+        whole.states.keys().starts_with(part.states.keys()) && whole.states.cells().starts_with(part.states.cells());
     part.header == whole.header && players && states && whole.ticks.starts_with(&part.ticks)
 }
 
@@ -177,9 +178,7 @@ fn is_part_of(part: &Session, whole: &Session) -> bool {
             && within(&part.snapshots, &whole.snapshots)
             && within(&part.received, &whole.received)
     });
-    let rows = |session: &Session| -> Vec<_> {
-        let cells = session.states.cells.chunks(session.states.width);
-        session.states.keys.iter().copied().zip(cells.map(<[u32]>::to_vec)).collect()
-    };
+    let rows =
+        |session: &Session| -> Vec<_> { session.states.iter().map(|(key, cells)| (key, cells.to_vec())).collect() };
     part.header == whole.header && players && within(&part.ticks, &whole.ticks) && within(&rows(part), &rows(whole))
 }

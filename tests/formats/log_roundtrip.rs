@@ -1,16 +1,15 @@
-//! What is written comes back identical, whatever it is; and what older versions wrote can still be read.
-
-#![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
+//! What is written comes back identical, whatever it is.
 
 use glam::Vec3;
-use hitreg::game::{CellKind, Effect, Field, Scope};
+use hitreg::game::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 use hitreg::log::{
     BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, Options, WriteError, kind_of, read_header,
-    read_session, read_trace, version_of, write_session, write_trace,
+    read_session, read_trace, write_session, write_trace,
 };
 use hitreg::record::{
-    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, OutOfSequence, PacketRecord, PlayerInfo,
-    Record, Session, SessionId, Side, SnapshotRecord, StateRecord, TickRecord, Timing,
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, Header, Origin,
+    OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session, ShotRecord, SnapshotRecord,
+    StateRecord, TickRecord, Timing, usercmd_fields,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -20,13 +19,14 @@ use proptest::prelude::*;
 const PLAYERS: u16 = 3;
 
 fn header() -> impl Strategy<Value = Header> {
+    let field = |kind| Field::new(format!("{kind:?}"), kind, Scope::Status).meaning(Meaning::Velocity).in_unit("m/s");
     let origin =
         prop_oneof![Just(Origin::Synthetic), Just(Origin::Live), ".*".prop_map(|format| Origin::Imported { format })];
     let settings = proptest::collection::vec((".*", ".*"), 0..4);
     let preset = proptest::option::of(".*");
     let rules = proptest::collection::vec(any::<u8>(), 0..40);
     (".*", rules, ".*", any::<u64>(), settings, preset, origin).prop_map(
-        |(game, rules, map, seed, settings, preset, origin)| Header {
+        move |(game, rules, map, seed, settings, preset, origin)| Header {
             game,
             rules,
             map,
@@ -36,9 +36,12 @@ fn header() -> impl Strategy<Value = Header> {
             players: (0..PLAYERS).map(|p| PlayerInfo { name: format!("p{p}"), recorded: p == 0 }).collect(),
             origin,
             side: None,
-            fields: [CellKind::F32, CellKind::F32, CellKind::I32, CellKind::U32]
-                .map(|kind| Field { name: format!("{kind:?}"), kind, scope: Scope::Status })
-                .to_vec(),
+            classes: vec![
+                Class::new("puck", [CellKind::F32, CellKind::F32, CellKind::I32, CellKind::U32].map(field).to_vec()),
+                Class::new("goal", vec![field(CellKind::I32)]),
+            ],
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
         },
     )
 }
@@ -132,10 +135,53 @@ fn record() -> impl Strategy<Value = Record> {
     });
     let cells = (float(), float(), any::<i32>(), any::<u32>())
         .prop_map(|(a, b, c, d)| vec![a.to_bits(), b.to_bits(), c as u32, d]);
-    let state = (number(), 0u16..6, cells).prop_map(|(tick, entity, cells)| StateRecord {
+    let rows = prop_oneof![
+        3 => cells.prop_map(|cells| (ClassId(0), cells)),
+        1 => any::<u32>().prop_map(|cell| (ClassId(1), vec![cell])),
+    ];
+    let viewer = proptest::option::weighted(0.2, player());
+    let state = (number(), viewer, 0u16..6, rows).prop_map(|(tick, viewer, entity, (class, cells))| StateRecord {
         tick: Tick(tick),
+        viewer,
         entity: EntityId(entity),
+        class,
         cells,
+    });
+    let shot = || {
+        let reason = prop_oneof![Just(Reason::Hit), Just(Reason::Launched)];
+        let target = proptest::option::of(any::<u16>().prop_map(EntityId));
+        (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros()).prop_map(
+            |(command, at, index, reason, target, hitgroup, damage, rewound)| ShotRecord {
+                command: CommandSeq(command),
+                at,
+                index,
+                reason,
+                target,
+                hitgroup,
+                damage,
+                rewound,
+            },
+        )
+    };
+    let presence = (number(), micros(), any::<bool>()).prop_map(|(tick, at, left)| PresenceRecord {
+        tick: Tick(tick),
+        at,
+        change: if left { Presence::Left } else { Presence::Joined },
+    });
+    let damage = (number(), micros(), any::<u16>(), proptest::option::of(player()), any::<i32>()).prop_map(
+        |(tick, at, victim, attacker, amount)| DamageRecord {
+            tick: Tick(tick),
+            at,
+            victim: EntityId(victim),
+            attacker,
+            amount,
+        },
+    );
+    let gap = (micros(), micros(), proptest::option::of(player())).prop_map(|(from, to, player)| GapRecord {
+        from,
+        to,
+        player,
+        why: GapCause::Overrun,
     });
     prop_oneof![
         (player(), frame()).prop_map(|(p, r)| Record::Frame(p, r)),
@@ -146,6 +192,11 @@ fn record() -> impl Strategy<Value = Record> {
         (player(), arrival()).prop_map(|(p, r)| Record::Received(p, r)),
         tick.prop_map(Record::Tick),
         state.prop_map(Record::State),
+        (player(), shot()).prop_map(|(p, r)| Record::Predicted(p, r)),
+        (player(), shot()).prop_map(|(p, r)| Record::Judged(p, r)),
+        (player(), presence).prop_map(|(p, r)| Record::Presence(p, r)),
+        damage.prop_map(Record::Damage),
+        gap.prop_map(Record::Gap),
     ]
 }
 
@@ -193,6 +244,7 @@ proptest! {
             background.push(record).unwrap();
             session.push(record.clone()).unwrap();
         }
+        session.put_in_order();
         let live = writer.finish().unwrap();
         prop_assert_eq!(&background.finish().unwrap(), &live);
         prop_assert!(bits(&read_session(&live[..]).unwrap()) == bits(&session));
@@ -294,97 +346,14 @@ fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
     let session = crate::log_sessions::session(1, 2);
     let mut writer = LogWriter::new(Vec::new(), &session.header, Options::live()).unwrap();
     let frame = session.players[0].frames[0];
-    let state = StateRecord { tick: Tick(1), entity: EntityId(0), cells: vec![1, 2, 3] };
+    let state = StateRecord::shared(Tick(1), EntityId(0), vec![1, 2, 3]);
     assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame)), Err(WriteError::Misfit(_))));
-    assert!(matches!(writer.push(&Record::State(state)), Err(WriteError::Misfit(_))));
+    let nobody = StateRecord { viewer: Some(PlayerId(1)), cells: vec![0; 12], ..state.clone() };
+    let classless = StateRecord { class: ClassId(1), ..nobody.clone() };
+    for state in [state, nobody, classless] {
+        assert!(matches!(writer.push(&Record::State(state)), Err(WriteError::Misfit(_))));
+    }
     writer.push(&Record::Frame(PlayerId(0), frame)).unwrap();
     let back = read_session(&writer.finish().unwrap()[..]).unwrap();
     assert_eq!(back.players[0].frames, [frame]);
-}
-
-/// Each version's fixture was written by that version. `HITREG_WRITE_COMPAT=1` writes the current one anew, which is
-/// only right when its version has not been released.
-#[test]
-fn the_logs_of_all_versions_can_be_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
-    let session = crate::log_sessions::session(2, 32);
-    // 1.1 brought logs of one side, and what snapshots say of their client's timing.
-    let mut one_side = session.clone();
-    for (snapshot, number) in one_side.players[1].snapshots.iter_mut().zip(-8i16..) {
-        let warning = OutOfSequence { command: snapshot.ack, difference: number };
-        let warnings = vec![warning; usize::from(number % 3 == 0)];
-        snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
-    }
-    one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
-    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let bytes = write_session(Vec::new(), &one_side, Options::live()).unwrap();
-        std::fs::write(format!("{folder}/log-v1.1.hitlog"), bytes).unwrap();
-    }
-    for (version, session) in [("1.0", session), ("1.1", one_side)] {
-        let log = std::fs::read(format!("{folder}/log-v{version}.hitlog")).unwrap();
-        assert_eq!(read_session(&log[..]).unwrap(), session);
-        assert_eq!(version_of(&log).map(|v| v.to_string()).as_deref(), Some(version));
-    }
-    assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
-}
-
-#[test]
-fn the_traces_of_all_versions_can_be_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
-    // 1.2 brought columns of more names than a byte can tell apart.
-    let mut many_names = small_trace();
-    let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
-    let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
-    many_names.tables[0].columns.push(Column::new("whom", data));
-    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v1.2.hittrace"), write_trace(Vec::new(), &many_names).unwrap()).unwrap();
-    }
-    for (version, expected) in [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names)] {
-        let trace = std::fs::read(format!("{folder}/trace-v{version}.hittrace")).unwrap();
-        assert_eq!(read_trace(&trace[..]).unwrap(), expected);
-        assert_eq!(version_of(&trace).map(|v| v.to_string()).as_deref(), Some(version));
-    }
-}
-
-/// Written by the Python on the format page.
-#[test]
-fn a_trace_by_another_program_can_be_read() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
-    let bytes = std::fs::read(path).unwrap();
-    let trace = read_trace(&bytes[..]).unwrap();
-    let columns = vec![
-        Column { name: "tick".into(), data: Data::U32(vec![1, 2, 3]) },
-        Column { name: "hash".into(), data: Data::U64(vec![11, 22, 33]) },
-    ];
-    assert_eq!(trace.tables, [Table { name: "ticks".into(), columns }]);
-    assert_eq!(trace.header.game, "mygame");
-    for length in 0..bytes.len() {
-        assert!(read_trace(&bytes[..length]).is_err(), "cut at {length}");
-    }
-}
-
-fn small_trace() -> Trace {
-    let columns = vec![
-        Column { name: "entity".into(), data: Data::U32((0..30).map(|i| i % 3).collect()) },
-        Column { name: "at_us".into(), data: Data::I64((0..30).map(|i| i / 3 * 15_625).collect()) },
-        Column {
-            name: "hash".into(),
-            data: Data::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()),
-        },
-        Column { name: "error_units".into(), data: Data::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect()) },
-        Column {
-            name: "how".into(),
-            data: Data::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] },
-        },
-    ];
-    let header = TraceHeader {
-        game: "disc".into(),
-        mode: "closed".into(),
-        log_digest: "00".into(),
-        settings: vec![("server.tick_hz".into(), "64".into())],
-    };
-    Trace {
-        header,
-        tables: vec![Table { name: "views".into(), columns }, Table { name: "shots".into(), columns: vec![] }],
-    }
 }

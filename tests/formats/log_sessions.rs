@@ -1,10 +1,10 @@
 //! Sessions made by arithmetic alone, for the tests of the log: the same ones forever.
 
 use glam::Vec3;
-use hitreg::game::{CellKind, Effect, Field, Scope};
+use hitreg::game::{CellKind, Class, Effect, Field, Scope};
 use hitreg::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Session,
-    SnapshotRecord, TickRecord,
+    SnapshotRecord, StateRecord, TickRecord, usercmd_fields,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -26,7 +26,7 @@ const CELLS: [(&str, CellKind); 12] = [
 ];
 
 pub(crate) fn header(players: u16) -> Header {
-    let field = |(name, kind): (&str, CellKind)| Field { name: name.into(), kind, scope: Scope::Movement };
+    let field = |(name, kind): (&str, CellKind)| Field::new(name, kind, Scope::Movement);
     Header {
         game: "disc".into(),
         rules: vec![0x80],
@@ -37,7 +37,9 @@ pub(crate) fn header(players: u16) -> Header {
         players: (0..players).map(|p| PlayerInfo { name: format!("p{p}"), recorded: true }).collect(),
         origin: Origin::Synthetic,
         side: None,
-        fields: CELLS.map(field).to_vec(),
+        classes: Class::only(CELLS.map(field).to_vec()),
+        usercmd: usercmd_fields(),
+        unknown: Vec::new(),
     }
 }
 
@@ -53,9 +55,9 @@ pub(crate) fn session(players: u16, ticks: u32) -> Session {
         }
         for player in 0..players {
             let body = bodies[usize::from(player)];
-            session.states.keys.push((Tick(tick), EntityId(player)));
-            session.states.cells.extend(body.map(f32::to_bits));
-            session.states.cells.extend([100 - (tick / 50) % 100, 0, 1]);
+            let mut cells = body.map(f32::to_bits).to_vec();
+            cells.extend([100 - (tick / 50) % 100, 0, 1]);
+            session.states.push(StateRecord::shared(Tick(tick), EntityId(player), Vec::new()).key(), &cells);
         }
         session.ticks.push(TickRecord {
             tick: Tick(tick),

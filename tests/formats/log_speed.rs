@@ -72,9 +72,8 @@ fn in_live_order(session: &Session) -> Vec<Record> {
         timed.extend(player.received.iter().map(|r| (r.at.0, Record::Received(id, *r))));
     }
     timed.extend(session.ticks.iter().map(|r| (r.at.0, Record::Tick(*r))));
-    let rows = session.states.keys.iter().zip(session.states.cells.chunks(session.states.width));
-    timed.extend(rows.map(|(&(tick, entity), cells)| {
-        (i64::from(tick.0) * 15_625, Record::State(StateRecord { tick, entity, cells: cells.to_vec() }))
+    timed.extend(session.states.iter().map(|(key, cells)| {
+        (i64::from(key.tick.0) * 15_625, Record::State(StateRecord::shared(key.tick, key.entity, cells.to_vec())))
     }));
     timed.sort_by_key(|(at, _)| *at);
     timed.into_iter().map(|(_, record)| record).collect()
@@ -91,6 +90,6 @@ fn memory(session: &Session) -> f64 {
             + size_of_val(&p.received[..])
             + p.snapshots.iter().map(|s| 2 * s.entities.len()).sum::<usize>()
     };
-    let states = 8 * session.states.keys.len() + 4 * session.states.cells.len();
+    let states = 8 * session.states.len() + 4 * session.states.cells().len();
     (session.players.iter().map(of_player).sum::<usize>() + states) as f64
 }

@@ -8,6 +8,7 @@ mod carriage;
 mod categories;
 mod claims;
 mod commands;
+mod culled;
 mod disc;
 #[path = "../cli/folder.rs"]
 #[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
@@ -24,3 +25,4 @@ mod searches;
 mod server;
 mod trace_schema;
 mod traces;
+mod yard;

@@ -176,9 +176,9 @@ fn counts_are_those_of_the_data() {
     for (path, (number, counts, rtt)) in matches(&data).iter().zip(EXPECTED) {
         let case = Case::new(&data, path);
         let records = case.records();
-        let states = case.session.states.keys.iter();
-        let others = states.clone().filter(|(_, e)| usize::from(e.0) < case.session.players.len());
-        let own = states.filter(|(_, e)| *e == case.player.entity()).count();
+        let states = case.session.states.keys().iter().map(|key| key.entity);
+        let others = states.clone().filter(|entity| usize::from(entity.0) < case.session.players.len());
+        let own = states.filter(|entity| *entity == case.player.entity()).count();
         let lost: u32 = records.snapshots.windows(2).map(|pair| pair[1].seq.0 - pair[0].seq.0 - 1).sum();
         let choked: usize = records.snapshots.iter().map(|s| usize::from(s.choked)).sum();
         let found = [records.frames.len(), own, others.count() - own, lost as usize, choked];

@@ -53,6 +53,7 @@ impl Rig {
             match event {
                 Event::Executed { player, command, how } => self.executed.push((player, command, how)),
                 Event::Judged(judged) => self.judged.push(judged),
+                Event::Presence { .. } => {}
                 Event::Impact { .. } => unreachable!("discs launch nothing"),
             }
         }

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn cells_and_named_values_are_the_same_body() {
-        let field = |name: &str, kind| Field { name: name.to_owned(), kind, scope: Scope::Movement };
+        let field = |name: &str, kind| Field::new(name, kind, Scope::Movement);
         let fields = [field("x", CellKind::F32), field("y", CellKind::I32), field("z", CellKind::U32)];
         let body = [(-0.0f32).to_bits(), -7i32 as u32, u32::MAX];
         let values = named(&fields, &body).unwrap();

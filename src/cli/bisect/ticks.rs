@@ -97,7 +97,7 @@ struct Again<'a> {
 
 impl Again<'_> {
     fn step(&self, side: Side, step: &Step<'_>) -> Result<Vec<Named>, String> {
-        let fields = &self.log.session.header.fields;
+        let fields = &self.log.session.header.body_fields();
         let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
         let entities = all.collect::<Result<Cells, String>>()?;

@@ -1,73 +1,48 @@
 //! The chunk that a recording fills. It keeps the memory of the chunks before it: getting fresh memory, for each
 //! snapshot's lists above all, would cost the recorder more than everything else that it does.
 
-use super::{Chunk, Stretch};
-use crate::game::Field;
-use crate::record::{Header, Misfit, Record, SnapshotRecord};
+use crate::record::{Header, Misfit, Record, SnapshotRecord, Stretch};
 
 /// A chunk being filled, and emptied snapshots to be filled again.
 pub(crate) struct Bucket {
-    chunk: Chunk,
+    stretch: Stretch,
     spare: Vec<SnapshotRecord>,
 }
 
 impl Bucket {
     pub(crate) fn new(header: &Header) -> Bucket {
-        Bucket { chunk: Chunk::new(header), spare: Vec::new() }
+        Bucket { stretch: Stretch::of(header), spare: Vec::new() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chunk.is_empty()
-    }
-
-    pub(crate) fn as_stretch<'a>(&'a self, fields: &'a [Field]) -> Stretch<'a> {
-        self.chunk.as_stretch(fields)
+    /// What it holds.
+    pub(crate) fn stretch(&self) -> &Stretch {
+        &self.stretch
     }
 
     /// Adds a record; what does not fit the header is not added.
-    pub(crate) fn push(&mut self, record: &Record) -> Result<(), Misfit> {
-        match record {
-            Record::Frame(id, r) => self.chunk.of(*id)?.frames.push(*r),
-            Record::Sent(id, r) => self.chunk.of(*id)?.sent.push(*r),
-            Record::Reached(id, r) => self.chunk.of(*id)?.reached.push(*r),
-            Record::Executed(id, r) => self.chunk.of(*id)?.executed.push(*r),
-            Record::Snapshot(id, r) => {
-                let player = self.chunk.of(*id)?;
-                player.snapshots.push(copy(r, self.spare.pop()));
-            }
-            Record::Received(id, r) => self.chunk.of(*id)?.received.push(*r),
-            Record::Tick(r) => self.chunk.ticks.push(*r),
-            Record::State(r) if r.cells.len() != self.chunk.states.width => {
-                return Err(Misfit::Cells { found: r.cells.len(), fields: self.chunk.states.width });
-            }
-            Record::State(r) => {
-                self.chunk.states.keys.push((r.tick, r.entity));
-                self.chunk.states.cells.extend_from_slice(&r.cells);
-            }
+    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
+        if let Record::Snapshot(id, r) = record
+            && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
+        {
+            player.snapshots.push(copy(r, self.spare.pop()));
+            return Ok(());
         }
-        Ok(())
+        self.stretch.push(record, header)
     }
 
     /// Takes the full chunk out and goes on with one that was taken out earlier and is no longer needed.
-    pub(crate) fn exchange(&mut self, used: Chunk) -> Chunk {
-        let full = std::mem::replace(&mut self.chunk, used);
+    pub(crate) fn exchange(&mut self, used: Stretch) -> Stretch {
+        let full = std::mem::replace(&mut self.stretch, used);
         self.clear();
         full
     }
 
     /// Forgets the records, and keeps the room.
     pub(crate) fn clear(&mut self) {
-        for player in &mut self.chunk.players {
-            player.frames.clear();
-            player.sent.clear();
-            player.reached.clear();
-            player.executed.clear();
+        for player in &mut self.stretch.players {
             self.spare.append(&mut player.snapshots);
-            player.received.clear();
         }
-        self.chunk.ticks.clear();
-        self.chunk.states.keys.clear();
-        self.chunk.states.cells.clear();
+        self.stretch.clear();
     }
 }
 

@@ -1,41 +1,17 @@
-//! A chunk's MessagePack map.
+//! A chunk's MessagePack map: its place in the file, and its tables by name.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
+use super::states;
 use super::table::Table;
-use super::{Chunk, Stretch, players, snapshots, states};
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
-use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
-use crate::record::Header;
-
-/// A chunk's MessagePack map. Tables without rows are left out.
-#[derive(Serialize, Deserialize)]
-struct ChunkMap<C> {
-    index: u32,
-    before: u64,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    frames: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    sent: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    reached: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    executed: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    snapshots: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    received: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    ticks: Option<Table<C>>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    states: Option<Table<C>>,
-}
-
-fn none<T>() -> Option<T> {
-    None
-}
+use crate::log::schema::Schema;
 
 /// What every chunk after the first begins with, in logs and traces alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,51 +35,87 @@ pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError
     rmp_serde::to_vec_named(map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
 }
 
-/// Lays a stretch out.
-pub(crate) fn encode(stretch: &Stretch<'_>, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    let map: ChunkMap<ByteBuf> = ChunkMap {
-        index,
-        before: before.0,
-        frames: players::encode_frames(stretch),
-        sent: players::encode_sent(stretch),
-        reached: players::encode_reached(stretch),
-        executed: players::encode_executed(stretch),
-        snapshots: snapshots::encode(stretch),
-        received: players::encode_received(stretch),
-        ticks: states::encode_ticks(stretch.ticks),
-        states: states::encode(stretch),
-    };
-    to_messagepack(&map)
+/// The tables of a chunk being written. Those without rows are left out.
+#[derive(Default)]
+pub(super) struct Tables(Vec<(String, Table<ByteBuf>)>);
+
+impl Tables {
+    pub(super) fn add(&mut self, name: impl Into<String>, table: Option<Table<ByteBuf>>) {
+        self.0.extend(table.map(|table| (name.into(), table)));
+    }
 }
 
-/// Reads a chunk of a log with this header.
-pub(crate) fn decode(content: &[u8], header: &Header) -> Result<Chunk, String> {
-    let map: ChunkMap<&Bytes> = rmp_serde::from_slice(content).map_err(|e| format!("it is not a chunk's map ({e})"))?;
-    let mut budget = Budget::new(MAX_CHUNK_MEMORY);
-    let mut chunk = Chunk::new(header);
-    if let Some(table) = &map.frames {
-        players::decode_frames(table, &mut chunk, &mut budget)?;
+struct Map<'a>(u32, Chain, &'a Tables);
+
+impl Serialize for Map<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Map(index, before, Tables(tables)) = self;
+        let mut map = serializer.serialize_map(Some(2 + tables.len()))?;
+        map.serialize_entry("index", index)?;
+        map.serialize_entry("before", &before.0)?;
+        for (name, table) in tables {
+            map.serialize_entry(name, table)?;
+        }
+        map.end()
     }
-    if let Some(table) = &map.sent {
-        players::decode_sent(table, &mut chunk, &mut budget)?;
+}
+
+pub(super) fn encode(tables: &Tables, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
+    to_messagepack(&Map(index, before, tables))
+}
+
+/// The tables of a chunk that was read.
+pub(super) struct Read<'a>(BTreeMap<&'a str, Table<&'a Bytes>>);
+
+impl<'a> Read<'a> {
+    pub(super) fn of(&self, name: &str) -> Option<&Table<&'a Bytes>> {
+        self.0.get(name)
     }
-    if let Some(table) = &map.reached {
-        players::decode_reached(table, &mut chunk, &mut budget)?;
+}
+
+/// Reads a chunk's map. What its log does not declare is passed over.
+pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<Read<'a>, String> {
+    let mut from = rmp_serde::Deserializer::from_read_ref(content);
+    let read = Seed { schema, classes }.deserialize(&mut from);
+    let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
+    match read.0.iter().find(|(_, Table(ids, rows, _))| ids.len() != rows.len()) {
+        Some((name, Table(ids, rows, _))) => {
+            Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()))
+        }
+        None => Ok(read),
     }
-    if let Some(table) = &map.executed {
-        players::decode_executed(table, &mut chunk, &mut budget)?;
+}
+
+struct Seed<'s> {
+    schema: &'s Schema,
+    classes: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Read<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Read<'de>, D::Error> {
+        deserializer.deserialize_map(self)
     }
-    if let Some(table) = &map.ticks {
-        chunk.ticks = states::decode_ticks(table, &mut budget)?;
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Read<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a map of tables")
     }
-    if let Some(table) = &map.states {
-        chunk.states = states::decode(table, header.fields.len(), &mut budget)?;
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Read<'de>, A::Error> {
+        let mut tables = BTreeMap::new();
+        while let Some(name) = map.next_key::<&str>()? {
+            let is_states = (0..self.classes).any(|class| name == states::table_name(class));
+            if !is_states && self.schema.columns(name).is_none() {
+                map.next_value::<IgnoredAny>()?;
+            } else if tables.insert(name, map.next_value::<Table<&Bytes>>()?).is_some() {
+                return Err(A::Error::custom(format_args!("table {name} stands there twice")));
+            }
+        }
+        Ok(Read(tables))
     }
-    if let Some(table) = &map.snapshots {
-        snapshots::decode(table, &mut chunk, &mut budget)?;
-    }
-    if let Some(table) = &map.received {
-        players::decode_received(table, &mut chunk, &mut budget)?;
-    }
-    Ok(chunk)
 }

@@ -3,156 +3,209 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
-use super::Chunk;
+use super::Parts;
 use crate::log::column;
-use crate::log::limits::Budget;
-use crate::record::PlayerRecords;
+use crate::log::kinds::{How, Layout};
+use crate::record::{PlayerRecords, When};
 
 /// `[ids, rows, columns]`: the series' ids (players or entities), the rows of each, and the columns in the order that
-/// the format page gives. A newer minor version may append columns.
+/// the header gives. Columns that are all 0 may be left out at the end.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Table<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
 
+impl Table<ByteBuf> {
+    /// Without the columns at the end that hold nothing.
+    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> Table<ByteBuf> {
+        while columns.last().is_some_and(|last| last.is_empty()) {
+            columns.pop();
+        }
+        Table(ids, series.iter().map(|&rows| rows as u32).collect(), columns)
+    }
+}
+
 /// A table being laid out from records that lie one series after the other.
-pub(super) struct Rows<'a, T> {
-    parts: Vec<(u32, &'a [T])>,
+pub(in crate::log) struct Rows<'a, T> {
+    parts: Parts<'a, T>,
     series: Vec<usize>,
     columns: Vec<ByteBuf>,
 }
 
 impl<'a, T> Rows<'a, T> {
     /// Series without rows are left out.
-    pub(super) fn new(parts: impl Iterator<Item = (u32, &'a [T])>) -> Rows<'a, T> {
-        let parts: Vec<_> = parts.filter(|(_, rows)| !rows.is_empty()).collect();
+    pub(super) fn new(mut parts: Parts<'a, T>) -> Rows<'a, T> {
+        parts.retain(|(_, rows)| !rows.is_empty());
         let series = parts.iter().map(|(_, rows)| rows.len()).collect();
         Rows { parts, series, columns: Vec::new() }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(in crate::log) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
         self.parts.iter().flat_map(|(_, rows)| rows.iter())
     }
 
-    /// The series' ids, each with its rows.
-    pub(super) fn parts(&self) -> &[(u32, &'a [T])] {
-        &self.parts
+    /// The rows, each with its series' id.
+    pub(super) fn with_ids(&self) -> impl Iterator<Item = (u32, &'a T)> + '_ {
+        self.parts.iter().flat_map(|&(id, rows)| rows.iter().map(move |row| (id, row)))
     }
 
     fn gather<V>(&self, value: impl Fn(&T) -> V) -> Vec<V> {
-        self.iter().map(value).collect()
-    }
-
-    pub(super) fn whole(&mut self, value: impl Fn(&T) -> i64) -> Vec<i64> {
-        let values = self.gather(value);
-        self.raw(column::encode(&values, &self.series));
+        let mut values = Vec::with_capacity(self.series.iter().sum());
+        values.extend(self.iter().map(value));
         values
     }
 
-    pub(super) fn relative(&mut self, references: &[i64], value: impl Fn(&T) -> i64) {
-        let values = self.gather(value);
-        self.raw(column::encode_relative(&values, references, &self.series));
+    pub(in crate::log) fn whole(&mut self, value: impl Fn(&T) -> i64) {
+        self.numbers(&self.gather(value));
     }
 
-    pub(super) fn float(&mut self, value: impl Fn(&T) -> f32) {
-        let bits = self.gather(|row| value(row).to_bits());
-        self.raw(column::encode_f32(&bits, &self.series));
+    pub(super) fn numbers(&mut self, values: &[i64]) {
+        self.raw(column::encode(values, &self.series));
+    }
+
+    pub(super) fn floats(&mut self, bits: &[u32]) {
+        self.raw(column::encode_f32(bits, &self.series));
     }
 
     /// A column that is not packed by rows.
-    pub(super) fn raw(&mut self, bytes: Vec<u8>) {
+    pub(in crate::log) fn raw(&mut self, bytes: Vec<u8>) {
         self.columns.push(ByteBuf::from(bytes));
     }
 
-    pub(super) fn finish(self) -> Option<Table<ByteBuf>> {
-        let ids = self.parts.iter().map(|(id, _)| *id).collect();
-        let rows = self.series.iter().map(|&rows| rows as u32).collect();
-        (!self.series.is_empty()).then_some(Table(ids, rows, self.columns))
+    pub(super) fn finish(self) -> Table<ByteBuf> {
+        Table::trimmed(self.parts.iter().map(|(id, _)| *id).collect(), &self.series, self.columns)
+    }
+}
+
+impl<T: Layout> Rows<'_, T> {
+    /// Lays out the columns that have a number for each record. `named` gives the times of the records that these name,
+    /// series by series.
+    pub(super) fn put<F: Fn(&[i64], &[(u32, usize)]) -> Vec<i64>>(&mut self, named: F) {
+        let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
+        for column in T::COLUMNS {
+            let values = self.gather(column.get);
+            match column.how {
+                How::Whole => self.numbers(&values),
+                How::Float => self.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>()),
+                How::To(other) | How::ToNamed(other) => {
+                    let mut references = of(other).map_or_else(Vec::new, |get| self.gather(get));
+                    if matches!(column.how, How::ToNamed(_)) {
+                        references = named(&references, &self.row_counts());
+                    }
+                    self.raw(column::encode_relative(&values, &references, &self.series));
+                }
+            }
+        }
+    }
+
+    fn row_counts(&self) -> Vec<(u32, usize)> {
+        self.parts.iter().map(|(id, rows)| (*id, rows.len())).collect()
     }
 }
 
 /// A table being read, column by column.
-pub(super) struct Columns<'a> {
-    name: &'static str,
+pub(in crate::log) struct Columns<'a> {
+    pub(super) name: &'a str,
+    pub(super) declared: &'a [String],
     pub(super) ids: &'a [u32],
     pub(super) series: Vec<usize>,
     pub(super) rows: usize,
-    columns: std::slice::Iter<'a, &'a Bytes>,
+    columns: &'a [&'a Bytes],
 }
 
 impl<'a> Columns<'a> {
-    /// Checks the table's shape, and that there is memory for rows of so many bytes.
     pub(super) fn new(
-        name: &'static str,
+        name: &'a str,
+        declared: &'a [String],
         Table(ids, rows, columns): &'a Table<&'a Bytes>,
-        row_bytes: usize,
-        budget: &mut Budget,
-    ) -> Result<Columns<'a>, String> {
-        if ids.len() != rows.len() {
-            return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
-        }
-        let series: Vec<usize> = rows.iter().map(|&rows| rows as usize).collect();
+    ) -> Columns<'a> {
+        // A series without a count is refused as one of no rows would be: there is nothing to deal to it.
+        let series: Vec<usize> = rows.iter().take(ids.len()).map(|&rows| rows as usize).collect();
         let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
-        budget.take(rows, row_bytes)?;
-        Ok(Columns { name, ids, series, rows, columns: columns.iter() })
+        Columns { name, declared, ids, series, rows, columns }
     }
 
-    fn column<V>(&mut self, name: &str, read: impl Fn(&[u8], &[usize]) -> Result<V, String>) -> Result<V, String> {
-        let packed = self.raw(name)?;
-        read(packed, &self.series).map_err(|what| format!("table {}, column {name}: {what}", self.name))
+    /// A column's bytes; none where the table leaves it out.
+    pub(in crate::log) fn raw(&self, name: &str) -> &'a [u8] {
+        let place = self.declared.iter().position(|declared| declared == name);
+        place.map_or(&[], |place| self.at(place))
     }
 
-    /// The next column's bytes.
-    pub(super) fn raw(&mut self, name: &str) -> Result<&'a [u8], String> {
-        self.columns.next().map(|b| -> &[u8] { b }).ok_or_else(|| format!("table {} has no column {name}", self.name))
+    /// A column's bytes by its place.
+    pub(super) fn at(&self, place: usize) -> &'a [u8] {
+        self.columns.get(place).map_or(&[], |bytes| bytes)
     }
 
-    /// Whether there are columns that were not read yet.
-    pub(super) fn has_more(&self) -> bool {
-        self.columns.len() > 0
+    /// What to say about a column that is not as it should be.
+    pub(super) fn bad(&self, name: &str, what: impl std::fmt::Display) -> String {
+        format!("table {}, column {name}: {what}", self.name)
     }
 
-    pub(super) fn whole(&mut self, name: &str) -> Result<Vec<i64>, String> {
-        self.column(name, |packed, series| column::decode(packed, series, None))
+    /// The records, with what they hold but lists. `named` gives the times of the records that these name, series by series.
+    pub(super) fn take<T: Layout>(
+        &self,
+        named: impl Fn(&[i64], &[(u32, usize)]) -> Vec<i64>,
+    ) -> Result<Vec<T>, String> {
+        let mut records = vec![T::default(); self.rows];
+        let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
+        for column in T::COLUMNS {
+            let packed = self.raw(column.name);
+            let values = match column.how {
+                How::Whole => column::decode(packed, &self.series, None),
+                How::Float => {
+                    column::decode_f32(packed, &self.series).map(|bits| bits.into_iter().map(i64::from).collect())
+                }
+                How::To(other) | How::ToNamed(other) => {
+                    let mut references: Vec<i64> =
+                        of(other).map_or_else(Vec::new, |get| records.iter().map(get).collect());
+                    if matches!(column.how, How::ToNamed(_)) {
+                        references = named(&references, &self.row_counts());
+                    }
+                    column::decode(packed, &self.series, Some(&references))
+                }
+            };
+            let values = values.map_err(|what| self.bad(column.name, what))?;
+            for (record, value) in records.iter_mut().zip(values) {
+                if !(column.set)(record, value) {
+                    return Err(self.bad(column.name, format_args!("{value} is out of range")));
+                }
+            }
+        }
+        Ok(records)
     }
 
-    pub(super) fn relative(&mut self, name: &str, references: &[i64]) -> Result<Vec<i64>, String> {
-        self.column(name, |packed, series| column::decode(packed, series, Some(references)))
+    pub(super) fn row_counts(&self) -> Vec<(u32, usize)> {
+        self.ids.iter().copied().zip(self.series.iter().copied()).collect()
     }
 
-    pub(super) fn narrow<V: TryFrom<i64>>(&mut self, name: &str) -> Result<Vec<V>, String> {
-        let values = self.whole(name)?;
-        self.narrowed(name, values)
+    /// Whole numbers, one a row, in a narrower type.
+    pub(in crate::log) fn narrow<V: TryFrom<i64>>(&self, name: &str) -> Result<Vec<V>, String> {
+        self.narrow_list(name, &self.series)
     }
 
-    /// The same numbers in a narrower type.
-    pub(super) fn narrowed<V: TryFrom<i64>>(&self, name: &str, values: Vec<i64>) -> Result<Vec<V>, String> {
-        let narrow = |value: i64| {
-            V::try_from(value).map_err(|_| format!("table {}, column {name}: {value} is out of range", self.name))
-        };
+    /// Whole numbers in series of their own.
+    pub(super) fn narrow_list<V: TryFrom<i64>>(&self, name: &str, series: &[usize]) -> Result<Vec<V>, String> {
+        let values = column::decode(self.raw(name), series, None).map_err(|what| self.bad(name, what))?;
+        let narrow =
+            |value: i64| V::try_from(value).map_err(|_| self.bad(name, format_args!("{value} is out of range")));
         values.into_iter().map(narrow).collect()
-    }
-
-    pub(super) fn float(&mut self, name: &str) -> Result<Vec<f32>, String> {
-        let bits = self.column(name, column::decode_f32)?;
-        Ok(bits.into_iter().map(f32::from_bits).collect())
-    }
-
-    pub(super) fn cells(&mut self, name: &str) -> Result<Vec<u32>, String> {
-        self.column(name, column::decode_cells)
     }
 
     /// Hands the rows, which lie one player after the other, to their players.
     pub(super) fn deal<T>(
         &self,
         records: impl IntoIterator<Item = T>,
-        chunk: &mut Chunk,
+        players: &mut [PlayerRecords],
         of: impl Fn(&mut PlayerRecords) -> &mut Vec<T>,
     ) -> Result<(), String> {
         let mut records = records.into_iter();
+        let all = players.len();
         for (&id, &rows) in self.ids.iter().zip(&self.series) {
-            let players = chunk.players.len();
-            let player = chunk.players.get_mut(id as usize);
+            let player = players.get_mut(id as usize);
             let player = player.ok_or_else(|| {
-                format!("table {}: a record of player {id}, but the session has {players} players", self.name)
+                format!("table {}: a record of player {id}, but the session has {all} players", self.name)
             })?;
             of(player).extend(records.by_ref().take(rows));
         }
@@ -160,22 +213,28 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Finds, for each row, the value that belongs to a key among earlier rows of another table of the same player. Where
-/// there is none, the row before says it; the first says 0.
+/// Finds the time of the record that another names. Where there is none in the chunk, the row before says it; the first
+/// says 0.
 pub(super) struct LookUp {
-    by_key: Vec<(u32, i64)>,
+    by_key: Vec<(i64, i64)>,
     last: i64,
 }
 
 impl LookUp {
-    pub(super) fn new(pairs: impl Iterator<Item = (u32, i64)>) -> LookUp {
-        let mut by_key: Vec<_> = pairs.collect();
+    /// Among one player's records of a kind.
+    pub(super) fn of<T: Layout>(records: &[T]) -> LookUp {
+        let key = T::COLUMNS.first().map(|first| first.get);
+        let at = |record: &T| match record.when() {
+            When::At(at) => Some((key?(record), at.0)),
+            When::In(_) => None,
+        };
+        let mut by_key: Vec<_> = records.iter().filter_map(at).collect();
         // Stable, so that the first of equal keys stays first.
         by_key.sort_by_key(|pair| pair.0);
         LookUp { by_key, last: 0 }
     }
 
-    pub(super) fn next(&mut self, key: u32) -> i64 {
+    pub(super) fn next(&mut self, key: i64) -> i64 {
         let place = self.by_key.partition_point(|pair| pair.0 < key);
         if let Some(&(found, value)) = self.by_key.get(place)
             && found == key

@@ -2,10 +2,9 @@ use serde::Serialize;
 use serde_bytes::ByteBuf;
 
 use super::*;
-use crate::game::{CellKind, Field, Scope};
+use crate::game::{CellKind, Class, Field, Scope};
 use crate::log::chunk::{encode_end, to_messagepack};
 use crate::log::container::ChunkSink;
-use crate::log::header;
 use crate::record::Origin;
 use crate::units::Seed;
 
@@ -18,7 +17,7 @@ struct Crafted {
 }
 
 fn header() -> Header {
-    let field = |i: u32| Field { name: format!("cell{i}"), kind: CellKind::U32, scope: Scope::Status };
+    let field = |i: u32| Field::new(format!("cell{i}"), CellKind::U32, Scope::Status);
     Header {
         game: "disc".into(),
         rules: Vec::new(),
@@ -29,14 +28,16 @@ fn header() -> Header {
         players: Vec::new(),
         origin: Origin::Synthetic,
         side: None,
-        fields: (0..12).map(field).collect(),
+        classes: Class::only((0..12).map(field).collect()),
+        usercmd: Vec::new(),
+        unknown: Vec::new(),
     }
 }
 
 /// A sound file whose chunks claim so many rows of zeros, each in a few bytes.
 fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
     let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
-    sink.chunk("the header", &header::encode(FileKind::Log, &header()).unwrap()).unwrap();
+    sink.chunk("the header", &header::encode_log(&header()).unwrap()).unwrap();
     for _ in 0..chunks {
         let (index, before) = sink.next();
         let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
@@ -48,7 +49,7 @@ fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
 
 #[test]
 fn a_chunk_that_claims_too_many_rows_is_refused_before_they_are_allocated() {
-    assert_eq!(read_session(&crafted(2, 1_000)[..]).unwrap().states.keys.len(), 2_000);
+    assert_eq!(read_session(&crafted(2, 1_000)[..]).unwrap().states.len(), 2_000);
     for rows in [1_000_000, u32::MAX] {
         let error = read_session(&crafted(1, rows)[..]).unwrap_err();
         assert!(matches!(&error, LogError::Corrupt { what, .. } if what.contains("MiB of memory")), "{error}");
@@ -64,7 +65,7 @@ fn many_small_chunks_cannot_become_a_giant_session() {
     let mut reader = LogReader::new(&bomb[..]).unwrap();
     let mut rows = 0;
     while let Some(chunk) = reader.next_chunk().unwrap() {
-        rows += chunk.states.keys.len();
+        rows += chunk.states.len();
     }
     assert_eq!(rows, 6_000_000, "chunk by chunk it can be read");
 }

@@ -4,20 +4,20 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{Options, write_end, write_stretch};
-use crate::log::chunk::{Bucket, Chunk};
+use super::{Options, write_end, write_part};
+use crate::log::chunk::{Bucket, Part};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
-use crate::log::header::{self, FileKind};
-use crate::log::timeline::{Filling, weigh};
-use crate::record::{Header, Record};
+use crate::log::header;
+use crate::log::timeline::Filling;
+use crate::record::{Header, Record, Stretch};
 
 /// How many full chunks may wait; when the disk is slower than that for longer, [`BackgroundLogWriter::push`] waits.
 const WAITING_CHUNKS: usize = 16;
 
 /// What the thread is to do next.
 enum Job {
-    Write(Chunk),
+    Write(Stretch),
     End,
 }
 
@@ -29,7 +29,7 @@ pub struct BackgroundLogWriter<W> {
     filling: Filling,
     jobs: SyncSender<Job>,
     /// Chunks that have been written, to be filled again.
-    used: Receiver<Chunk>,
+    used: Receiver<Stretch>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
@@ -40,7 +40,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// When the header cannot be written, or no thread can be started.
     pub fn new(out: W, header: &Header, options: Options) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
-        sink.chunk("the header", &header::encode(FileKind::Log, header)?)?;
+        sink.chunk("the header", &header::encode_log(header)?)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let (give_back, used) = channel();
         let fields = header.clone();
@@ -56,11 +56,10 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// When the record does not fit, or the thread has stopped after an error, which [`BackgroundLogWriter::finish`]
     /// tells.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
-        let (at, bytes) = weigh(record);
-        if self.filling.add(at, bytes)? {
+        if self.filling.add(record.when(), record.bytes())? {
             self.hand_over()?;
         }
-        Ok(self.bucket.push(record)?)
+        Ok(self.bucket.push(record, &self.header)?)
     }
 
     /// Hands over what has been added so far, to be written as a chunk of its own.
@@ -85,10 +84,10 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     fn hand_over(&mut self) -> Result<(), WriteError> {
-        if self.bucket.is_empty() {
+        if self.bucket.stretch().is_empty() {
             return Ok(());
         }
-        let used = self.used.try_recv().unwrap_or_else(|_| Chunk::new(&self.header));
+        let used = self.used.try_recv().unwrap_or_else(|_| Stretch::of(&self.header));
         let full = self.bucket.exchange(used);
         self.send(Job::Write(full))
     }
@@ -102,14 +101,14 @@ fn write_all<W: Write>(
     mut sink: ChunkSink<W>,
     header: &Header,
     jobs: &Receiver<Job>,
-    give_back: &Sender<Chunk>,
+    give_back: &Sender<Stretch>,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(Job::Write(chunk)) => {
-                write_stretch(&mut sink, &chunk.as_stretch(&header.fields))?;
+            Ok(Job::Write(stretch)) => {
+                write_part(&mut sink, &Part::whole(&stretch), header)?;
                 // Nobody takes it back after the end; then it is dropped here.
-                let _ = give_back.send(chunk);
+                let _ = give_back.send(stretch);
             }
             Ok(Job::End) => return write_end(sink),
             Err(_) => return Err(WriteError::Abandoned),

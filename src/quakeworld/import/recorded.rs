@@ -55,7 +55,9 @@ impl Rebuild<'_> {
         self.demo.events.extend(told.events().expect("an import's"));
         let mut own = None;
         for entity in &snapshot.entities {
-            let row = BodyRow::read(self.session.states.row(snapshot.tick, *entity).expect("a state")).expect("a body");
+            let row =
+                BodyRow::read(self.session.states.row(snapshot.tick, self.rules.player, *entity).expect("a state").1)
+                    .expect("a body");
             if *entity == self.rules.player.entity() {
                 own = Some(row.own());
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {

@@ -17,6 +17,7 @@ use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::{LATEST_TIME_S, Rules, entity_of_model};
 use crate::record::{
     ArrivalRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session, SnapshotRecord, StateRecord,
+    usercmd_fields,
 };
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -63,7 +64,9 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
         players: (0..=highest).map(player).collect(),
         origin: Origin::Imported { format: "qwd".to_owned() },
         side: None,
-        fields: BodyRow::fields(),
+        classes: QuakeWorld::classes(),
+        usercmd: usercmd_fields(),
+        unknown: Vec::new(),
     })
 }
 
@@ -156,7 +159,7 @@ impl Importer<'_> {
         for (entity, row) in &self.states {
             let mut cells = vec![0; BodyRow::CELLS];
             row.write(&mut cells);
-            self.session.push(Record::State(StateRecord { tick, entity: *entity, cells }))?;
+            self.session.push(Record::State(StateRecord::shared(tick, *entity, cells)))?;
         }
         self.last = Some((seq, packet.level, packet.move_vars));
         Ok(())

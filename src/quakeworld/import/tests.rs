@@ -90,7 +90,7 @@ fn a_demo_becomes_a_session() {
     assert_eq!((after.seq.0, after.choked, after.tick), (10 + CHOKED + 1, 1, Tick(CHOKED)));
     assert_eq!(after.entities, [EntityId(3), EntityId(7)]);
     assert!(records.snapshots[1].extra.is_empty(), "nothing to tell takes no bytes");
-    let other = BodyRow::read(session.states.row(Tick(2), EntityId(7)).expect("row")).expect("body");
+    let other = BodyRow::read(session.states.row(Tick(2), PlayerId(0), EntityId(7)).expect("row").1).expect("body");
     assert_eq!((other.origin, other.velocity), (Vec3::new(100.0, 16.0, 24.0), Vec3::new(0.0, 400.0, 0.0)));
     assert_eq!((other.viewangles.y, other.forwardmove, other.age_ms, other.flags), (90.0, 400, 2, flag::COMMAND));
 }
@@ -139,8 +139,8 @@ fn a_damaged_log_is_refused() {
         replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect_err("damage").to_string()
     };
     assert!(refused(&|s| s.players[3].snapshots[4].extra = vec![0xc1]).starts_with("tick 4: "));
-    assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("without a state"));
-    assert!(refused(&|s| s.states.cells[0] = f32::NAN.to_bits()).contains("no place"));
+    assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("holds no state"));
+    assert!(refused(&|s| s.states.cells_mut()[0] = f32::NAN.to_bits()).contains("no place"));
 }
 
 /// What a log keeps of a demo: the packets with the player's state, with the events of those without since the last.
@@ -226,7 +226,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn bodies_keep_what_prediction_needs() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
-    let row = session.states.row(Tick(5), EntityId(7)).expect("row");
+    let row = session.states.row(Tick(5), PlayerId(0), EntityId(7)).expect("row").1;
     let other = BodyRow::read(row).expect("body");
     let ahead = QuakeWorld::extrapolate(&rules, &other, Micros::from_ms(95));
     assert_eq!(other.age_ms, 5);
@@ -249,7 +249,7 @@ fn bodies_keep_what_prediction_needs() {
 #[test]
 fn numbers_that_are_none_end_nothing_but_the_movement() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
-    let other = BodyRow::read(session.states.row(Tick(5), EntityId(7)).expect("row")).expect("body");
+    let other = BodyRow::read(session.states.row(Tick(5), PlayerId(0), EntityId(7)).expect("row").1).expect("body");
     let nowhere = BodyRow { origin: Vec3::NAN, ..other };
     assert!(QuakeWorld::extrapolate(&rules, &nowhere, Micros::from_ms(95)).origin.is_nan());
     let dizzy = BodyRow { viewangles: Vec3::NAN, ..other };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Thing;
-use crate::record::{Session, States};
+use crate::record::{Session, StateKey, States};
 use crate::units::{EntityId, Tick};
 
 /// The rows of tick 0 of a session without some of its ticks: the players as they were last recorded before the first tick
@@ -15,29 +15,27 @@ pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
     let gone = (0..).take_while(|place| ticks.contains(place)).count();
     let players = session.players.len();
     let whole = |tick: &Tick| players_of(session, *tick).count() == players;
-    let last = session.states.keys.partition_point(|(tick, _)| tick.0 as usize <= gone);
-    let recorded = session.states.keys[..last].iter().rev().map(|(tick, _)| *tick).find(whole);
-    let mut states = States { width: session.states.width, ..States::default() };
-    for (entity, cells) in recorded.into_iter().flat_map(|tick| players_of(session, tick)) {
-        states.keys.push((Tick(0), entity));
-        states.cells.extend_from_slice(cells);
+    let last = session.states.keys().partition_point(|key| key.tick.0 as usize <= gone);
+    let recorded = session.states.keys()[..last].iter().rev().map(|key| key.tick).find(whole);
+    let mut states = States::default();
+    for (key, cells) in recorded.into_iter().flat_map(|tick| players_of(session, tick)) {
+        states.push(StateKey { tick: Tick(0), ..key }, cells);
     }
     states
 }
 
-/// The recorded players of a tick. What else there is (projectiles) cannot be begun with.
-fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (EntityId, &[u32])> {
-    session.states.of_tick(tick).filter(|(entity, _)| usize::from(entity.0) < session.players.len())
+/// The recorded players of a tick, as all were told of them. What else there is (projectiles) cannot be begun with.
+fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
+    let is_player = |key: &StateKey| key.viewer.is_none() && usize::from(key.entity.0) < session.players.len();
+    session.states.of_tick(tick).filter(move |(key, _)| is_player(key))
 }
 
 /// Takes players out of what a session begins with; those after them move up.
 pub(super) fn remove_players(states: &mut States, removed: &BTreeSet<usize>) {
     let was = std::mem::take(states);
-    states.width = was.width;
-    for (entity, cells) in was.of_tick(Tick(0)).filter(|(entity, _)| !removed.contains(&usize::from(entity.0))) {
-        let before = removed.range(..usize::from(entity.0)).count() as u16;
-        states.keys.push((Tick(0), EntityId(entity.0 - before)));
-        states.cells.extend_from_slice(cells);
+    for (key, cells) in was.of_tick(Tick(0)).filter(|(key, _)| !removed.contains(&usize::from(key.entity.0))) {
+        let before = removed.range(..usize::from(key.entity.0)).count() as u16;
+        states.push(StateKey { entity: EntityId(key.entity.0 - before), ..key }, cells);
     }
 }
 
@@ -46,11 +44,12 @@ mod tests {
     use super::*;
 
     fn states(rows: &[(u32, u16, u32)]) -> States {
-        States {
-            keys: rows.iter().map(|(tick, entity, _)| (Tick(*tick), EntityId(*entity))).collect(),
-            cells: rows.iter().map(|(.., cell)| *cell).collect(),
-            width: 1,
+        let mut states = States::default();
+        for &(tick, entity, cell) in rows {
+            let key = StateKey { tick: Tick(tick), entity: EntityId(entity), ..StateKey::default() };
+            states.push(key, &[cell]);
         }
+        states
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl<G: Netcode, E: std::error::Error + Send + 'static> Search<'_, G, E> {
             let try_one = |index| {
                 let mut candidate = make(current, index);
                 if !can_begin {
-                    candidate.states = States { width: candidate.states.width, ..States::default() };
+                    candidate.states = States::default();
                 }
                 probe::<G, E>(still, failed, counts, &candidate)
             };
@@ -105,7 +105,7 @@ fn probe<G: Netcode, E: std::error::Error + 'static>(
 fn inputs_digest(session: &Session) -> Digest {
     let mut hasher = Xxh3Default::new();
     let mut number = |number: u64| hasher.update(&number.to_le_bytes());
-    session.states.cells.iter().for_each(|cell| number(u64::from(*cell)));
+    session.states.cells().iter().for_each(|cell| number(u64::from(*cell)));
     number(session.ticks.len() as u64);
     session.ticks.iter().for_each(|tick| number(tick.at.0 as u64));
     for player in &session.players {

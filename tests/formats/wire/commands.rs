@@ -31,7 +31,7 @@ prop_compose! {
 
 prop_compose! {
     pub(crate) fn message()(
-        commands in prop::collection::vec(usercmd(), 0..=15), first in 1u32..u32::MAX - 20, number in any::<u32>(),
+        commands in prop::collection::vec(usercmd(), 1..=16), first in 1u32..u32::MAX - 20, number in any::<u32>(),
         ack in any::<u32>(), before in prop_oneof![Just(u32::MAX), any::<u32>()],
         perceived in prop_oneof![
             Just(None),
@@ -101,7 +101,8 @@ fn what_cannot_be_sent_is_refused() {
         encode_commands(&ClientMessage { packet, received_before: 0, perceived: None })
     };
     assert_eq!(with(&[1, 3]), Err(CommandsError::NotConsecutive { last: CommandSeq(1), next: CommandSeq(3) }));
-    assert_eq!(with(&[7; 16]), Err(CommandsError::Count(16)));
+    assert_eq!(with(&[7; 17]), Err(CommandsError::Count(17)));
+    assert_eq!(with(&[]), Err(CommandsError::Count(0)));
     let datagram = with(&[3, 4]).expect("they are consecutive");
     // Numbers that end in 4 and are near 65,000 do not include 4.
     let far = ClientReference { command: CommandSeq(65_000), ..ClientReference::default() };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::{Brush, CollisionWorld, MoveInput, MoveState, MoveVars, pmove};
-use hitreg::game::{Body, body};
+use hitreg::game::{Body, Field as BodyField, Role, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
@@ -24,7 +24,7 @@ body! {
         Movement in_duck: bool,
         Movement duck_time_ms: u16,
         Movement old_buttons: u16,
-        Movement fall_velocity: f32,
+        Movement fall_velocity: f32 as Velocity,
         Movement step_time_ms: u16,
         Movement step_left: bool,
         ClientOnly view_ofs_z: f32,
@@ -39,6 +39,17 @@ body! {
         Status teleports: u32,
         Status alive: bool,
         Status controller: u16,
+    }
+    role = role;
+}
+
+fn role(field: &BodyField) -> Role {
+    match &*field.name {
+        "on_ground" => Role::Ground,
+        "duck_time_ms" => Role::Style,
+        "step_time_ms" | "step_left" => Role::SubAction,
+        "controller" => Role::Controller,
+        _ => Role::by_default(field),
     }
 }
 

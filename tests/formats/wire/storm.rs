@@ -124,7 +124,7 @@ fn a_million_datagrams_harm_nobody() {
         }
         let reference = ClientReference { number: 5, sent: SnapshotSeq(60), command: CommandSeq(60) };
         match decode_commands(&bytes, &reference) {
-            Ok(message) => assert!(message.packet.commands.len() <= 15),
+            Ok(message) => assert!(message.packet.commands.len() <= 16),
             Err(_) => refused += 1,
         }
         refused += u32::from(decode_request(&bytes).is_err()) + u32::from(decode_disconnect(&bytes).is_err());

@@ -226,7 +226,7 @@ fn a_replay_is_held_against_what_its_log_recorded() {
     assert_eq!((found.verdict, found.first), (Verdict::Same, None));
     assert!(found.ticks_compared > 150);
     // A tick of which states were sent, so that the log knows what they were.
-    let tick = session.states.keys[session.states.keys.len() / 2].0.0;
+    let tick = session.states.keys()[session.states.len() / 2].tick.0;
     let bug = Bug::Tick { tick, entity: 1, cell: cell("origin.x"), bit: 18 };
     let found = bisect_ticks(&log, &build(&session, Some(bug)), &overlap, None).expect("no tolerance");
     let first = found.first.expect("a divergence");

@@ -57,8 +57,7 @@ fn spare<G: Bots + hitreg::pipeline::Netcode>(session: &Session, shows: &dyn Fn(
 fn played_again<G: Bots + hitreg::pipeline::Netcode>(mut input: Session) -> Session {
     match rerecord::<G>(&input, None) {
         Err(ReplayError::NoBeginning) => {
-            input.states.keys.clear();
-            input.states.cells.clear();
+            input.states.clear();
             rerecord::<G>(&input, None).expect("a log of this build")
         }
         again => again.expect("a log of this build"),

@@ -1,0 +1,63 @@
+//! A part of a session that is to be a chunk: ranges of what lies elsewhere, in a stretch or in a whole session.
+
+use std::ops::Range;
+
+use super::Parts;
+use crate::record::{OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey};
+
+/// Which records of a session are in a chunk.
+pub(crate) struct Part<'a, H> {
+    pub(super) session: &'a Session<H>,
+    /// Of each player, by kind.
+    pub(crate) players: Vec<[Range<usize>; OF_PLAYERS.len()]>,
+    /// Of the whole session, by kind.
+    pub(crate) own: [Range<usize>; OF_SESSION.len()],
+    pub(crate) states: Range<usize>,
+    /// Of each of [`Session::unknown`].
+    pub(crate) unknown: Vec<Range<usize>>,
+}
+
+impl<'a, H> Part<'a, H> {
+    /// All of a session.
+    pub(crate) fn whole(session: &'a Session<H>) -> Part<'a, H> {
+        let all = |player: &PlayerRecords| player.streams().map(|stream| 0..stream.len());
+        Part {
+            session,
+            players: session.players.iter().map(all).collect(),
+            own: session.streams().map(|stream| 0..stream.len()),
+            states: 0..session.states.len(),
+            unknown: session.unknown.iter().map(|records| 0..records.len()).collect(),
+        }
+    }
+
+    /// Nothing of a session.
+    pub(crate) fn none(session: &'a Session<H>) -> Part<'a, H> {
+        Part {
+            session,
+            players: session.players.iter().map(|_| std::array::from_fn(|_| 0..0)).collect(),
+            own: std::array::from_fn(|_| 0..0),
+            states: 0..0,
+            unknown: session.unknown.iter().map(|_| 0..0).collect(),
+        }
+    }
+
+    pub(super) fn state_keys(&self) -> &'a [StateKey] {
+        &self.session.states.keys()[self.states.clone()]
+    }
+
+    pub(super) fn of_player<T>(
+        &self,
+        player: usize,
+        kind: usize,
+        of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>,
+    ) -> &'a [T] {
+        match (self.session.players.get(player), self.players.get(player)) {
+            (Some(records), Some(ranges)) => &of(records)[ranges[kind].clone()],
+            _ => &[],
+        }
+    }
+
+    pub(super) fn of_players<T>(&self, kind: usize, of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>) -> Parts<'a, T> {
+        (0..self.players.len()).map(|player| (player as u32, self.of_player(player, kind, &of))).collect()
+    }
+}

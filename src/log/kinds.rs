@@ -1,0 +1,310 @@
+//! The columns of each kind of record, in the order in which they are written. A new kind is a line in
+//! [`each_stream!`](crate::record::each_stream) and its columns here.
+
+use super::chunk::{Columns, Context, Rows};
+use crate::log::limits::Budget;
+use crate::record::{
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, PacketRecord, Presence,
+    PresenceRecord, Reason, Recorded, ShotRecord, SnapshotRecord, TickRecord,
+};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+
+/// A column: its name, how its numbers are packed, and where they are in a record.
+pub(super) struct Column<T> {
+    pub(super) name: &'static str,
+    pub(super) how: How,
+    pub(super) get: fn(&T) -> i64,
+    /// False for a number that the record cannot have there.
+    pub(super) set: fn(&mut T, i64) -> bool,
+}
+
+/// How the numbers of a column are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// As whole numbers.
+    Whole,
+    /// As floats.
+    Float,
+    /// Relative to another column of the row.
+    To(&'static str),
+    /// Relative to the time of the record that another column of the row names; [`named_by`] says of which kind that is.
+    ToNamed(&'static str),
+}
+
+/// Whose records a kind's [`How::ToNamed`] names, by their first columns.
+pub(super) fn named_by(kind: &str) -> Option<&'static str> {
+    match kind {
+        "sent" => Some("frames"),
+        "reached" => Some("sent"),
+        "received" => Some("snapshots"),
+        _ => None,
+    }
+}
+
+/// A kind of record that can be laid out by column.
+pub(super) trait Layout: Recorded + Default {
+    /// The columns with a number for each record. The first is what other kinds name a record by.
+    const COLUMNS: &'static [Column<Self>];
+    /// The columns that hold what records have several of, one after the other.
+    const LISTS: &'static [&'static str] = &[];
+
+    /// Lays out the columns that need more than one record at a time, in the order of [`Layout::LISTS`].
+    fn put_lists(_rows: &mut Rows<'_, Self>, _context: &Context) {}
+
+    /// Reads what [`Layout::put_lists`] wrote into records that have all else.
+    fn take_lists(
+        _records: &mut [Self],
+        _columns: &Columns<'_>,
+        _context: &Context,
+        _budget: &mut Budget,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+macro_rules! columns {
+    ($( $name:literal $how:ident $(($to:literal))? $($field:ident).+ ),* $(,)?) => {
+        const COLUMNS: &'static [Column<Self>] = &[$(
+            Column {
+                name: $name,
+                how: How::$how $(($to))?,
+                get: |record| Number::to(&record.$($field).+),
+                set: |record, number| Number::of(number).map(|value| record.$($field).+ = value).is_some(),
+            }
+        ),*];
+    };
+}
+
+impl Layout for FrameRecord {
+    columns! {
+        "seq" Whole command.seq,
+        "at_us" Whole at,
+        "server_time_us" To("at_us") command.server_time,
+        "lerp_ms" Whole command.lerp_msec,
+        "msec" Whole command.input.msec,
+        "pitch" Float command.input.viewangles.x,
+        "yaw" Float command.input.viewangles.y,
+        "roll" Float command.input.viewangles.z,
+        "forwardmove" Float command.input.forwardmove,
+        "sidemove" Float command.input.sidemove,
+        "upmove" Float command.input.upmove,
+        "buttons" Whole command.input.buttons,
+        "impulse" Whole command.input.impulse,
+        "extra" Whole command.input.extra,
+    }
+}
+
+impl Layout for PacketRecord {
+    columns! {
+        "number" Whole number,
+        "newest" Whole newest,
+        "at_us" ToNamed("newest") at,
+        "count" Whole count,
+        "ack" Whole ack,
+        "bytes" Whole bytes,
+    }
+}
+
+impl Layout for ArrivalRecord {
+    columns! {
+        "number" Whole number,
+        "at_us" ToNamed("number") at,
+    }
+}
+
+impl Layout for ExecutionRecord {
+    columns! {
+        "command" Whole command,
+        "tick" Whole tick,
+        "how" Whole how,
+    }
+}
+
+impl Layout for ShotRecord {
+    columns! {
+        "command" Whole command,
+        "at_us" Whole at,
+        "shot" Whole index,
+        "reason" Whole reason,
+        "target" Whole target,
+        "hitgroup" Whole hitgroup,
+        "damage" Whole damage,
+        "rewound_us" Whole rewound,
+    }
+}
+
+impl Layout for PresenceRecord {
+    columns! {
+        "tick" Whole tick,
+        "at_us" Whole at,
+        "change" Whole change,
+    }
+}
+
+impl Layout for DamageRecord {
+    columns! {
+        "tick" Whole tick,
+        "at_us" Whole at,
+        "victim" Whole victim,
+        "attacker" Whole attacker,
+        "amount" Whole amount,
+    }
+}
+
+impl Layout for GapRecord {
+    columns! {
+        "from_us" Whole from,
+        "at_us" Whole to,
+        "player" Whole player,
+        "why" Whole why,
+    }
+}
+
+impl Layout for SnapshotRecord {
+    columns! {
+        "seq" Whole seq,
+        "tick" To("seq") tick,
+        "at_us" Whole at,
+        "server_time_us" To("at_us") server_time,
+        "ack" Whole ack,
+        "bytes" Whole bytes,
+        "choked" Whole choked,
+    }
+    const LISTS: &'static [&'static str] = &[
+        "entities",
+        "effects",
+        "extra_bytes",
+        "entity",
+        "effect_kind",
+        "effect_entity",
+        "effect_predictable",
+        "effect_x",
+        "effect_y",
+        "effect_z",
+        "extra",
+        "helper",
+        "warnings",
+        "warning_command",
+        "warning_difference",
+    ];
+
+    fn put_lists(rows: &mut Rows<'_, Self>, context: &Context) {
+        super::chunk::put_lists_of_snapshots(rows, context);
+    }
+
+    fn take_lists(
+        records: &mut [Self],
+        columns: &Columns<'_>,
+        context: &Context,
+        budget: &mut Budget,
+    ) -> Result<(), String> {
+        super::chunk::take_lists_of_snapshots(records, columns, context, budget)
+    }
+}
+
+impl Layout for TickRecord {
+    columns! {
+        "tick" Whole tick,
+        "at_us" Whole at,
+    }
+    const LISTS: &'static [&'static str] = &["hashed", "hash"];
+
+    fn put_lists(rows: &mut Rows<'_, Self>, _: &Context) {
+        rows.whole(|r| r.hash.is_some().into());
+        let hashes = rows.iter().filter_map(|r| r.hash).flat_map(u64::to_le_bytes).collect();
+        rows.raw(hashes);
+    }
+
+    fn take_lists(records: &mut [Self], columns: &Columns<'_>, _: &Context, _: &mut Budget) -> Result<(), String> {
+        let hashed: Vec<u8> = columns.narrow("hashed")?;
+        let mut hashes = columns.raw("hash").chunks_exact(8);
+        for (record, hashed) in records.iter_mut().zip(hashed) {
+            record.hash = match hashed {
+                0 => None,
+                1 => match hashes.next().map(<[u8; 8]>::try_from) {
+                    Some(Ok(bytes)) => Some(u64::from_le_bytes(bytes)),
+                    _ => return Err("table ticks, column hash: it ends too early".to_owned()),
+                },
+                other => return Err(format!("table ticks, column hashed: {other} is out of range")),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// A value that a column holds as a number.
+pub(super) trait Number: Sized {
+    fn to(&self) -> i64;
+    fn of(number: i64) -> Option<Self>;
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty),*) => { $(
+        impl Number for $type {
+            fn to(&self) -> i64 {
+                i64::from(*self)
+            }
+            fn of(number: i64) -> Option<Self> {
+                Self::try_from(number).ok()
+            }
+        }
+    )* };
+}
+whole_numbers!(u8, u16, u32, i32);
+
+macro_rules! newtypes {
+    ($($type:ident),*) => { $(
+        impl Number for $type {
+            fn to(&self) -> i64 {
+                self.0.into()
+            }
+            fn of(number: i64) -> Option<Self> {
+                number.try_into().ok().map($type)
+            }
+        }
+    )* };
+}
+newtypes!(CommandSeq, SnapshotSeq, Tick, EntityId, PlayerId, Micros);
+
+/// Choices, by the order of their variants.
+macro_rules! choices {
+    ($($type:ident { $($variant:ident),* })*) => { $(
+        impl Number for $type {
+            fn to(&self) -> i64 {
+                *self as i64
+            }
+            fn of(number: i64) -> Option<Self> {
+                [$( $type::$variant ),*].into_iter().find(|choice| *choice as i64 == number)
+            }
+        }
+    )* };
+}
+choices! {
+    Execution { Run, StoodIn, Missing, Late, OverBudget }
+    Reason { Hit, Blocked, Wide, AlreadyDead, Launched }
+    Presence { Joined, Left }
+    GapCause { Damaged, Overrun, Paused, Disconnected }
+}
+
+impl Number for f32 {
+    fn to(&self) -> i64 {
+        self.to_bits().into()
+    }
+    fn of(number: i64) -> Option<Self> {
+        number.try_into().ok().map(f32::from_bits)
+    }
+}
+
+/// 0 is none; others are one more than they are.
+impl<T: Number> Number for Option<T> {
+    fn to(&self) -> i64 {
+        self.as_ref().map_or(0, |value| value.to() + 1)
+    }
+    fn of(number: i64) -> Option<Self> {
+        match number.checked_sub(1) {
+            Some(-1) => Some(None),
+            Some(value) => T::of(value).map(Some),
+            None => None,
+        }
+    }
+}

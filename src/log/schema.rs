@@ -1,0 +1,86 @@
+//! Which columns the tables of a log have. From format 2 on its header says it; before, every log had the same.
+
+use super::kinds::Layout;
+use super::version::{LOG_FORMAT, Version};
+use crate::record::{
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, PacketRecord, PresenceRecord, ShotRecord,
+    SnapshotRecord, TickRecord, UnknownKind, each_stream,
+};
+
+/// The columns of each kind of record, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Schema {
+    kinds: Vec<(String, Vec<String>)>,
+    version: Version,
+}
+
+macro_rules! own_kinds {
+    (
+        players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+        session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+    ) => {
+        fn own_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
+            vec![
+                $( (stringify!($field), columns_of::<$type>()), )*
+                $( (stringify!($own_field), columns_of::<$own_type>()), )*
+            ]
+        }
+    };
+}
+each_stream!(own_kinds);
+
+fn columns_of<T: Layout>() -> Vec<&'static str> {
+    T::COLUMNS.iter().map(|column| column.name).chain(T::LISTS.iter().copied()).collect()
+}
+
+impl Schema {
+    /// What this build writes, and what it carries along.
+    pub(crate) fn new(unknown: &[UnknownKind]) -> Schema {
+        let text =
+            |(kind, columns): (&str, Vec<&str>)| (kind.to_owned(), columns.into_iter().map(str::to_owned).collect());
+        let mut kinds: Vec<(String, Vec<String>)> = own_kinds().into_iter().map(text).collect();
+        for UnknownKind { name, columns } in unknown {
+            match kinds.iter_mut().find(|(kind, _)| kind == name) {
+                Some((_, known)) => known.extend(columns.iter().cloned()),
+                None => kinds.push((name.clone(), columns.clone())),
+            }
+        }
+        Schema { kinds, version: LOG_FORMAT }
+    }
+
+    /// What a log holds whose header declares these kinds. Before format 2 a header declared none, and every log had the
+    /// kinds of 1.1: a table or column that it does not have is empty.
+    pub(crate) fn of(version: Version, declared: Vec<(String, Vec<String>)>) -> Schema {
+        match version.major {
+            1 => Schema { version, ..Schema::new(&[]) },
+            _ => Schema { kinds: declared, version },
+        }
+    }
+
+    /// As a header declares it.
+    pub(crate) fn kinds(&self) -> &[(String, Vec<String>)] {
+        &self.kinds
+    }
+
+    /// Whether states have a column that says in which order they belong; they are put in order anyway.
+    pub(crate) fn has_order(&self) -> bool {
+        self.version.major == 1
+    }
+
+    /// The columns of a kind; `None` for one that the log does not declare.
+    pub(crate) fn columns(&self, kind: &str) -> Option<&[String]> {
+        self.kinds.iter().find(|(name, _)| name == kind).map(|(_, columns)| &columns[..])
+    }
+
+    /// What of it this build does not know.
+    pub(crate) fn unknown(&self) -> Vec<UnknownKind> {
+        let own = own_kinds();
+        let unknown = |(name, columns): &(String, Vec<String>)| {
+            let known = own.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
+            let columns: Vec<String> = columns.iter().filter(|c| !known.contains(&c.as_str())).cloned().collect();
+            let is_known = !known.is_empty() && columns.is_empty();
+            (!is_known).then(|| UnknownKind { name: name.clone(), columns })
+        };
+        self.kinds.iter().filter_map(unknown).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! A log with what a later version might record: a setting, a class of entities, a field of entities and of usercmds, a column and
+//! a kind of record. No command refuses it; each says what it passes over, and what writes a log again keeps it.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Scope};
+use hitreg::log::{Options, read_session, write_session};
+use hitreg::record::{
+    PlayerRecords, Session, SessionId, Side, StateKey, States, UnknownColumn, UnknownKind, UnknownRecords,
+};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::units::{EntityId, PlayerId, Tick};
+
+/// What is said of it, by every command.
+const PASSED_OVER: [&str; 4] = [
+    "setting physics.wind_kmh=12",
+    "usercmd field `lean` in degrees",
+    "column lean of `frames`",
+    "records of kind `chat`",
+];
+/// What is said by those that know the game.
+const OF_THE_GAME: [&str; 2] = ["field `mood` of class `entity`", "class `drone`"];
+
+fn session() -> Session {
+    let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
+    let rules = ArenaRules::default();
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session.put_in_order();
+    session
+}
+
+/// The session as a later version might have recorded it.
+fn of_the_future(mut session: Session) -> Session {
+    let header = &mut session.header;
+    header.settings.push(("physics.wind_kmh".to_owned(), "12".to_owned()));
+    let angle = |name| Field::new(name, CellKind::F32, Scope::Status).meaning(Meaning::Angle);
+    header.classes[0].fields.push(angle("mood"));
+    header.classes.push(Class::new("drone", vec![angle("tilt")]));
+    header.usercmd.push(angle("lean"));
+    let kind = |name: &str, columns: &[&str]| UnknownKind {
+        name: name.to_owned(),
+        columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+    };
+    header.unknown = vec![kind("frames", &["lean"]), kind("chat", &["at_us", "words"])];
+    let mut states = States::default();
+    for (key, cells) in session.states.iter() {
+        states.push(key, &[cells, &[1.5f32.to_bits()]].concat());
+    }
+    for tick in (5..60).step_by(5) {
+        let key = StateKey { tick: Tick(tick), entity: EntityId(700), class: ClassId(1), viewer: None };
+        states.push(key, &[(tick as f32).to_bits()]);
+    }
+    session.states = states;
+    session.put_in_order();
+    let mut lean = UnknownRecords { kind: "frames".to_owned(), ..UnknownRecords::default() };
+    let mut values = Vec::new();
+    for (player, records) in session.players.iter().enumerate() {
+        for frame in &records.frames {
+            lean.series.push(player as u32);
+            lean.keys.push(frame.command.seq.0.into());
+            values.push(i64::from((frame.command.seq.0 as f32 / 3.0).to_bits()));
+        }
+    }
+    lean.columns = vec![UnknownColumn { is_float: true, values }];
+    let at = UnknownColumn { is_float: false, values: vec![100_000, 200_000, 2_500_000] };
+    let words = UnknownColumn { is_float: false, values: vec![7, -3, i64::MAX] };
+    let chat =
+        UnknownRecords { kind: "chat".to_owned(), series: vec![0, 1, 0], keys: vec![0; 3], columns: vec![at, words] };
+    session.unknown = vec![lean, chat];
+    session
+}
+
+fn write(path: &Path, session: &Session, options: Options) {
+    let bytes = write_session(Vec::new(), session, options).expect("memory takes everything");
+    std::fs::write(path, bytes).expect("a folder");
+}
+
+fn read(path: &Path) -> Session {
+    read_session(&std::fs::read(path).expect("a file")[..]).expect("a good log")
+}
+
+/// Rows of known kinds may lie in another order, player by player in each chunk; which is whose does not change.
+fn sorted(mut session: Session) -> Session {
+    for records in &mut session.unknown {
+        let mut rows: Vec<_> = (0..records.series.len())
+            .map(|row| {
+                (records.series[row], records.keys[row], records.columns.iter().map(|c| c.values[row]).collect())
+            })
+            .collect::<Vec<(u32, i64, Vec<i64>)>>();
+        rows.sort();
+        records.series = rows.iter().map(|row| row.0).collect();
+        records.keys = rows.iter().map(|row| row.1).collect();
+        for (place, column) in records.columns.iter_mut().enumerate() {
+            column.values = rows.iter().map(|row| row.2[place]).collect();
+        }
+    }
+    session.unknown.sort_by(|a, b| a.kind.cmp(&b.kind));
+    session
+}
+
+#[test]
+fn what_is_not_known_is_carried_along() {
+    let session = of_the_future(session());
+    for options in [Options::live(), Options::whole()] {
+        let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
+        let back = read_session(&bytes[..]).expect("a good log");
+        assert_eq!(back.header, session.header);
+        assert_eq!(sorted(back), sorted(session.clone()));
+    }
+}
+
+#[test]
+fn every_command_says_what_it_passes_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let future = of_the_future(session());
+    write(&at.join("future.hitlog"), &future, Options::live());
+    let own = env!("CARGO_BIN_EXE_hitreg");
+    let run = |args: &[&str], codes: &[i32]| -> String {
+        let output = Command::new(own).args(args).current_dir(at).output().expect("a command");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.code().is_some_and(|code| codes.contains(&code)),
+            "{args:?}: {:?}\n{said}",
+            output.status
+        );
+        for part in PASSED_OVER {
+            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+        }
+        said
+    };
+    for args in
+        [&["info", "future.hitlog"][..], &["replay", "future.hitlog"], &["replay", "future.hitlog", "--mode", "open"]]
+    {
+        let said = run(args, &[0]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in OF_THE_GAME {
+            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+        }
+    }
+    assert!(run(&["verify", "future.hitlog", "--rollback", "16"], &[0]).contains("same"));
+    run(&["diff", "future.hitlog", "--b-preset", "quake3"], &[1]);
+    run(&["diff", "future.hitlog", "--b", own, "--no-cache"], &[0]);
+    run(&["bisect", "ticks", "future.hitlog", "--b-preset", "quake3"], &[1]);
+    run(&["bisect", "ticks", "future.hitlog"], &[0]);
+    run(&["bisect", "builds", "future.hitlog", own, own, "--no-cache"], &[0, 1, 125]);
+    run(&["export", "future.hitlog", "--table", "shots"], &[0]);
+    run(&["sweep", "future.hitlog", "--set", "interpolation.lerp_ms=0..100:100"], &[0]);
+    run(&["shrink", "future.hitlog", "-o", "small.hitlog", "--b-preset", "quake3", "--on", "hits"], &[0, 128]);
+    run(&["recover", "future.hitlog", "-o", "recovered.hitlog"], &[0]);
+    assert_eq!(sorted(read(&at.join("recovered.hitlog"))), sorted(future.clone()));
+    // What is recorded anew keeps what still makes sense: the settings and classes of the log.
+    run(&["replay", "future.hitlog", "--record", "again.hitlog"], &[0]);
+    let again = read(&at.join("again.hitlog")).header;
+    assert!(again.settings.iter().any(|(key, _)| key == "physics.wind_kmh"));
+    for (name, side) in sides(&future) {
+        write(&at.join(name), &side, Options::live());
+    }
+    run(&["merge", "server.hitlog", "p0.hitlog", "p1.hitlog", "-o", "merged.hitlog"], &[0]);
+    let merged = read(&at.join("merged.hitlog"));
+    assert_eq!(merged.header.settings, future.header.settings);
+    assert_eq!((&merged.header.classes, &merged.header.unknown), (&future.header.classes, &future.header.unknown));
+    assert_eq!(merged.states, future.states);
+    assert_eq!(sorted(merged).unknown, sorted(future).unknown);
+}
+
+fn sides(session: &Session) -> Vec<(&'static str, Session)> {
+    let of_side = |player| {
+        let side = Some(Side { session: SessionId(5), player });
+        let mut of = Session::new(session.header.clone());
+        of.header.side = side;
+        of
+    };
+    let mut server = of_side(None);
+    (server.ticks, server.states) = (session.ticks.clone(), session.states.clone());
+    server.unknown = session.unknown.iter().filter(|records| records.kind == "chat").cloned().collect();
+    let mut sides = Vec::new();
+    for (index, records) in session.players.iter().enumerate() {
+        let (frames, sent, received) = (records.frames.clone(), records.sent.clone(), records.received.clone());
+        let of_server = PlayerRecords { frames: Vec::new(), sent: Vec::new(), received: Vec::new(), ..records.clone() };
+        server.players[index] = of_server;
+        let mut client = of_side(Some(PlayerId(index as u16)));
+        client.players[index] = PlayerRecords { frames, sent, received, ..PlayerRecords::default() };
+        let mut lean = session.unknown.iter().find(|records| records.kind == "frames").expect("there is").clone();
+        let mine: Vec<bool> = lean.series.iter().map(|player| *player as usize == index).collect();
+        let keep = |values: &mut Vec<i64>| {
+            let mut mine = mine.iter();
+            values.retain(|_| *mine.next().unwrap_or(&false));
+        };
+        keep(&mut lean.keys);
+        lean.columns.iter_mut().for_each(|column| keep(&mut column.values));
+        lean.series.retain(|player| *player as usize == index);
+        client.unknown = vec![lean];
+        sides.push((["p0.hitlog", "p1.hitlog"][index], client));
+    }
+    sides.push(("server.hitlog", server));
+    sides
+}

@@ -1,0 +1,142 @@
+//! What older versions wrote can still be read.
+
+#![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
+
+use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
+use hitreg::log::{Options, read_session, read_trace, version_of, write_session, write_trace};
+use hitreg::record::{
+    DamageRecord, GapCause, GapRecord, OutOfSequence, Presence, PresenceRecord, Record, Session, SessionId, ShotRecord,
+    Side, StateRecord, Timing,
+};
+use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId};
+
+/// Each version's fixture was written by that version. `HITREG_WRITE_COMPAT=1` writes the current one anew, which is
+/// only right when its version has not been released.
+#[test]
+fn the_logs_of_all_versions_can_be_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
+    let session = crate::log_sessions::session(2, 32);
+    // 1.1 brought logs of one side, and what snapshots say of their client's timing.
+    let mut one_side = session.clone();
+    for (snapshot, number) in one_side.players[1].snapshots.iter_mut().zip(-8i16..) {
+        let warning = OutOfSequence { command: snapshot.ack, difference: number };
+        let warnings = vec![warning; usize::from(number % 3 == 0)];
+        snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
+    }
+    one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
+    // 2.0 brought classes, states for one viewer alone, and more kinds of records.
+    let everything = of_all_kinds(&session);
+    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
+        let bytes = write_session(Vec::new(), &everything, Options::live()).unwrap();
+        std::fs::write(format!("{folder}/log-v2.0.hitlog"), bytes).unwrap();
+    }
+    let version = |file: &[u8]| version_of(file).map(|v| v.to_string());
+    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything)] {
+        let log = std::fs::read(format!("{folder}/log-v{name}.hitlog")).unwrap();
+        assert_eq!(read_session(&log[..]).unwrap(), session);
+        assert_eq!(version(&log).as_deref(), Some(name));
+    }
+    // 1.2 brought columns of more names than a byte can tell apart.
+    let mut many_names = small_trace();
+    let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
+    let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
+    many_names.tables[0].columns.push(Column::new("whom", data));
+    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
+        std::fs::write(format!("{folder}/trace-v1.2.hittrace"), write_trace(Vec::new(), &many_names).unwrap()).unwrap();
+    }
+    for (name, expected) in [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names.clone())] {
+        let trace = std::fs::read(format!("{folder}/trace-v{name}.hittrace")).unwrap();
+        assert_eq!(read_trace(&trace[..]).unwrap(), expected);
+        assert_eq!(version(&trace).as_deref(), Some(name));
+    }
+    assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
+}
+
+/// Written by the Python on the format page.
+#[test]
+fn a_trace_by_another_program_can_be_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
+    let bytes = std::fs::read(path).unwrap();
+    let trace = read_trace(&bytes[..]).unwrap();
+    let columns = vec![
+        Column { name: "tick".into(), data: Data::U32(vec![1, 2, 3]) },
+        Column { name: "hash".into(), data: Data::U64(vec![11, 22, 33]) },
+    ];
+    assert_eq!(trace.tables, [Table { name: "ticks".into(), columns }]);
+    assert_eq!(trace.header.game, "mygame");
+    for length in 0..bytes.len() {
+        assert!(read_trace(&bytes[..length]).is_err(), "cut at {length}");
+    }
+}
+
+fn small_trace() -> Trace {
+    let columns = vec![
+        Column { name: "entity".into(), data: Data::U32((0..30).map(|i| i % 3).collect()) },
+        Column { name: "at_us".into(), data: Data::I64((0..30).map(|i| i / 3 * 15_625).collect()) },
+        Column {
+            name: "hash".into(),
+            data: Data::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()),
+        },
+        Column { name: "error_units".into(), data: Data::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect()) },
+        Column {
+            name: "how".into(),
+            data: Data::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] },
+        },
+    ];
+    let header = TraceHeader {
+        game: "disc".into(),
+        mode: "closed".into(),
+        log_digest: "00".into(),
+        settings: vec![("server.tick_hz".into(), "64".into())],
+    };
+    Trace {
+        header,
+        tables: vec![Table { name: "views".into(), columns }, Table { name: "shots".into(), columns: vec![] }],
+    }
+}
+
+/// The session with records of every kind that there is, and entities of another class that one player alone is shown.
+fn of_all_kinds(session: &Session) -> Session {
+    let mut all = session.clone();
+    let lamp = Field::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");
+    all.header.classes.push(Class::new("lamp", vec![lamp]));
+    for tick in session.ticks.iter().step_by(3) {
+        let (shot, damage) = (tick.tick.0 as i32, tick.tick.0 as i32 % 7);
+        let lamp = StateRecord {
+            tick: tick.tick,
+            viewer: Some(PlayerId(1)),
+            entity: EntityId(9),
+            class: ClassId(1),
+            cells: vec![shot as u32],
+        };
+        let judged = ShotRecord {
+            command: CommandSeq(tick.tick.0),
+            at: tick.at,
+            reason: Reason::Hit,
+            target: Some(EntityId(1)),
+            hitgroup: 2,
+            damage,
+            rewound: Micros(100_000 + i64::from(shot)),
+            ..ShotRecord::default()
+        };
+        let predicted = ShotRecord { at: tick.at - Micros(30_000), rewound: Micros::ZERO, ..judged };
+        let change = if shot < 5 { Presence::Joined } else { Presence::Left };
+        let (tick, at, attacker) = (tick.tick, tick.at, Some(PlayerId(0)));
+        for record in [
+            Record::State(lamp),
+            Record::Predicted(PlayerId(0), predicted),
+            Record::Judged(PlayerId(0), judged),
+            Record::Presence(PlayerId(1), PresenceRecord { tick, at, change }),
+            Record::Damage(DamageRecord { tick, at, victim: EntityId(1), attacker, amount: damage }),
+            Record::Gap(GapRecord { from: at, to: at + Micros(9), player: None, why: GapCause::Paused }),
+        ] {
+            all.push(record).expect("it fits");
+        }
+    }
+    for snapshot in all.players[1].snapshots.iter_mut().filter(|s| (s.tick.0 - 1).is_multiple_of(3)) {
+        snapshot.entities.push(EntityId(9));
+    }
+    all.put_in_order();
+    all
+}

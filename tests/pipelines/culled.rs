@@ -1,0 +1,163 @@
+//! A server that tells each client something else, with entities of two classes and players who come and go: nothing that
+//! anybody was sent is lost, and every way of looking at the session works.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::yard::Yard;
+use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::log::{Options as LogOptions, read_session, write_session};
+use hitreg::merge::merge;
+use hitreg::record::{By, Origin, PlayerRecords, Presence, Session, SessionId, Side};
+use hitreg::replay::{Mode, Options, ReplayError, Replayed, replay, rerecord};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::trace::Data;
+use hitreg::units::{EntityId, Micros, PlayerId};
+use hitreg::verify;
+
+const PLAYERS: u16 = 4;
+
+fn session() -> Session {
+    let scenario = Scenario { players: PLAYERS, seconds: 6.0, seed: 5, ..Scenario::default() };
+    let mut session = Session::new(scenario.header::<Yard>(&()).expect("a good scenario"));
+    record_synthetic::<Yard>(&scenario, &Arc::new(()), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session.put_in_order();
+    session
+}
+
+fn again(session: &Session, mode: Mode) -> Replayed {
+    let options = Options { mode, rollback_every: (mode == Mode::Closed).then_some(16), ..Options::default() };
+    replay::<Yard>(session, &options, &mut |_| {}).expect("a log of this build")
+}
+
+#[test]
+fn all_that_anybody_was_sent_is_in_the_log() {
+    let session = session();
+    // The server told its clients different things: other entities, and other states of the same ones.
+    let seen = |player: usize| session.players[player].snapshots.iter().map(|s| (s.tick, s.entities.clone()));
+    let (first, second): (BTreeSet<_>, BTreeSet<_>) = (seen(0).collect(), seen(1).collect());
+    assert!(second.difference(&first).count() > 50);
+    let of_one: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_some()).collect();
+    assert!(of_one.len() > 100, "{}", of_one.len());
+    let classes: BTreeSet<_> = session.states.keys().iter().map(|key| key.class).collect();
+    assert_eq!(classes.len(), 2);
+    let mut joined = 0;
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        let changes: Vec<Presence> = records.presence.iter().map(|record| record.change).collect();
+        assert!(matches!(changes[..], [Presence::Joined, Presence::Left] | [Presence::Joined]), "{changes:?}");
+        joined += changes.len();
+        for snapshot in &records.snapshots {
+            for entity in &snapshot.entities {
+                assert!(session.states.row(snapshot.tick, player, *entity).is_some(), "{player} {entity} {snapshot:?}");
+            }
+        }
+    }
+    assert!(joined > usize::from(PLAYERS), "somebody leaves");
+    for options in [LogOptions::live(), LogOptions::whole()] {
+        let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
+        assert_eq!(read_session(&bytes[..]).expect("a good log"), session);
+    }
+    assert_eq!(rerecord::<Yard>(&session, None).expect("a log of this build"), session);
+}
+
+#[test]
+fn open_loop_shows_each_client_what_it_was_sent() {
+    let session = session();
+    let (closed, open) = (again(&session, Mode::Closed), again(&session, Mode::Open));
+    assert_eq!(closed.first_difference, None);
+    assert_eq!(closed.rollback_error, None);
+    // The same snapshots at the same times: the clients see and predict the same, with a server or without.
+    let same = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    for table in ["views", "frames"] {
+        let only = |replayed: &Replayed| {
+            let mut trace = replayed.trace.clone();
+            trace.tables.retain(|of| of.name == table);
+            trace
+        };
+        let (closed, open) = (only(&closed), only(&open));
+        assert_eq!(closed.tables[0].rows(), open.tables[0].rows(), "{table}");
+        assert_eq!(diff(&closed, &open, &same).expect("no tolerance").verdict, Verdict::Same, "{table}");
+    }
+    // Balls that only the last player was near are on its screen.
+    let views = open.trace.table("views").expect("views");
+    let numbers = |name: &str| match &views.column(name).expect(name).data {
+        Data::U32(numbers) => numbers.clone(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let of = |player: u32| -> BTreeSet<u32> {
+        let rows = numbers("player").into_iter().zip(numbers("entity"));
+        rows.filter(|(by, entity)| *by == player && *entity >= 100).map(|(_, entity)| entity).collect()
+    };
+    assert!(!of(u32::from(PLAYERS) - 1).is_empty());
+    assert_ne!(of(0), of(u32::from(PLAYERS) - 1));
+}
+
+#[test]
+fn a_state_that_is_missing_is_not_passed_over() {
+    let mut session = session();
+    let last = session.players[2].snapshots.iter().rfind(|s| s.entities.len() > 1).expect("company").clone();
+    let gone = *last.entities.last().expect("an entity");
+    session.states.retain(|key| key.tick != last.tick || key.entity != gone);
+    let error = replay::<Yard>(&session, &Options { mode: Mode::Open, ..Options::default() }, &mut |_| {}).unwrap_err();
+    assert!(
+        matches!(error, ReplayError::NoState { tick, entity, .. } if tick == last.tick && entity == gone),
+        "{error}"
+    );
+}
+
+#[test]
+fn it_verifies_and_differs_where_it_should() {
+    let session = session();
+    let replays = || Ok(verify::THREADS.map(|_| again(&session, Mode::Closed)).into_iter().collect());
+    let judged = verify::judge(replays(), None);
+    assert_eq!((judged.verdict, judged.detail), (verify::Verdict::Same, None));
+    assert!(judged.exercised.shots > 0 && judged.exercised.hits > 0);
+    let mut other = session.clone();
+    other.players[1].frames[200].command.input.forwardmove += 64.0;
+    let (a, b) = (again(&session, Mode::Closed), again(&other, Mode::Closed));
+    let found = diff(&a.trace, &b.trace, &DiffOptions::default()).expect("no tolerance");
+    assert_eq!(found.verdict, Verdict::Differs);
+    let recorded = hitreg::bisect::recorded(&session).expect("a log with a server");
+    let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let against_itself = diff(&recorded, &a.trace, &overlap).expect("no tolerance");
+    println!("{:?}", against_itself.first);
+}
+
+#[test]
+fn the_logs_of_its_sides_merge() {
+    let mut whole = session();
+    whole.header.origin = Origin::Live;
+    let of_side = |player| {
+        let mut header = whole.header.clone();
+        header.side = Some(Side { session: SessionId(4), player });
+        Session::new(header)
+    };
+    let mut logs = vec![of_side(None)];
+    logs[0].ticks.clone_from(&whole.ticks);
+    logs[0].states = whole.states.clone();
+    for (index, records) in whole.players.iter().enumerate() {
+        logs[0].players[index] = PlayerRecords {
+            frames: Vec::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+            predicted: Vec::new(),
+            ..records.clone()
+        };
+        let mut client = of_side(Some(PlayerId(index as u16)));
+        let (frames, sent, received) = (records.frames.clone(), records.sent.clone(), records.received.clone());
+        client.players[index] = PlayerRecords { frames, sent, received, ..PlayerRecords::default() };
+        for stream in client.players[index].streams_mut() {
+            stream.move_by(Micros(-77_777));
+        }
+        logs.push(client);
+    }
+    assert!(hitreg::record::OF_PLAYERS.iter().any(|(name, by)| *name == "presence" && *by == By::Server));
+    let merged = merge(logs).expect("sides of one session").session;
+    assert_eq!(merged.states, whole.states);
+    let presence = |session: &Session| session.players.iter().map(|p| p.presence.clone()).collect::<Vec<_>>();
+    assert_eq!(presence(&merged), presence(&whole));
+    let replayed = again(&merged, Mode::Closed);
+    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, merged.ticks.len() as u64));
+    assert!(merged.states.keys().iter().any(|key| key.entity >= EntityId(100)));
+}
