@@ -36,8 +36,7 @@ fn the_format_page_has_every_table_and_column() {
 /// A replay writes the declared columns and no others, but for the fields of the game's bodies.
 #[test]
 fn a_replay_writes_what_is_declared() {
-    let trace =
-        traces::replayed(&traces::session(3, 4.0, Rules::default()), &["interpolation.mode=category"]);
+    let trace = traces::replayed(&traces::session(3, 4.0, Rules::default()), &["interpolation.mode=category"]);
     assert_eq!(trace.tables.len(), TABLES.len());
     for table in &trace.tables {
         let declared = TableSchema::of(&table.name).expect("a declared table");

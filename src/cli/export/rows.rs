@@ -90,7 +90,7 @@ mod tests {
     use crate::trace::Column;
 
     fn table() -> Table {
-        let column = |name: &str, data| Column { name: name.into(), data };
+        let column = |name: &str, data| Column::new(name, data);
         let names = vec!["hit".to_owned(), "so, \"wide\"".to_owned()];
         Table {
             name: "t".into(),
