@@ -182,7 +182,8 @@ impl Claim {
     /// # Errors
     /// When its file is wrong.
     pub fn check(&self, mechanism: Mechanism) -> Result<Checked, ClaimError> {
-        let script: Script = toml::from_str(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        let script: Script =
+            crate::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let stage = Stage::new(script.clone(), mechanism == Mechanism::Off);
         let measured = (self.measure)(&stage)?;
         let figures: Vec<Figure> =
@@ -205,7 +206,8 @@ impl Claim {
     /// # Errors
     /// When its file is wrong.
     pub fn statement(&self) -> Result<(String, String), ClaimError> {
-        let script: Script = toml::from_str(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        let script: Script =
+            crate::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         Ok((script.claim, script.source))
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use acked::shown_by_either;
-pub use acked::{Acked, Cause, Evidence, Grade};
+pub use acked::{Acked, Cause, Evidence, Grade, Told};
 pub use body::{BadCells, Body, Cells, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use placed::{How, Placed};
@@ -25,7 +25,6 @@ pub use role::Role;
 pub use shot::{Verdict, Wound};
 pub use states::{OtherFields, StateRows, unknown_states};
 
-use crate::packet::Snapshot;
 pub use crate::record::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
@@ -215,7 +214,7 @@ pub trait Game: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// Says what does not fit.
-    fn check_snapshot(_snapshot: &Snapshot<Self::Body>) -> Result<(), BadCells> {
+    fn check_snapshot(_bodies: &[(EntityId, Self::Body)], _told: &Told<'_>) -> Result<(), BadCells> {
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
+use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 
 use crate::summary::Summary;
 use crate::trace::schema::shots;
@@ -45,13 +45,43 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<String> {
         return None;
     }
     let lines = InternedInput::new(accepted, replayed);
-    let mut diff = Diff::compute(Algorithm::Histogram, &lines);
-    diff.postprocess_lines(&lines);
-    let mut config = UnifiedDiffConfig::default();
-    config.context_len(2);
-    let printer = BasicLineDiffPrinter(&lines.interner);
-    let hunks = diff.unified_diff(&printer, config, &lines);
-    Some(format!("--- accepted\n+++ replayed\n{hunks}"))
+    let mut changes = Diff::compute(Algorithm::Histogram, &lines);
+    changes.postprocess_lines(&lines);
+    let changes: Vec<Hunk> = changes.hunks().collect();
+    let mut text = "--- accepted\n+++ replayed\n".to_owned();
+    // What the context of two changes would join is shown in one piece.
+    for piece in changes.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT_LINES) {
+        push_piece(&mut text, piece, &lines);
+    }
+    Some(text)
+}
+
+/// How many lines that are the same are shown on either side of a change.
+const CONTEXT_LINES: u32 = 2;
+
+/// Adds changes that stand close together, with the lines around them.
+fn push_piece(text: &mut String, changes: &[Hunk], lines: &InternedInput<&str>) {
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
+    let lead = first.before.start.min(CONTEXT_LINES);
+    let tail = (lines.before.len() as u32 - last.before.end).min(CONTEXT_LINES);
+    let before = first.before.start - lead..last.before.end + tail;
+    let after = first.after.start - lead..last.after.end + tail;
+    let (from, to) = (before.start + 1, after.start + 1);
+    let _ = writeln!(text, "@@ -{from},{} +{to},{} @@", before.len(), after.len());
+    let mut push = |sign: char, tokens: &[Token]| {
+        for token in tokens {
+            let _ = writeln!(text, "{sign}{}", lines.interner[*token].trim_end_matches('\n'));
+        }
+    };
+    let range = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
+    let mut at = before.start;
+    for change in changes {
+        push(' ', &lines.before[range(at..change.before.start)]);
+        push('-', &lines.before[range(change.before.clone())]);
+        push('+', &lines.after[range(change.after.clone())]);
+        at = change.before.end;
+    }
+    push(' ', &lines.before[range(at..before.end)]);
 }
 
 fn counts(summary: &Summary) -> Vec<(String, u64)> {
@@ -123,5 +153,8 @@ mod tests {
         assert_eq!(difference(&lines("5"), &lines("5")), None);
         let expected = "--- accepted\n+++ replayed\n@@ -3,5 +3,5 @@\n 3\n 4\n-5\n+five\n 6\n 7\n";
         assert_eq!(difference(&lines("5"), &lines("five")).as_deref(), Some(expected));
+        let both = "--- accepted\n+++ replayed\n@@ -1,3 +1,2 @@\n-a\n b\n c\n@@ -8,3 +7,4 @@\n h\n i\n-j\n+J\n+k\n";
+        let found = difference("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n", "b\nc\nd\ne\nf\ng\nh\ni\nJ\nk\n");
+        assert_eq!(found.as_deref(), Some(both));
     }
 }

@@ -28,6 +28,7 @@ pub mod replay;
 pub mod report;
 pub mod rng;
 pub mod score;
+pub mod serial;
 pub mod server;
 pub mod session;
 pub mod settings;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::game::Effect;
+use crate::game::{Effect, Told};
 use crate::history::Frame;
 use crate::record::{OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
@@ -64,6 +64,11 @@ pub struct Snapshot<B> {
 }
 
 impl<B> Snapshot<B> {
+    /// What it tells beside bodies.
+    pub fn told(&self) -> Told<'_> {
+        Told { effects: &self.effects, choked: self.choked, extra: &self.extra }
+    }
+
     /// The size that counts where no datagrams are made: headers of 50 bytes, 20 for each entity and 8 for each effect.
     pub fn nominal_bytes(&self) -> u16 {
         (50 + 20 * self.frame.entities.len() + 8 * self.effects.len()).min(usize::from(u16::MAX)) as u16

@@ -102,7 +102,7 @@ pub enum ReplayError {
     },
     /// The rules in it are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
-    Rules(#[from] rmp_serde::decode::Error),
+    Rules(#[from] crate::serial::ReadError),
     /// Its entities have other fields.
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
@@ -201,7 +201,7 @@ fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) ->
 /// The rules that a session carries, under these settings or its own.
 fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(session)?;
-    let rules: Arc<G::Rules> = Arc::new(rmp_serde::from_slice(&session.header.rules)?);
+    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
     let settings = match settings {
         Some(settings) => settings.clone(),
         None => own_settings(&session.header)?,

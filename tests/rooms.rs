@@ -11,6 +11,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("geometry", &[]),
     ("hash", &[]),
+    // Reads MessagePack and TOML for whoever has types to be read.
+    ("serial", &[]),
     ("settings", &["units"]),
     ("usercmd", &["units"]),
     ("rng", &["units"]),
@@ -34,25 +36,28 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pacing", "pipeline"]),
     (
         "session",
-        &["units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link", "wire"],
+        &[
+            "serial", "units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link",
+            "wire",
+        ],
     ),
     (
         "replay",
         &[
-            "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet", "pipeline",
-            "link", "session",
+            "serial", "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet",
+            "pipeline", "link", "session",
         ],
     ),
     // Sockets and clocks around the pipelines.
     (
         "live",
         &[
-            "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline", "link",
-            "wire", "session",
+            "serial", "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline",
+            "link", "wire", "session",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
-    ("log", &["units", "usercmd", "trace", "game", "record"]),
+    ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
@@ -74,15 +79,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client", "replay"]),
     (
         "quakeworld",
-        &["units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session", "replay"],
+        &[
+            "serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client", "session",
+            "replay",
+        ],
     ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
         &[
-            "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record", "history",
-            "packet", "pacing", "wire", "link", "pipeline", "server", "client", "session", "replay", "summary",
-            "fairness", "arena",
+            "serial", "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record",
+            "history", "packet", "pacing", "wire", "link", "pipeline", "server", "client", "session", "replay",
+            "summary", "fairness", "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -91,6 +99,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "serial",
             "diff",
             "bisect",
             "claims",

@@ -1,6 +1,8 @@
 //! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
 
-use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey};
+use std::collections::BTreeSet;
+
+use crate::record::{CellKind, Class, ClassId, Field, Holds, Scope, Session, StateKey};
 use crate::trace::schema::{Role, bodies, executed, frames, ticks};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -40,15 +42,16 @@ fn ticks(session: &Session) -> Table {
 }
 
 fn bodies(session: &Session) -> Table {
-    // What everyone was told; what differs for one viewer is no state of the server's.
     let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
+    let hidden = told_apart(session);
     let classes = &session.header.classes;
     let fields = session.header.body_fields();
     let mut keys = bodies::Writer::default();
     for (key, _) in &rows {
         keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
     }
-    let known = fields.iter().filter(|field| field.scope != Scope::ClientOnly);
+    let is_known = |field: &&Field| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
+    let known = fields.iter().filter(is_known);
     let column = |field: &Field| {
         let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
         let places: Vec<Option<usize>> = classes.iter().map(place).collect();
@@ -71,6 +74,24 @@ fn bodies(session: &Session) -> Table {
         Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
     keys.finish(known.map(column).collect())
+}
+
+/// The fields of which one viewer was told otherwise than others: what everyone was told of them need not be the server's
+/// state.
+fn told_apart(session: &Session) -> BTreeSet<&str> {
+    let fields =
+        |class: ClassId| session.header.classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
+    let mut apart = BTreeSet::new();
+    for (key, cells) in session.states.iter().filter(|(key, _)| key.viewer.is_some()) {
+        for (class, told) in session.states.shared(key.tick, key.entity) {
+            let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
+            let differs =
+                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| told.get(place) != Some(*cell));
+            let differing = fields(key.class).iter().zip(cells).filter(differs);
+            apart.extend(differing.map(|(field, _)| field.name.as_str()));
+        }
+    }
+    apart
 }
 
 fn executed(session: &Session) -> Table {

@@ -129,7 +129,7 @@ pub(super) struct NotRecordable {
 pub(super) enum ScoreError {
     /// The rules in the log are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
-    Rules(#[from] rmp_serde::decode::Error),
+    Rules(#[from] crate::serial::ReadError),
     /// A recorded body is not one.
     #[error(transparent)]
     State(#[from] score::ScoreError),
@@ -202,7 +202,7 @@ impl<G: Netcode> Playable for Of<G> {
     }
 
     fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String> {
-        let rules: G::Rules = rmp_serde::from_slice(&session.header.rules).map_err(|error| error.to_string())?;
+        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules).map_err(|error| error.to_string())?;
         let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
         let entities: Vec<_> =
             entities.iter().map(read).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
@@ -236,7 +236,7 @@ impl<G: Netcode> Playable for Of<G> {
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
-        let rules: G::Rules = rmp_serde::from_slice(&session.header.rules)?;
+        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules)?;
         Ok(score::score::<G>(session, &rules, settings)?)
     }
 

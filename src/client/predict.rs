@@ -182,7 +182,7 @@ impl<G: Game> Window<G> {
         let acked = Acked {
             scene: context.scene(),
             before,
-            snapshot,
+            told: snapshot.told(),
             settings: context.settings,
             from: from.as_ref(),
             last_command,

@@ -1,7 +1,6 @@
 //! Acked predictions: how well they agree with the server, and why they go wrong.
 
-use crate::game::{Body, Scene, Touch};
-use crate::packet::Snapshot;
+use crate::game::{Body, Effect, Scene, Touch};
 use crate::settings::Settings;
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
@@ -73,6 +72,17 @@ impl Cause {
 /// met it while it was predicted), `reproduced` (running it so gives the server's state to the bit), `none`, or a game's own.
 pub type Evidence = &'static str;
 
+/// What a snapshot tells beside bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Sounds and sights since the last snapshot.
+    pub effects: &'a [Effect],
+    /// How many updates were held back before this one because the rate was used up.
+    pub choked: u8,
+    /// What else, in the game's own encoding.
+    pub extra: &'a [u8],
+}
+
 /// A prediction whose usercmds were acked, with the server's word and all that may show why the two differ.
 #[derive(Debug)]
 pub struct Acked<'a, B> {
@@ -80,8 +90,8 @@ pub struct Acked<'a, B> {
     pub scene: Scene<'a, B>,
     /// The bodies of the snapshot before, from whose ack the prediction starts; none for the first.
     pub before: &'a [(EntityId, B)],
-    /// The snapshot that brought the ack, with what it tells beside bodies.
-    pub snapshot: &'a Snapshot<B>,
+    /// What the snapshot that brought the ack tells beside bodies.
+    pub told: Told<'a>,
     /// The session's settings: how lost input is made good, say.
     pub settings: &'a Settings,
     /// The body that the prediction starts from; none for the first state that a client has.

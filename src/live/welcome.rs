@@ -34,7 +34,7 @@ pub(super) struct Welcome {
 pub enum WelcomeError {
     /// It cannot be read.
     #[error("the server's welcome cannot be read ({0}): are server and client the same version of hitreg?")]
-    Unreadable(#[from] rmp_serde::decode::Error),
+    Unreadable(#[from] crate::serial::ReadError),
     /// A number that no server would say.
     #[error("the server's welcome says {what} of {value}, which cannot be")]
     OutOfBounds {
@@ -104,7 +104,7 @@ impl Welcome {
 
     /// Reads a welcome. What it holds is bounded by the datagram that it came in.
     pub(super) fn decode(bytes: &[u8]) -> Result<Welcome, WelcomeError> {
-        Ok(rmp_serde::from_slice(bytes)?)
+        Ok(crate::serial::from_msgpack(bytes)?)
     }
 
     /// How long the session is to be.

@@ -143,7 +143,7 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
 
 /// Reads what every chunk begins with.
 pub(super) fn place(content: &[u8]) -> Result<Place, String> {
-    rmp_serde::from_slice(content).map_err(|error| format!("it is not a chunk's map ({error})"))
+    crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))
 }
 
 /// The first frame, or what its absence says about the file.

@@ -7,6 +7,7 @@
 use std::io::Write;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+use zstd::zstd_safe::CParameter;
 
 use super::error::WriteError;
 use super::limits::MAX_CHUNK_BYTES;
@@ -75,10 +76,15 @@ impl SeekTable {
     }
 }
 
+/// zstd's level for a header, and how large one may be to be packed so.
+const HEADER_LEVEL: i32 = 19;
+const HEADER_BYTES_SMALL: usize = 256 << 10;
+
 /// Writes chunks, and remembers what the tail needs. After a failure it writes nothing more.
 pub(crate) struct ChunkSink<W> {
     out: W,
     compressor: zstd::bulk::Compressor<'static>,
+    level: i32,
     packed: Vec<u8>,
     chain: Chain,
     table: SeekTable,
@@ -89,9 +95,9 @@ pub(crate) struct ChunkSink<W> {
 impl<W: Write> ChunkSink<W> {
     pub(crate) fn new(out: W, level: i32) -> Result<ChunkSink<W>, WriteError> {
         let mut compressor = zstd::bulk::Compressor::new(level)?;
-        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         let (chain, table) = (Chain::default(), SeekTable::default());
-        Ok(ChunkSink { out, compressor, packed: Vec::new(), chain, table, written: 0, poisoned: false })
+        Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, written: 0, poisoned: false })
     }
 
     /// The number of the next chunk, and the digest of all before it.
@@ -102,6 +108,16 @@ impl<W: Write> ChunkSink<W> {
     /// How many bytes have been written.
     pub(crate) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Writes the first chunk. There is one, and in a short log it is a good part of the file, so zstd tries as hard on it as it
+    /// can, unless it is so large that a recording would wait for it.
+    pub(crate) fn header(&mut self, content: &[u8]) -> Result<(), WriteError> {
+        if content.len() <= HEADER_BYTES_SMALL {
+            self.compressor.set_parameter(CParameter::CompressionLevel(HEADER_LEVEL))?;
+        }
+        self.chunk("the header", content)?;
+        Ok(self.compressor.set_parameter(CParameter::CompressionLevel(self.level))?)
     }
 
     /// Writes one chunk.

@@ -72,7 +72,7 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
 pub fn version_of(file: &[u8]) -> Option<Version> {
     let frame = Frames::new(file, 0).next().ok()??;
     let content = unpack(&frame).ok()?;
-    let preamble: Preamble<'_> = rmp_serde::from_slice(&content).ok()?;
+    let preamble: Preamble<'_> = crate::serial::from_msgpack(&content).ok()?;
     [FileKind::Log, FileKind::Trace].iter().any(|kind| kind.magic() == preamble.magic).then_some(preamble.format)
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogEr
 /// Reads a first chunk, which must be of the wanted kind and of a readable version.
 pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<Opening<H>, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
-    let preamble: Preamble<'_> = rmp_serde::from_slice(content)
+    let preamble: Preamble<'_> = crate::serial::from_msgpack(content)
         .map_err(|_| strange("it is zstd-compressed, but does not begin with a hitreg header".into()))?;
     let kinds = [FileKind::Log, FileKind::Trace];
     let found = kinds.into_iter().find(|kind| kind.magic() == preamble.magic);
@@ -162,7 +162,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
         return Err(LogError::WrongKind { found, wanted });
     }
     check_readable_by(preamble.format, wanted.format())?;
-    let first: FirstChunk<'_, H> = rmp_serde::from_slice(content).map_err(|error| LogError::Corrupt {
+    let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content).map_err(|error| LogError::Corrupt {
         offset: 0,
         part: "the header".into(),
         what: format!("it is not as its format {} says ({error})", preamble.format),

@@ -34,7 +34,7 @@ impl Options {
 
     /// For data that is already safe elsewhere, as in `import` and `recover`: long chunks compress better.
     pub const fn whole() -> Options {
-        Options { level: 12, span: Micros::from_s(60), bytes: 4 << 20 }
+        Options { level: 15, span: Micros::from_s(60), bytes: 4 << 20 }
     }
 }
 
@@ -57,7 +57,7 @@ impl<W: Write> LogWriter<W> {
     /// When that cannot be written, or does not fit into a chunk.
     pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
-        sink.chunk("the header", &header::encode_log(header)?)?;
+        sink.header(&header::encode_log(header)?)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
     }
 
@@ -123,7 +123,7 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
 pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
     check(session)?;
     let mut sink = ChunkSink::new(out, options.level)?;
-    sink.chunk("the header", &header::encode_log(&session.header)?)?;
+    sink.header(&header::encode_log(&session.header)?)?;
     let mut timeline = Timeline::new(session, options);
     while let Some(part) = timeline.next()? {
         write_part(&mut sink, &part, &session.header)?;

@@ -4,9 +4,8 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::body::{BodyRow, FIRST_MODEL};
-use crate::game::{BadCells, Effect};
-use crate::packet::Snapshot;
+use super::body::FIRST_MODEL;
+use crate::game::{self, BadCells, Effect};
 use crate::quakeworld::demo::{EffectKind, Event};
 
 /// In the order of [`Effect::kind`].
@@ -35,8 +34,8 @@ impl Extra {
     }
 
     /// Inverse of [`Extra::to_bytes`].
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Extra, rmp_serde::decode::Error> {
-        if bytes.is_empty() { Ok(Extra::default()) } else { rmp_serde::from_slice(bytes) }
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Extra, crate::serial::ReadError> {
+        if bytes.is_empty() { Ok(Extra::default()) } else { crate::serial::from_msgpack(bytes) }
     }
 }
 
@@ -100,13 +99,12 @@ impl Told {
 ///
 /// # Errors
 /// When it is not from a QuakeWorld recording.
-pub(crate) fn told_by(snapshot: &Snapshot<BodyRow>) -> Result<Vec<Event>, BadCells> {
+pub(crate) fn events_of(told: &game::Told<'_>) -> Result<Vec<Event>, BadCells> {
     let bad = |what: &str, found: u8| BadCells { what: what.to_owned(), found: u32::from(found) };
-    let extra = Extra::of_bytes(&snapshot.extra).map_err(|_| {
-        bad("the first byte of what else its packet told", snapshot.extra.first().copied().unwrap_or(0))
-    })?;
-    let told = Told { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
-    told.events().map_err(|kind| bad("the kind of an effect", kind))
+    let first = told.extra.first().copied().unwrap_or(0);
+    let extra = Extra::of_bytes(told.extra).map_err(|_| bad("the first byte of what else its packet told", first))?;
+    let sorted = Told { choked: told.choked, effects: told.effects.to_vec(), rest: extra.events };
+    sorted.events().map_err(|kind| bad("the kind of an effect", kind))
 }
 
 /// The name of an [`Effect::kind`].

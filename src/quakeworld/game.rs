@@ -6,14 +6,13 @@ use glam::Vec3;
 
 use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use super::diagnosis::{Missed, explain, lies_still};
-use super::extra::{effect_name, told_by};
+use super::extra::{effect_name, events_of};
 use super::map::{Map, TriggerEffect};
 use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
 use super::rounding::{self, resume};
 use super::rules::Rules;
 use super::surroundings;
-use crate::game::{Acked, BadCells, Body, Cause, Evidence, Game, Grade, Scene, Sink, Touch, Verdict, WorldSink};
-use crate::packet::Snapshot;
+use crate::game::{Acked, BadCells, Body, Cause, Evidence, Game, Grade, Scene, Sink, Told, Touch, Verdict, WorldSink};
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
@@ -180,9 +179,9 @@ impl Game for QuakeWorld {
         Missed::new(rules, miss).map(|missed| explain(&missed))
     }
 
-    fn check_snapshot(snapshot: &Snapshot<BodyRow>) -> Result<(), BadCells> {
-        told_by(snapshot)?;
-        match snapshot.frame.entities.iter().find(|(_, body)| !body.is_finite()) {
+    fn check_snapshot(bodies: &[(EntityId, BodyRow)], told: &Told<'_>) -> Result<(), BadCells> {
+        events_of(told)?;
+        match bodies.iter().find(|(_, body)| !body.is_finite()) {
             Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
             None => Ok(()),
         }

@@ -118,13 +118,20 @@ impl States {
     /// The states of one entity that a viewer was sent of a tick, its own before those for everyone. More than one where it was
     /// sent states of several classes.
     pub fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
-        [Some(viewer), None].into_iter().flat_map(move |viewer| {
-            let first = StateKey { tick, viewer, entity, class: ClassId(0) };
-            let begin = self.keys.partition_point(|key| *key < first);
-            let of = move |key: &&StateKey| (key.tick, key.viewer, key.entity) == (tick, viewer, entity);
-            let keys = self.keys[begin..].iter().take_while(of).enumerate();
-            keys.map(move |(place, key)| (key.class, self.cells_of(begin + place)))
-        })
+        self.told(tick, Some(viewer), entity).chain(self.shared(tick, entity))
+    }
+
+    /// The states of one entity that everyone was sent of a tick who was sent the entity.
+    pub fn shared(&self, tick: Tick, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        self.told(tick, None, entity)
+    }
+
+    fn told(&self, tick: Tick, viewer: Option<PlayerId>, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        let first = StateKey { tick, viewer, entity, class: ClassId(0) };
+        let begin = self.keys.partition_point(|key| *key < first);
+        let of = move |key: &&StateKey| (key.tick, key.viewer, key.entity) == (tick, viewer, entity);
+        let keys = self.keys[begin..].iter().take_while(of).enumerate();
+        keys.map(move |(place, key)| (key.class, self.cells_of(begin + place)))
     }
 
     /// What a viewer was sent of an entity after a tick; of states of several classes, the first.

@@ -24,18 +24,22 @@ impl<B> Ring<B> {
 
     /// The state that one snapshot carried.
     pub(crate) fn carried_by(&self, seq: SnapshotSeq) -> Option<&B> {
-        let index = self.states.binary_search_by_key(&seq, |(at, _)| *at).ok()?;
-        self.states[index].1.as_ref()
+        let (at, state) = &self.states[self.after(seq).checked_sub(1)?];
+        state.as_ref().filter(|_| *at == seq)
     }
 
     /// The state as of a snapshot: the newest that it or an older one carried.
     pub(crate) fn at(&self, seq: SnapshotSeq) -> Option<&B> {
-        let after = self.states.partition_point(|(at, _)| *at <= seq);
-        self.states[after.checked_sub(1)?].1.as_ref()
+        self.states[self.after(seq).checked_sub(1)?].1.as_ref()
+    }
+
+    /// Where the first state after a snapshot is. Those asked for are mostly among the last.
+    fn after(&self, seq: SnapshotSeq) -> usize {
+        self.states.iter().rposition(|(at, _)| *at <= seq).map_or(0, |last| last + 1)
     }
 
     pub(crate) fn insert(&mut self, seq: SnapshotSeq, state: Option<B>) {
-        let after = self.states.partition_point(|(at, _)| *at <= seq);
+        let after = self.after(seq);
         self.states.insert(after, (seq, state));
     }
 

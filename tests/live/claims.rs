@@ -1,8 +1,6 @@
 //! Statements of the founding documents on live sessions, over real sockets and by the real clock. They are such that how
 //! fast the machine is does not matter; all others are measured in virtual time (`hitreg claims`).
 
-#![expect(clippy::disallowed_types, reason = "whether there are sockets is seen by opening one")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::stage::{has_sockets, record};

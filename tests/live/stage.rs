@@ -1,4 +1,5 @@
 //! Live sessions that stay in memory, for tests of what happens over real sockets.
+#![expect(clippy::disallowed_types, reason = "whether there are sockets is seen by opening one")]
 
 use std::net::UdpSocket;
 use std::ops::ControlFlow;

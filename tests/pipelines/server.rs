@@ -58,6 +58,7 @@ impl Rig {
             }
         }
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            self.server.handle_sent(player, snapshot.nominal_bytes());
             self.snapshots.push((self.now, player, snapshot));
         }
     }

@@ -191,7 +191,7 @@ impl Grouping {
 /// Reads the rows that a chunk holds.
 pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
-        rmp_serde::from_slice(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
     let rows = map.rows as usize;
     // A row costs its own bytes, and twice eight while its column is unpacked.
     let memory = rows.saturating_mul(8 * map.columns.len() + 24);

@@ -4,7 +4,7 @@
 use crate::game::{Acked, Touch};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
 use crate::quakeworld::demo::{Event, OriginWire, OwnState};
-use crate::quakeworld::extra::told_by;
+use crate::quakeworld::extra::events_of;
 use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
 use crate::quakeworld::rules::Rules;
@@ -65,7 +65,7 @@ impl<'a> Missed<'a> {
             backups: (acked.settings.client.redundancy - 1).max(0) as usize,
             on_lost: acked.settings.server.on_lost_command,
             players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
-            events: told_by(acked.snapshot).ok()?,
+            events: events_of(&acked.told).ok()?,
             recorded: acked.authoritative.own(),
             touches: acked.touches,
             run: Run::at(state),

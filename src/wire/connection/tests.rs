@@ -93,7 +93,7 @@ fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
 #[test]
 fn a_lost_fragment_loses_its_snapshot_and_sizes_are_those_of_the_datagrams() {
     let (mut server, mut client) = pair();
-    let (sent, mut datagrams) = send(&mut server, &snapshot(1, 60));
+    let (sent, mut datagrams) = send(&mut server, &snapshot(1, 120));
     assert!(sent.datagrams > 1 && sent.is_whole);
     assert_eq!(sent.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
     assert!(datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX));
@@ -101,7 +101,7 @@ fn a_lost_fragment_loses_its_snapshot_and_sizes_are_those_of_the_datagrams() {
     for datagram in &datagrams {
         assert_eq!(client.handle_datagram(Micros::ZERO, datagram), Ok(Some(ClientEvent::Part)));
     }
-    let (sent, datagrams) = send(&mut server, &snapshot(2, 60));
+    let (sent, datagrams) = send(&mut server, &snapshot(2, 120));
     let events: Vec<_> = datagrams.iter().map(|datagram| client.handle_datagram(Micros::ZERO, datagram)).collect();
     let Some(Ok(Some(ClientEvent::Snapshot { received, bytes, datagrams }))) = events.last() else { panic!() };
     assert_eq!((received.snapshot.seq, *bytes, *datagrams), (SnapshotSeq(2), sent.bytes, sent.datagrams));

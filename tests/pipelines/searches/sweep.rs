@@ -47,7 +47,7 @@ fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
 fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
-    let options = Options { settings: Some(settings), ..Options::default() };
+    let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
     replay::<G>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
