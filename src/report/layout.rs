@@ -123,19 +123,23 @@ impl Out {
 
     /// A row; a title in the first cell of a head begins at the left edge, as a heading does.
     fn row(&mut self, table: &Table, columns: &Columns, cells: &[Cell], titled: bool) {
-        let lines = |(cell, width): (&Cell, &usize)| wrap_all(&cell.text, *width);
-        let lines: Vec<Vec<String>> = cells.iter().zip(&columns.widths).map(lines).collect();
+        let place = |column: usize| match column {
+            0 if titled => (0, MARGIN + columns.widths[0]),
+            0 => (MARGIN, columns.widths[0]),
+            _ => (columns.gap, columns.widths[column]),
+        };
+        let lines = |(column, cell): (usize, &Cell)| wrap_all(&cell.text, place(column).1);
+        let lines: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
         for index in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
             let mut parts: Vec<Part> = Vec::new();
             for (column, cell) in cells.iter().enumerate() {
                 let text = lines[column].get(index).map_or("", String::as_str);
-                let gap = " ".repeat(if column == 0 { MARGIN } else { columns.gap });
-                let space = " ".repeat(columns.widths[column].saturating_sub(display_width(text)));
-                let text = Part::styled(cell.mark, text);
+                let (gap, width) = place(column);
+                let space = " ".repeat(width.saturating_sub(display_width(text)));
+                let (gap, text) = (" ".repeat(gap).into(), Part::styled(cell.mark, text));
                 match table.columns[column].1 {
-                    Align::Left if titled && column == 0 => parts.extend([text, space.into(), gap.into()]),
-                    Align::Left => parts.extend([gap.into(), text, space.into()]),
-                    Align::Right => parts.extend([gap.into(), space.into(), text]),
+                    Align::Left => parts.extend([gap, text, space.into()]),
+                    Align::Right => parts.extend([gap, space.into(), text]),
                 }
             }
             self.line(&parts);
@@ -150,8 +154,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Each is as wide as its widest cell. Where that is more than the page has, they move together, and then the widest
-    /// column of words gives way.
+    /// Each is as wide as its widest cell. Where that is more than the page has, the widest column of words gives way if it
+    /// is still wide enough then; if it is not, the columns move together first.
     fn of(table: &Table) -> Columns {
         let width = |column: usize| {
             let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.as_str());
@@ -161,16 +165,26 @@ impl Columns {
             cells.chain(name.lines()).map(display_width).chain(title).max().unwrap_or(0)
         };
         let mut widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
-        let needed = |gap: usize| MARGIN + widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1);
-        let gap = if needed(2) <= WIDTH { 2 } else { 1 };
-        let beyond = needed(gap).saturating_sub(WIDTH);
+        let all = MARGIN + widths.iter().sum::<usize>();
+        let beyond = |gap: usize| (all + gap * widths.len().saturating_sub(1)).saturating_sub(WIDTH);
+        let [apart, together] = [beyond(2), beyond(1)];
         let words = table.columns.iter().zip(&mut widths).filter(|((_, align), _)| *align == Align::Left);
-        if let Some((_, widest)) = words.max_by_key(|(_, width)| **width) {
+        let widest = words.map(|(_, width)| width).max();
+        let gap = match &widest {
+            _ if apart == 0 => 2,
+            Some(widest) if widest.saturating_sub(apart) >= WIDE => 2,
+            _ => 1,
+        };
+        if let Some(widest) = widest {
+            let beyond = if gap == 2 { apart } else { together };
             *widest = widest.saturating_sub(beyond).max(NARROWEST.min(*widest));
         }
         Columns { widths, gap }
     }
 }
+
+/// A column of words that is as wide reads well.
+const WIDE: usize = 24;
 
 /// How far tables are from the left edge.
 const MARGIN: usize = 2;
@@ -226,6 +240,9 @@ mod tests {
         let mut page = Page::default();
         page.section("title", &[("n", Right)], &rows);
         assert_eq!(page.text(), "title      n\n  a        1\n  bcd  1,000\n");
+        let mut page = Page::default();
+        page.section("a long title", &[("n", Right)], &rows);
+        assert_eq!(page.text().lines().next(), Some("a long title      n"));
     }
 
     #[test]
