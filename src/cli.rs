@@ -5,7 +5,6 @@ mod claims;
 mod completions;
 mod diff;
 mod export;
-mod figures;
 mod files;
 mod import;
 mod info;
@@ -17,7 +16,6 @@ mod live;
 mod man;
 mod merge;
 mod output;
-mod page;
 mod progress;
 mod quickstart;
 mod record;
@@ -41,6 +39,7 @@ pub use crate::engine::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;
+use crate::report::{figures, page};
 use output::{Format, Output};
 use trouble::Trouble;
 

@@ -15,7 +15,7 @@ use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
-use crate::report::{diff_junit, diff_line, diff_text};
+use crate::report::{diff_junit, diff_line, diff_page};
 use crate::store;
 use looking::Looking;
 use running::Running;
@@ -94,7 +94,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.pair("A", &names[0]);
             page.pair("B", &names[1]);
             page.blank();
-            page.line(diff_text(&found).trim_end());
+            page.append(diff_page(&found));
         }
     })?;
     Ok(outcome(found.verdict))

@@ -152,7 +152,7 @@ impl Report<'_> {
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
         for (typed, why) in &commands {
-            page.line(&format!("  {typed:<longest$}  {FAINT}{why}{FAINT:#}"));
+            page.parts(vec![format!("  {typed:<longest$}  ").into(), Cell::styled(FAINT, *why)]);
         }
     }
 

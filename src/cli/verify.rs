@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::figures::{count, counted};
 use super::output::Output;
-use super::page::{BAD, GOOD, Page, UNSURE};
+use super::page::{BAD, Cell, GOOD, PLAIN, Page, UNSURE};
 use super::progress::Progress;
 use super::replay::exercised;
 use super::trouble::Trouble;
@@ -114,7 +114,10 @@ fn print(page: &mut Page, report: &Report) {
             Verdict::Untestable => UNSURE,
             Verdict::Differs | Verdict::Broken => BAD,
         };
-        page.line(&format!("{style}{:<10}{style:#} {}", word(log.verdict), log.path.display()));
+        page.parts(vec![
+            Cell::styled(style, format!("{:<11}", word(log.verdict))),
+            log.path.display().to_string().into(),
+        ]);
         if log.digest.is_some() {
             page.paragraph(11, &exercised(&log.exercised));
             page.paragraph(11, &format!("compared: {}", compared(log)));
@@ -139,7 +142,7 @@ fn print_detail(page: &mut Page, detail: &str) {
         let style = match line.as_bytes().first() {
             Some(b'+') => GOOD,
             Some(b'-') => BAD,
-            Some(_) | None => anstyle::Style::new(),
+            Some(_) | None => PLAIN,
         };
         page.styled(style, &format!("  {line}"));
     }

@@ -5,7 +5,8 @@ use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
 /// How well a prediction agrees with the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Grade {
     /// As exactly as the recorded state can tell.
     Exact,
@@ -17,7 +18,7 @@ pub enum Grade {
 
 impl Grade {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 3] = ["exact", "near", "miss"];
+    pub const NAMES: &[&str] = <Grade as strum::VariantNames>::VARIANTS;
 
     /// [`Grade::Exact`] for bodies that are in the same place at the same speed to the bit, else by distance.
     pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
@@ -34,7 +35,10 @@ impl Grade {
 }
 
 /// Why a prediction was wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames, strum::EnumString,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// A usercmd never reached the server, which ran another in its place or none.
     InputLost,
@@ -60,18 +64,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 10] = [
-        "input_lost",
-        "input_late",
-        "teleport",
-        "spawn_or_death",
-        "knockback",
-        "other_player",
-        "mover",
-        "water_edge",
-        "quantisation",
-        "unknown",
-    ];
+    pub const NAMES: &[&str] = <Cause as strum::VariantNames>::VARIANTS;
 }
 
 /// What shows that a cause is the right one, as tables name it: `told` (the snapshot itself says so), `touched` (the body

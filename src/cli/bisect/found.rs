@@ -5,7 +5,7 @@ use crate::cli::diff::print_last_words;
 use crate::cli::figures::counted;
 use crate::cli::page::{BAD, GOOD, Page, UNSURE};
 use crate::engine::bisect::{Found, Skipped, Verdict};
-use crate::report::diff_text;
+use crate::report::diff_page;
 
 pub(super) fn outcome(found: &Found) -> Outcome {
     match found.verdict {
@@ -53,6 +53,6 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str) {
     }
     if let Some(diff) = &found.diff {
         page.heading("What changed, A the last good and B the first bad");
-        page.line(diff_text(diff).trim_end());
+        page.append(diff_page(diff));
     }
 }

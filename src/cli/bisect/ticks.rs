@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
 use crate::engine::Games;
 use crate::engine::bisect::bisect_ticks;
-use crate::report::bisect_text;
+use crate::report::bisect_page;
 
 /// Find the first tick, entity and field in which two runs part, and why
 ///
@@ -48,7 +48,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 page.pair("A", &bisected.a);
                 page.pair("B", &bisected.b);
                 page.blank();
-                page.line(bisect_text(&bisected.found).trim_end());
+                page.append(bisect_page(&bisected.found));
             })?;
             Ok(outcome(bisected.found.verdict))
         }
