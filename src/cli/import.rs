@@ -67,7 +67,7 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let Format::Qwd(args) = &args.format;
-    let (session, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(|error| blame(error))?;
+    let (session, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(blame)?;
     store::save_log(&args.output, &session, Options::whole())?;
     let report = Report {
         path: &args.output,

@@ -24,9 +24,12 @@ pub fn import_qwd(demo: &Path, map: &Path, force: bool) -> Result<(Session, usiz
 }
 
 fn is_the_maps_fault(error: &ImportError) -> bool {
-    match error {
-        ImportError::Map(_) | ImportError::Unpack { file: "map", .. } => true,
-        ImportError::OtherMap { .. } | ImportError::InWalls { .. } | ImportError::NoSuchModel { .. } => true,
-        _ => false,
-    }
+    matches!(
+        error,
+        ImportError::Map(_)
+            | ImportError::Unpack { file: "map", .. }
+            | ImportError::OtherMap { .. }
+            | ImportError::InWalls { .. }
+            | ImportError::NoSuchModel { .. }
+    )
 }

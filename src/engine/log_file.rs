@@ -20,7 +20,7 @@ pub struct LogFile {
 /// What is in a file.
 #[derive(Debug)]
 pub(super) enum LogOrTrace {
-    Log(LogFile),
+    Log(Box<LogFile>),
     Trace(Trace),
 }
 
@@ -41,7 +41,7 @@ impl Engine<'_> {
                 Ok(LogOrTrace::Trace(trace))
             }
             // Whoever reads logs says best what is wrong with a file that is none.
-            FileKind::Log | FileKind::Other => Ok(LogOrTrace::Log(self.log_in(path, &bytes)?)),
+            FileKind::Log | FileKind::Other => Ok(LogOrTrace::Log(Box::new(self.log_in(path, &bytes)?))),
         }
     }
 

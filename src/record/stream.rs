@@ -41,6 +41,10 @@ pub enum By {
 pub trait Stream {
     /// How many there are.
     fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
     /// When one happened.
     fn when(&self, index: usize) -> Option<When>;
     /// What some take in memory, in bytes.
