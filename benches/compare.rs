@@ -112,7 +112,7 @@ fn trace(bodies: bool, diverges: bool) -> Trace {
 }
 
 fn column(name: &str, data: Data) -> Column {
-    Column { name: name.to_owned(), data }
+    Column::new(name, data)
 }
 
 struct OneHash(u64);

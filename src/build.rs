@@ -138,6 +138,10 @@ impl Untestable {
     pub(crate) fn because(reason: impl Into<String>) -> Untestable {
         Untestable { reason: reason.into(), last_words: Vec::new() }
     }
+
+    pub(crate) fn because_of(error: impl std::error::Error) -> Untestable {
+        Untestable::because(error.to_string())
+    }
 }
 
 impl Runner {

@@ -5,9 +5,7 @@ mod claims;
 mod completions;
 mod diff;
 mod export;
-mod figures;
 mod files;
-mod games;
 mod import;
 mod info;
 mod interrupt;
@@ -18,7 +16,6 @@ mod live;
 mod man;
 mod merge;
 mod output;
-mod page;
 mod progress;
 mod quickstart;
 mod record;
@@ -38,10 +35,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use games::{Games, MapFile, RulesError};
+pub use crate::engine::{Games, MapFile, RulesError};
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;
+use crate::report::{figures, page};
 use output::{Format, Output};
 use trouble::Trouble;
 

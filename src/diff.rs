@@ -23,7 +23,7 @@ mod shape;
 mod table;
 mod usercmds;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -127,7 +127,13 @@ fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared
 
 fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: &DiffOptions) -> Vec<Compared<'a>> {
     let none = BTreeSet::new();
-    let exactness = |tolerated_ticks| Exactness { tolerances: &options.tolerances, on: options.on, tolerated_ticks };
+    let fields = fields(a, b);
+    let exactness = |tolerated_ticks| Exactness {
+        tolerances: &options.tolerances,
+        on: options.on,
+        fields: &fields,
+        tolerated_ticks,
+    };
     let tolerated = match (a.table(bodies::NAME), b.table(bodies::NAME)) {
         (Some(a), Some(b)) if !options.tolerances.is_empty() => {
             tolerated_ticks(&compare(a, b, clocks, options, &exactness(&none)))
@@ -156,6 +162,12 @@ fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: 
     let right = b.tables.iter().filter(counted).filter(|table| a.table(&table.name).is_none());
     compared.extend(right.map(|table| Compared::only(Side::B, table)));
     compared
+}
+
+/// The fields of bodies that say what they are measured in, and whether they are angles.
+fn fields(a: &Trace, b: &Trace) -> BTreeMap<String, bool> {
+    let columns = [a, b].into_iter().filter_map(|trace| trace.table(bodies::NAME)).flat_map(|table| &table.columns);
+    columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }
 
 fn has_twice(trace: &Trace, name: &str) -> bool {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use acked::shown_by_either;
-pub use acked::{Acked, Cause, Evidence, Grade, Told};
+pub use acked::{Acked, Cause, Evidence, Grade, LostInput, Told};
 pub use body::{BadCells, Body, Cells, body};
 pub use category::{Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use placed::{How, Placed};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{
-    ArrivalRecord, Fates, Field, GapCause, GapRecord, Header, OF_PLAYERS, OF_SESSION, Origin, PlayerRecords, Session,
+    ArrivalRecord, Fates, Field, GapRecord, Header, OF_PLAYERS, OF_SESSION, Origin, PlayerRecords, Session,
     UnknownKind, usercmd_fields,
 };
 use crate::settings::Settings;
@@ -188,7 +188,7 @@ impl Info {
 impl GapFigures {
     fn of(gap: &GapRecord) -> GapFigures {
         let (from_us, to_us, player) = (gap.from.0, gap.to.0, gap.player.map(|player| player.0));
-        GapFigures { from_us, to_us, player, why: GapCause::NAMES[gap.why as usize] }
+        GapFigures { from_us, to_us, player, why: gap.why.into() }
     }
 }
 

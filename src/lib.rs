@@ -8,6 +8,7 @@ pub mod claims;
 pub mod cli;
 pub mod client;
 pub mod diff;
+pub mod engine;
 pub mod fairness;
 pub mod game;
 pub mod geometry;

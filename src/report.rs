@@ -1,15 +1,20 @@
-//! Results as people and CI read them: text of at most 80 columns, and JUnit. Nothing here prints; the results
-//! themselves serialize to JSON.
+//! Results as people and CI read them: one model of a page, its text of at most 80 columns, and JUnit. Nothing here prints;
+//! the results themselves serialize to JSON.
 
-mod bisect_text;
+mod bisect;
+mod diff;
 mod diff_junit;
-mod diff_text;
-mod divergence_text;
-mod follow_text;
-mod hits_text;
+mod divergence;
+pub mod figures;
+mod follow;
+mod hits;
+pub mod layout;
+pub mod page;
 mod side_by_side;
-mod text;
+mod sweep;
 
-pub use bisect_text::bisect_text;
+pub use bisect::bisect_page;
+pub use diff::{diff_line, diff_page};
 pub use diff_junit::diff_junit;
-pub use diff_text::{diff_line, diff_text};
+pub use page::Page;
+pub use sweep::sweep_page;

@@ -7,6 +7,7 @@
 
 mod destination;
 mod error;
+mod folder;
 mod recording;
 mod saving;
 
@@ -15,6 +16,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 pub use error::StoreError;
+pub use folder::{FolderError, LockedFolder, temporary_folder};
 pub use recording::Recording;
 pub use saving::{save, save_bytes, save_log, save_trace};
 

@@ -40,6 +40,7 @@ pub struct Prediction {
     pub air: Share,
     /// Where the above are of usercmds run again as the server ran them (`prediction.among=acking-packet`): the same
     /// acks by what the client had predicted in play, as a client in play could know.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_played: Option<AsPlayed>,
 }
 

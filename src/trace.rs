@@ -41,8 +41,11 @@ pub struct Table {
 /// One named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with its unit: `at_us`, `view_error_units`.
+    /// Its name: `at_us`, `view_error_units`.
     pub name: String,
+    /// What its values are measured in; empty where that is not said. Degrees come round again ([`Column::is_angle`]).
+    /// It does not count in the [`Trace::digest`].
+    pub unit: String,
     /// Its values.
     pub data: Data,
 }
@@ -93,10 +96,28 @@ impl<'t> Names<'t> {
 }
 
 impl Column {
-    /// A column.
+    /// A column that does not say its unit.
     pub fn new(name: impl Into<String>, data: Data) -> Column {
-        Column { name: name.into(), data }
+        Column { name: name.into(), unit: String::new(), data }
     }
+
+    /// The same column, measured in something.
+    #[must_use]
+    pub fn in_unit(self, unit: impl Into<String>) -> Column {
+        Column { unit: unit.into(), ..self }
+    }
+
+    /// Whether its values come round again after 360: it says that they are degrees, or does not say and is named as an
+    /// angle, which is how traces before 1.2 tell.
+    pub fn is_angle(&self) -> bool {
+        if self.unit.is_empty() { named_as_angle(&self.name) } else { self.unit == "degrees" }
+    }
+}
+
+/// Whether a column or field that does not say its unit is an angle by its name: `pitch`, `yaw`, `roll`, `angles.x`,
+/// `own.viewangles.y`.
+pub fn named_as_angle(name: &str) -> bool {
+    name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"))
 }
 
 impl Data {
@@ -276,7 +297,7 @@ mod tests {
     use super::*;
 
     fn trace(data: Data) -> Trace {
-        let columns = vec![Column { name: "c".into(), data }];
+        let columns = vec![Column::new("c", data)];
         Trace { tables: vec![Table { name: "t".into(), columns }], ..Trace::default() }
     }
 
@@ -295,6 +316,16 @@ mod tests {
         unique.sort_unstable();
         unique.dedup();
         assert_eq!(unique.len(), digests.len());
+    }
+
+    #[test]
+    fn angles_are_told_by_their_unit_and_else_by_their_name() {
+        let column = |name: &str, unit: &str| Column::new(name, Data::F32(Vec::new())).in_unit(unit);
+        for name in ["yaw", "pitch", "viewangles.x", "own.viewangles.z"] {
+            assert!(column(name, "").is_angle(), "{name}");
+        }
+        assert!(column("heading", "degrees").is_angle() && !column("heading", "").is_angle());
+        assert!(!column("yaw", "rad").is_angle() && !column("aim_off_degrees", "").is_angle());
     }
 
     #[test]

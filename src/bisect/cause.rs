@@ -35,7 +35,7 @@ impl Why {
     /// The name that results use: those of [`Cause::NAMES`], `other_input`, `settings`, `build`.
     pub fn name(self) -> &'static str {
         match self {
-            Why::Met(cause) => Cause::NAMES[cause as usize],
+            Why::Met(cause) => cause.into(),
             Why::OtherInput => "other_input",
             Why::Settings => "settings",
             Why::Build => "build",
@@ -133,9 +133,8 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     let of = |trace: &Trace| {
         let table = corrections::Columns::of(trace);
         let row = table.player.iter().zip(table.command).position(|key| key == (&place.0, &place.1))?;
-        let known =
-            Cause::NAMES.iter().position(|name| *name == table.cause.get(row)).and_then(|code| CAUSES.get(code))?;
-        Some((*known, table.evidence.get(row).to_owned()))
+        let known: Cause = table.cause.get(row).parse().ok()?;
+        Some((known, table.evidence.get(row).to_owned()))
     };
     let (side, (cause, evidence)) = match (of(a), of(b)) {
         (Some(_), Some(_)) | (None, None) => return None,
@@ -144,19 +143,6 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     };
     Some(Found { cause: Why::Met(cause), evidence: format!("corrected in {side} only, evidence: {evidence}") })
 }
-
-const CAUSES: [Cause; 10] = [
-    Cause::InputLost,
-    Cause::InputLate,
-    Cause::Teleport,
-    Cause::SpawnOrDeath,
-    Cause::Knockback,
-    Cause::OtherPlayer,
-    Cause::Mover,
-    Cause::WaterEdge,
-    Cause::Quantisation,
-    Cause::Unknown,
-];
 
 /// A teleport, a death or a spawn that only one of the runs has.
 fn told(first: &Divergence) -> Option<Found> {

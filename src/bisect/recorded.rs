@@ -71,7 +71,7 @@ fn bodies(session: &Session) -> Table {
             CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
             CellKind::U32 => Data::U32(cells.collect()),
         };
-        Column::new(field.name.as_str(), data)
+        Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
     keys.finish(known.map(column).collect())
 }

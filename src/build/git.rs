@@ -132,11 +132,13 @@ impl Repository {
         self.git(["log", "-1", "--no-show-signature", "--format=%s", commit])
     }
 
-    /// A worktree at a commit, at a folder that may hold one from an earlier run.
+    /// A worktree at a commit, at a folder that may hold one from an earlier run. The `artifact` that an earlier commit may
+    /// have left there goes, so that it is not taken for what this one builds.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn check_out(&self, folder: &Path, commit: &str) -> Result<(), GitError> {
+    pub fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
+        let _ = std::fs::remove_file(artifact);
         let quietly = ["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"];
         let again = ["checkout", "--quiet", "--force", "--detach", commit];
         if folder.join(".git").is_file() && git(folder, quietly.into_iter().chain(again)).is_ok() {

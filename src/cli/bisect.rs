@@ -1,20 +1,16 @@
 //! `hitreg bisect`: where two runs part, and which build or commit brought it.
 
-mod ahead;
 mod builds;
 mod found;
 mod git;
-mod judge;
-mod search;
-mod state;
+mod sought;
 pub(super) mod step;
 mod ticks;
-mod workshop;
 
 use super::Outcome;
-use super::games::Games;
 use super::output::Output;
 use super::trouble::Trouble;
+use crate::engine::Games;
 
 /// Find what brought a divergence: the tick and field, the build, or the commit
 ///

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Outcome;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{Align, BAD, BOLD, Cell, GOOD, Page, WIDTH, wrap};
+use super::page::{Align, BAD, BOLD, Cell, GOOD, Page};
 use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::claims::{self, Checked, Claim, Figure, Mechanism};
@@ -104,7 +104,7 @@ fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<Outcome, Troub
             if theme.replace(claim.theme) != Some(claim.theme) {
                 page.heading(claim.theme.title());
             }
-            page.line(&format!("  {BOLD}{}{BOLD:#}", claim.name));
+            page.styled(BOLD, &format!("  {}", claim.name));
             page.paragraph(6, &claim.claim);
             page.faint(6, &claim.source);
         }
@@ -121,12 +121,12 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
             page.blank();
         }
         let (style, word) = if claim.holds { (GOOD, "holds") } else { (BAD, "FAILS") };
-        page.line(&format!("  {style}{word}{style:#}  {BOLD}{}{BOLD:#}", claim.name));
+        page.parts(vec![Cell::styled(style, format!("  {word}")), Cell::styled(BOLD, format!("  {}", claim.name))]);
         page.paragraph(4, &claim.claim);
         page.faint(4, &claim.source);
         if in_detail {
             for (label, text) in [("measured:", &claim.how), ("mechanism:", &claim.mechanism), ("off:", &claim.off)] {
-                labelled(page, label, text);
+                page.labelled(DETAIL, label, text);
             }
         }
         figures(page, &claim.figures, in_detail);
@@ -146,37 +146,28 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
     }
 }
 
-fn labelled(page: &mut Page, label: &str, text: &str) {
-    const INDENT: usize = 15;
-    for (index, line) in wrap(text, WIDTH - INDENT).iter().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        page.line(format!("    {label:<width$}{line}", width = INDENT - 4).trim_end());
-    }
-}
+/// Where labels and details stand.
+const DETAIL: [usize; 2] = [4, 15];
 
 /// What was expected and what came out, a row each. What is as expected is plain, what is not is marked.
 fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
-    const NAME: usize = 38;
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for figure in figures {
-        let names = wrap(&figure.figure, NAME);
-        let last = names.len() - 1;
-        for (index, name) in names.into_iter().enumerate() {
-            if index < last {
-                rows.push(vec!["".into(), name.into(), Cell::default(), Cell::default()]);
-                continue;
-            }
-            let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
-            let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
-            let style = if figure.holds { GOOD } else { BAD };
-            rows.push(vec!["".into(), name.into(), with_unit(&figure.expected).into(), Cell::styled(style, measured)]);
-        }
-    }
+    let row = |figure: &Figure| -> Vec<Cell> {
+        let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
+        let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
+        let style = if figure.holds { GOOD } else { BAD };
+        vec![
+            "".into(),
+            figure.figure.as_str().into(),
+            with_unit(&figure.expected).into(),
+            Cell::styled(style, measured),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = figures.iter().map(row).collect();
     let head = [("", Align::Left), ("", Align::Left), ("expected", Align::Right), ("measured", Align::Right)];
     page.table(&head, &rows);
     if in_detail {
         for figure in figures {
-            labelled(page, "", &format!("{}: {}", figure.figure, figure.because));
+            page.labelled(DETAIL, "", &format!("{}: {}", figure.figure, figure.because));
         }
     }
 }

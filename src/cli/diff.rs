@@ -1,6 +1,5 @@
 //! `hitreg diff`: what changed between two runs.
 
-mod effects;
 pub(super) mod looking;
 pub(super) mod running;
 pub(super) mod sides;
@@ -10,18 +9,17 @@ use std::path::{Path, PathBuf};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::Outcome;
-use super::games::Games;
 use super::output::Output;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
+use super::{Outcome, files};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
-use crate::report::{diff_junit, diff_line, diff_text};
+use crate::engine::{Games, Missing, Traces, look_for_effects};
+use crate::report::{diff_junit, diff_line, diff_page};
 use crate::store;
-use effects::look_for_effects;
 use looking::Looking;
 use running::Running;
-use sides::{Missing, Sides, Traces};
+use sides::SideArgs;
 
 /// Compare two runs: what differs first, what follows from it, whose hits changed
 ///
@@ -46,7 +44,7 @@ As the command of git bisect, with the trace of a good commit at hand:
       hitreg diff good.hittrace match.hitlog --b ./game --summary'")]
 pub(super) struct Args {
     #[command(flatten)]
-    sides: Sides,
+    sides: SideArgs,
     /// Print one line
     #[arg(long)]
     summary: bool,
@@ -70,7 +68,8 @@ struct Compared<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let Traces { names, made, overlap_only } = args.sides.traces(games, &args.running)?;
+    let (engine, sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -84,7 +83,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
-    look_for_effects(games, &args.sides, &args.running, [&a, &b], &options, &mut found)?;
+    look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
     if let Some(path) = &args.junit {
         write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
@@ -95,7 +94,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.pair("A", &names[0]);
             page.pair("B", &names[1]);
             page.blank();
-            page.line(diff_text(&found).trim_end());
+            page.append(diff_page(&found));
         }
     })?;
     Ok(outcome(found.verdict))

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::count;
-use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Cell};
 use super::trouble::{Trouble, reason};
 use super::what_if::WhatIf;
 use super::{Outcome, files, replay};
+use crate::engine::Games;
 use crate::log::FileKind;
 use crate::store;
 use crate::trace::{Table, Trace};

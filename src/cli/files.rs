@@ -4,17 +4,16 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::trouble::Trouble;
+use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::log::{self, FileKind, Torn};
 use crate::record::{Header, Session};
 use crate::store;
 use crate::trace::{Digest, Trace};
 
-/// A log in memory.
-pub(super) struct Log {
-    pub(super) session: Session,
-    /// Identifies the very file, in the headers of traces.
-    pub(super) digest: Digest,
+/// The engine, which tells people what it passes over in the logs that it reads.
+pub(super) fn engine(games: &Games) -> Engine<'_> {
+    Engine { games, read: note_passed_over }
 }
 
 /// A file's bytes, and what they are.
@@ -25,15 +24,15 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), Trouble> {
 }
 
 /// Reads a log that must be whole.
-pub(super) fn read_log(path: &Path) -> Result<Log, Trouble> {
+pub(super) fn read_log(path: &Path) -> Result<LogFile, Trouble> {
     log_in(path, &store::read_bytes(path)?)
 }
 
 /// The log in a file's bytes, which must be whole.
-pub(super) fn log_in(path: &Path, bytes: &[u8]) -> Result<Log, Trouble> {
+pub(super) fn log_in(path: &Path, bytes: &[u8]) -> Result<LogFile, Trouble> {
     let session = log::read_session(bytes).map_err(|error| Trouble::file(path, error))?;
     note_passed_over(path, &session.header);
-    Ok(Log { session, digest: Digest::of_bytes(bytes) })
+    Ok(LogFile { session, digest: Digest::of_bytes(bytes) })
 }
 
 /// What there is of a log that may be cut off.

@@ -9,9 +9,10 @@ use super::output::Output;
 use super::page::Page;
 use super::trouble::Trouble;
 use super::{Outcome, files};
+use crate::engine::{EngineError, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
-use crate::quakeworld::{self, ImportError, ImportOptions};
+use crate::quakeworld::ImportError;
 use crate::store;
 use crate::units::Micros;
 
@@ -66,48 +67,36 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let Format::Qwd(args) = &args.format;
-    let (demo, map) = (store::read_bytes(&args.demo)?, store::read_bytes(&args.map)?);
-    let map_name = args.map.file_name().map(|name| name.to_string_lossy().into_owned());
-    let options = ImportOptions { map_name, force_map: args.force_map };
-    let session = quakeworld::import(&demo, &map, &options).map_err(|error| args.blame(error))?;
+    let (session, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(|error| blame(error))?;
     store::save_log(&args.output, &session, Options::whole())?;
     let report = Report {
         path: &args.output,
         info: Info::of(&session),
-        demo_bytes: demo.len(),
+        demo_bytes,
         size_bytes: files::size_bytes(&args.output),
     };
     output.show(&report, |page| report.print(page))?;
     Ok(Outcome::Done)
 }
 
-impl QwdArgs {
-    /// Names the file that is at fault.
-    fn blame(&self, error: ImportError) -> Trouble {
-        match error {
-            ImportError::Map(source) => Trouble::file(&self.map, format!("this is no map of QuakeWorld's: {source}")),
-            ImportError::Unpack { file: "map", source } => Trouble::file(&self.map, source),
-            ImportError::Unpack { source, .. } => Trouble::file(&self.demo, source),
-            ImportError::Demo(source) => Trouble::file(&self.demo, source),
-            ImportError::OtherMap { demo, .. } => Trouble::file(
-                &self.map,
-                format!(
-                    "the demo was played on `{demo}`; if this is the same map under another name, give --force-map"
-                ),
-            ),
-            ImportError::InWalls { in_walls, places } => Trouble::file(
-                &self.map,
-                format!(
-                    "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
-                     --force-map takes it all the same"
-                ),
-            ),
-            ImportError::NoSuchModel { .. } => {
-                Trouble::file(&self.map, error.to_string().replace("force it", "give --force-map"))
-            }
-            other => Trouble::file(&self.demo, other),
+/// Says what to do in terms of the options.
+fn blame(error: EngineError) -> Trouble {
+    let EngineError::Import { path, source } = error else { return error.into() };
+    let what = match source {
+        ImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
+        ImportError::Unpack { source, .. } => source.to_string(),
+        ImportError::Demo(source) => source.to_string(),
+        ImportError::OtherMap { demo, .. } => {
+            format!("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")
         }
-    }
+        ImportError::InWalls { in_walls, places } => format!(
+            "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
+             --force-map takes it all the same"
+        ),
+        ImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
+        other => other.to_string(),
+    };
+    Trouble::file(&path, what)
 }
 
 impl Report<'_> {

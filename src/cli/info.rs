@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, duration, share};
-use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
+use crate::engine::Games;
 use crate::info::{Info, Packets, Percentiles};
 use crate::log::{self, FileKind};
 use crate::record::{Holds, Session};

@@ -26,8 +26,3 @@ pub(super) fn stop() -> Result<Stop, Trouble> {
     *heard = Some(stop.clone());
     Ok(stop)
 }
-
-/// Fails when the user has interrupted: what came of anything since is no result.
-pub(super) fn check(stop: &Stop) -> Result<(), Trouble> {
-    if stop.is_stopped() { Err(Trouble::Interrupted { resumes: false }) } else { Ok(()) }
-}

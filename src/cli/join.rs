@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::figures::count;
-use super::games::{Games, Joining};
 use super::into_log::{IntoLog, stop_at_ctrl_c};
 use super::kept::Kept;
 use super::live::REORDER_MS;
@@ -15,6 +14,7 @@ use super::page::Page;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
 use super::trouble::Trouble;
+use crate::engine::{Games, Joining};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
 use crate::units::Micros;

@@ -2,7 +2,6 @@
 
 use super::Outcome;
 use super::figures::{count, share};
-use super::games::Games;
 use super::into_log::{IntoLog, stop_at_ctrl_c};
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
@@ -10,6 +9,7 @@ use super::page::Page;
 use super::record::SynthArgs;
 use super::session_args::parse_share;
 use super::trouble::Trouble;
+use crate::engine::Games;
 use crate::link::LinkModel;
 use crate::live::{Snapshots, Traffic};
 use crate::session::scenario::Scenario;

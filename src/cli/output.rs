@@ -38,7 +38,7 @@ impl Output {
             Format::Text => {
                 let mut page = Page::default();
                 text(&mut page);
-                self.out.write_all(page.as_str().as_bytes())?;
+                self.out.write_all(page.styled_text().as_bytes())?;
             }
         }
         // What is done is shown before the next thing begins.

@@ -57,6 +57,12 @@ impl Progress {
         self.bar.set_length(length.0.max(0) as u64);
     }
 
+    /// So many of about so many things are done.
+    pub(super) fn done(&self, done: u64, of: u64) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+    }
+
     /// One more thing is done.
     pub(super) fn one_done(&self) {
         self.bar.inc(1);

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
-use super::games::Games;
 use super::output::Output;
 use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, record, replay};
+use crate::engine::Games;
 use crate::info::Info;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::Session;
@@ -152,7 +152,7 @@ impl Report<'_> {
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
         for (typed, why) in &commands {
-            page.line(&format!("  {typed:<longest$}  {FAINT}{why}{FAINT:#}"));
+            page.parts(vec![format!("  {typed:<longest$}  ").into(), Cell::styled(FAINT, *why)]);
         }
     }
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, speed};
-use super::games::{Games, Staged};
 use super::output::Output;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use super::{Outcome, files, live};
+use crate::engine::{Games, Staged};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;

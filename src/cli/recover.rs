@@ -102,9 +102,7 @@ fn print(page: &mut Page, report: &Report<'_>) {
             bytes(*lost),
             counted((*chunks).into(), "chunk")
         );
-        for line in super::page::wrap(&text, super::page::WIDTH - 2) {
-            page.styled(BAD, &format!("  {line}"));
-        }
+        page.marked(2, BAD, &text);
     }
     let length = duration(Micros(report.duration_us));
     let chunks = counted(report.chunks.into(), "chunk");

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
-use super::games::{Games, Playable};
 use super::output::Output;
 use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
 use super::{Outcome, files};
+use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;

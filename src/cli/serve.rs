@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use super::Outcome;
 use super::figures::{bytes, count};
-use super::games::Games;
 use super::into_log::{IntoLog, stop_at_ctrl_c};
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::page::Page;
 use super::session_args::SessionArgs;
 use super::trouble::Trouble;
+use crate::engine::Games;
 
 /// The port of a server that names none; id's QuakeWorld servers had 27500, too.
 pub(super) const PORT: u16 = 27_500;

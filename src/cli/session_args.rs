@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::games::{Games, MapFile, PlaysItself, Staged};
 use super::trouble::Trouble;
+use crate::engine::{Games, MapFile, PlaysItself, Staged};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
 use crate::store;

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::output::Output;
-use super::page::{Align, BOLD, Cell, Page, WIDTH};
+use super::page::{Align, BOLD, Cell, Page};
 use super::trouble::Trouble;
+use crate::report::layout::WIDTH;
 use crate::settings::{KEYS, Key, Kind, PRESETS, Preset, Settings};
 
 /// List every setting: what it takes, its default, and where the default comes from
@@ -115,21 +116,18 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>) {
         let (key, value, bounds) = (setting.key, &setting.value, setting.bounds());
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
         let space = WIDTH.saturating_sub(used).max(2);
-        page.line(&format!("{mark} {BOLD}{key}{BOLD:#} = {value}{:space$}{bounds}", ""));
+        page.parts(vec![
+            format!("{mark} ").into(),
+            Cell::styled(BOLD, key),
+            format!(" = {value}{:space$}{bounds}", "").into(),
+        ]);
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
     }
     if preset.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
         let columns = [("", Align::Left), ("", Align::Left)];
-        let rows: Vec<Vec<Cell>> = PRESETS.iter().flat_map(rows_of).collect();
+        let rows: Vec<Vec<Cell>> = PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
         page.table(&columns, &rows);
     }
-}
-
-/// A preset's name and what it is about, in as many rows as that takes.
-fn rows_of(preset: &Preset) -> Vec<Vec<Cell>> {
-    let lines = super::page::wrap(preset.about, 62);
-    let name = |index| if index == 0 { preset.name } else { "" };
-    lines.into_iter().enumerate().map(|(index, line)| vec![name(index).into(), line.into()]).collect()
 }

@@ -8,18 +8,15 @@ use serde::Serialize;
 
 use super::diff::looking::Looking;
 use super::diff::running::Running;
-use super::diff::sides::Ways;
+use super::diff::sides::WayArgs;
 use super::figures::{bytes, count, counted, duration};
-use super::games::Games;
 use super::output::Output;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, interrupt};
-use crate::build::condition::{Answer, Condition};
-use crate::build::{Runner, Stop};
-use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
+use crate::build::condition::Condition;
+use crate::engine::{Engine, Games, Property, shrink};
 use crate::log::Options as LogOptions;
-use crate::record::Session;
 use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
 use crate::store;
@@ -48,17 +45,12 @@ pub(super) struct Args {
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["a", "b", "a_set", "b_set", "a_preset", "b_preset"])]
     condition: Option<String>,
     #[command(flatten)]
-    ways: Ways,
+    ways: WayArgs,
     #[command(flatten)]
     looking: Looking,
     #[command(flatten)]
     running: Running,
 }
-
-/// Whether a session shows it cannot be said.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct CannotTell(String);
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -75,19 +67,31 @@ struct Report<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    if args.condition.is_none() && args.ways.are_plain() {
+    let ways = args.ways.ways();
+    if args.condition.is_none() && ways.are_plain() {
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));
     }
-    let log = files::read_log(&args.log)?;
+    let engine = files::engine(games);
+    let log = engine.read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
-    let property = Property::of(games, args)?;
+    let quiet = Engine::new(games);
+    let property = match &args.condition {
+        Some(command) => {
+            let stop = interrupt::stop()?;
+            Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop)
+        }
+        None => {
+            let (runner, options) = (args.running.runner()?, args.looking.options());
+            Property::first_difference(&quiet, &args.log, &ways, runner, options)?
+        }
+    };
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut progress = |step: &Step| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
-    let shrunk = game.shrink(&log.session, &|session| property.shows(session), &mut progress);
+    let shrunk = shrink(&quiet, game, &log.session, &property, &mut progress);
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
@@ -98,11 +102,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
             return Err(Trouble::file(&args.log, error));
         }
-        Err(ShrinkError::Property(CannotTell(why))) => {
-            // Whatever could not be told after that could not because of it.
-            interrupt::check(property.stop())?;
-            return Err(Trouble::Request(why));
-        }
+        Err(ShrinkError::Property(error)) => return Err(error.into()),
     };
     store::save_log(&args.output, &shrunk.session, LogOptions::whole())?;
     let report = Report {
@@ -118,85 +118,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     output.show(&report, |page| print(page, &report))?;
     Ok(Outcome::Done)
-}
-
-/// What a session must still show.
-enum Property<'a> {
-    Asked(Condition, Stop),
-    Differs { games: &'a Games, ways: &'a Ways, runner: Runner, options: DiffOptions, sought: String },
-}
-
-impl<'a> Property<'a> {
-    fn of(games: &'a Games, args: &'a Args) -> Result<Property<'a>, Trouble> {
-        if let Some(command) = &args.condition {
-            let stop = interrupt::stop()?;
-            return Ok(Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop));
-        }
-        // Every candidate is another log: nothing of it would ever be wanted again.
-        let runner = Runner { cache: None, ..args.running.runner()? };
-        let options = args.looking.options();
-        let found = compare(games, &args.ways, &runner, &options, &args.log);
-        interrupt::check(&runner.stop)?;
-        let found = found.map_err(Trouble::Request)?;
-        let sought = found.as_ref().and_then(sought_in).ok_or_else(|| {
-            Trouble::file(&args.log, "the two sides play it alike, or one cannot play it: there is nothing to keep")
-        })?;
-        Ok(Property::Differs { games, ways: &args.ways, runner, options, sought })
-    }
-
-    fn sought(&self) -> Option<&str> {
-        match self {
-            Property::Asked(..) => None,
-            Property::Differs { sought, .. } => Some(sought),
-        }
-    }
-
-    fn stop(&self) -> &Stop {
-        match self {
-            Property::Asked(_, stop) => stop,
-            Property::Differs { runner, .. } => &runner.stop,
-        }
-    }
-
-    fn shows(&self, session: &Session) -> Result<bool, CannotTell> {
-        if self.stop().is_stopped() {
-            return Err(CannotTell("interrupted".to_owned()));
-        }
-        let folder = tempfile::tempdir().map_err(|error| CannotTell(format!("no temporary folder: {error}")))?;
-        let path = folder.path().join("candidate.hitlog");
-        store::save_log(&path, session, LogOptions::whole()).map_err(|error| CannotTell(error.to_string()))?;
-        match self {
-            Property::Asked(condition, stop) => match condition.ask(&path, None) {
-                _ if stop.is_stopped() => Err(CannotTell("interrupted".to_owned())),
-                Ok(Answer::Shows) => Ok(true),
-                Ok(Answer::Gone | Answer::Unknown(_)) => Ok(false),
-                Err(error) => Err(CannotTell(error.to_string())),
-            },
-            Property::Differs { games, ways, runner, options, sought } => {
-                let found = compare(games, ways, runner, options, &path).map_err(CannotTell)?;
-                Ok(found.as_ref().and_then(sought_in).is_some_and(|shown| shown == *sought))
-            }
-        }
-    }
-}
-
-/// The comparison of both sides' traces of a log; `None` when one side has none.
-fn compare(
-    games: &Games,
-    ways: &Ways,
-    runner: &Runner,
-    options: &DiffOptions,
-    log: &Path,
-) -> Result<Option<TraceDiff>, String> {
-    let traces = ways.traces(games, runner, log).map_err(|trouble| trouble.to_string())?;
-    let Ok([a, b]) = traces.made else { return Ok(None) };
-    diff(&a, &b, options).map(Some).map_err(|error| error.to_string())
-}
-
-/// What differs first: the table and the field, wherever it does.
-fn sought_in(found: &TraceDiff) -> Option<String> {
-    let first = found.first.as_ref().filter(|_| found.verdict == Verdict::Differs)?;
-    Some(format!("{} {}", first.table, first.field.as_deref().unwrap_or("rows")))
 }
 
 fn print(page: &mut Page, report: &Report<'_>) {

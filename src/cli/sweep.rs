@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::games::Games;
 use super::output::Output;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, files};
+use crate::engine::Games;
 use crate::record::Session;
+use crate::report::sweep_page;
 use crate::store;
 use crate::sweep::{Axis, PRESET, Plan};
 
@@ -60,6 +61,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(path) = &args.csv {
         store::save_bytes(path, table.to_csv().as_bytes())?;
     }
-    output.show(&table, |page| page.line(swept.text().trim_end()))?;
+    output.show(&table, |page| page.append(sweep_page(&swept)))?;
     Ok(Outcome::Done)
 }

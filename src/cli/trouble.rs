@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
+use crate::engine::EngineError;
 use crate::live::LiveError;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
@@ -16,6 +17,9 @@ pub(super) enum Trouble {
     /// A file that cannot be opened, written or renamed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Something that the engine could not do.
+    #[error(transparent)]
+    Engine(EngineError),
     /// A file that cannot be understood.
     #[error("{}: {what}", path.display())]
     File {
@@ -68,6 +72,15 @@ pub(super) fn reason(error: &std::io::Error) -> String {
         std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
         std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         _ => error.to_string(),
+    }
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Trouble {
+        match error {
+            EngineError::Stopped { resumes } => Trouble::Interrupted { resumes },
+            error => Trouble::Engine(error),
+        }
     }
 }
 

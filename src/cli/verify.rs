@@ -3,23 +3,19 @@
 mod junit;
 mod partition;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::figures::{count, counted};
-use super::games::Games;
 use super::output::Output;
-use super::page::{BAD, GOOD, Page, UNSURE};
+use super::page::{BAD, Cell, GOOD, PLAIN, Page, UNSURE};
 use super::progress::Progress;
 use super::replay::exercised;
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::replay::Options;
-use crate::store;
-use crate::summary::Exercised;
-use crate::verify::{THREADS, Verdict, Verified, judge};
+use crate::engine::{Games, Golden, LogReport, Verify};
+use crate::verify::{THREADS, Verdict};
 use partition::Partition;
 
 /// Check that this build replays logs as recorded, and as accepted
@@ -66,44 +62,12 @@ struct Report {
     logs: Vec<LogReport>,
 }
 
-/// What was found about one log.
-#[derive(Serialize)]
-struct LogReport {
-    path: PathBuf,
-    verdict: Verdict,
-    digest: Option<String>,
-    exercised: Exercised,
-    hashes_compared: u64,
-    rollbacks: u32,
-    golden: Golden,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
-}
-
-/// What was done with the golden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Golden {
-    /// There is none.
-    None,
-    /// The replay was compared with it.
-    Compared,
-    /// It was written.
-    Accepted,
-}
-
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let logs = partition::select(&args.logs, args.partition.as_ref())?;
     let progress = Progress::of_things("verifying", logs.len() as u64);
-    let pool = thread_pool(args.threads.map_or(0, usize::from))?;
-    let results: Vec<LogReport> = pool.install(|| {
-        let verify = |path: &PathBuf| {
-            let report = verify(games, args, path);
-            progress.one_done();
-            report
-        };
-        logs.par_iter().map(verify).collect::<Result<_, _>>()
-    })?;
+    let verify =
+        Verify { accept: args.accept, rollback_every: args.rollback, threads: args.threads.map_or(0, usize::from) };
+    let results = verify.logs(&files::engine(games), &logs, &|| progress.one_done())?;
     drop(progress);
     let worst = results.iter().map(|log| log.verdict).max().unwrap_or(Verdict::Untestable);
     let report = Report { verdict: worst, logs: results };
@@ -119,83 +83,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     })
 }
 
-fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Trouble> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Trouble::Request(format!("{threads} threads are not to be had: {error}")))
-}
-
-fn verify(games: &Games, args: &Args, path: &Path) -> Result<LogReport, Trouble> {
-    let log = match files::read_log(path) {
-        Ok(log) => log,
-        Err(trouble) => {
-            let what = match trouble {
-                Trouble::File { what, .. } => what.to_string(),
-                other => other.to_string(),
-            };
-            return Ok(LogReport::new(path, Verified::without_replay(Verdict::Broken, what), Golden::None));
-        }
+fn compared(log: &LogReport) -> String {
+    let golden = match log.golden {
+        Golden::None => "no golden",
+        Golden::Compared => "its golden",
+        Golden::Accepted => "golden accepted",
     };
-    let game = match games.of(&log.session) {
-        Ok(game) => game,
-        Err(error) => {
-            let unknown = Verified::without_replay(Verdict::Untestable, error.to_string());
-            return Ok(LogReport::new(path, unknown, Golden::None));
-        }
-    };
-    let options = Options { rollback_every: args.rollback, ..Options::default() };
-    let pools = THREADS.map(thread_pool);
-    let mut replays = Vec::with_capacity(THREADS.len());
-    for pool in pools {
-        replays.push(pool?.install(|| game.replay(&log.session, &options, &mut |_| {})));
+    let mut parts = vec![format!("{} replays", THREADS.len()), counted(log.hashes_compared, "recorded state")];
+    if log.rollbacks > 0 {
+        parts.push(counted(u64::from(log.rollbacks), "rollback"));
     }
-    let replays = replays.into_iter().collect::<Result<Vec<_>, _>>();
-    let golden_path = path.with_extension("golden");
-    let golden = if args.accept { None } else { read_golden(&golden_path)? };
-    let verified = judge(replays, golden.as_deref());
-    let mut used = if verified.golden_compared { Golden::Compared } else { Golden::None };
-    // Nothing that differs from its own log, or exercised nothing, is worth accepting.
-    if let (true, Verdict::Same, Some(text)) = (args.accept, verified.verdict, &verified.golden) {
-        store::save_bytes(&golden_path, text.as_bytes())?;
-        used = Golden::Accepted;
-    }
-    Ok(LogReport::new(path, verified, used))
-}
-
-fn read_golden(path: &Path) -> Result<Option<String>, Trouble> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = String::from_utf8(store::read_bytes(path)?);
-    text.map(Some).map_err(|_| Trouble::file(path, "this golden is not text; `--accept` writes a new one"))
-}
-
-impl LogReport {
-    fn new(path: &Path, verified: Verified, golden: Golden) -> LogReport {
-        LogReport {
-            path: path.to_owned(),
-            verdict: verified.verdict,
-            digest: verified.digest.map(|digest| digest.to_string()),
-            exercised: verified.exercised,
-            hashes_compared: verified.hashes_compared,
-            rollbacks: verified.rollbacks,
-            golden,
-            detail: verified.detail,
-        }
-    }
-
-    fn compared(&self) -> String {
-        let golden = match self.golden {
-            Golden::None => "no golden",
-            Golden::Compared => "its golden",
-            Golden::Accepted => "golden accepted",
-        };
-        let mut parts = vec![format!("{} replays", THREADS.len()), counted(self.hashes_compared, "recorded state")];
-        if self.rollbacks > 0 {
-            parts.push(counted(u64::from(self.rollbacks), "rollback"));
-        }
-        parts.push(golden.to_owned());
-        parts.join(", ")
-    }
+    parts.push(golden.to_owned());
+    parts.join(", ")
 }
 
 /// The name that output uses.
@@ -215,10 +114,13 @@ fn print(page: &mut Page, report: &Report) {
             Verdict::Untestable => UNSURE,
             Verdict::Differs | Verdict::Broken => BAD,
         };
-        page.line(&format!("{style}{:<10}{style:#} {}", word(log.verdict), log.path.display()));
+        page.parts(vec![
+            Cell::styled(style, format!("{:<11}", word(log.verdict))),
+            log.path.display().to_string().into(),
+        ]);
         if log.digest.is_some() {
             page.paragraph(11, &exercised(&log.exercised));
-            page.paragraph(11, &format!("compared: {}", log.compared()));
+            page.paragraph(11, &format!("compared: {}", compared(log)));
         }
         if let Some(detail) = &log.detail {
             print_detail(page, detail);
@@ -240,7 +142,7 @@ fn print_detail(page: &mut Page, detail: &str) {
         let style = match line.as_bytes().first() {
             Some(b'+') => GOOD,
             Some(b'-') => BAD,
-            Some(_) | None => anstyle::Style::new(),
+            Some(_) | None => PLAIN,
         };
         page.styled(style, &format!("  {line}"));
     }

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use super::context::Context;
 use super::fields::Predicted;
 use super::{GivenOff, cause};
-use crate::game::{Acked, Body, Effect, Game, Grade, Sink, Touch, shown_by_either};
+use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, Reconciled};
-use crate::settings::{Among, PredictionMode, Settings};
+use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros};
 use crate::usercmd::Usercmd;
 
@@ -29,6 +29,7 @@ pub(super) struct Window<G: Game> {
     /// Which cells are predicted.
     fields: Predicted,
     among: Among,
+    lost_input: LostInput,
     base: Option<G::Body>,
     /// The snapshot that the base is from.
     base_frame: Option<Arc<Frame<G::Body>>>,
@@ -61,6 +62,10 @@ impl<G: Game> Window<G> {
             push: Micros::from_ms(-settings.prediction.push_latency_ms),
             fields: Predicted::new::<G::Body>(settings.prediction.mode),
             among: settings.prediction.among,
+            lost_input: LostInput {
+                backups: (settings.client.redundancy - 1).max(0) as usize,
+                repeats: settings.server.on_lost_command == OnLost::Repeat,
+            },
             base: None,
             base_frame: None,
             base_command: None,
@@ -183,7 +188,7 @@ impl<G: Game> Window<G> {
             scene: context.scene(),
             before,
             told: snapshot.told(),
-            settings: context.settings,
+            lost_input: self.lost_input,
             from: from.as_ref(),
             last_command,
             commands: &commands,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::cell::{Cells, Class, Compared, Measure, Value, ulps_apart};
 use super::clock::Clock;
+use super::exactness::Exactness;
 use super::keys::Side;
 use super::pairing::{Pairing, Spot};
 use super::place::{Place, Row};
@@ -77,7 +78,13 @@ pub struct Values {
 
 impl Divergence {
     /// The divergence at a spot of one table. Other tables' part in it is added by [`Divergence::look_around`].
-    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Divergence {
+    pub(crate) fn of(
+        pairing: &Pairing<'_>,
+        clocks: [&Clock; 2],
+        scan: &Scan,
+        exactness: &Exactness<'_>,
+        spot: &Spot,
+    ) -> Divergence {
         let mut found = Divergence {
             table: pairing.a.name.clone(),
             place: Place::of(pairing, clocks, spot),
@@ -109,7 +116,7 @@ impl Divergence {
             }
         }
         if let (Some(i), Some(j), Some(field)) = (spot.a, spot.b, &found.field) {
-            found.measure(pairing, &field.clone(), i as usize, j as usize);
+            found.measure(pairing, exactness, &field.clone(), (i as usize, j as usize));
         }
         found
     }
@@ -122,13 +129,19 @@ impl Divergence {
         }
     }
 
-    fn measure(&mut self, pairing: &Pairing<'_>, field: &str, i: usize, j: usize) {
+    fn measure(&mut self, pairing: &Pairing<'_>, exactness: &Exactness<'_>, field: &str, (i, j): (usize, usize)) {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
         let cells = columns.and_then(|(a, b)| Cells::of(&a.data, &b.data));
         // In the table of errors the values of a row are those of the field that it names.
         let of_field = pairing.a.column("field").filter(|_| pairing.a.name == errors::NAME);
         let name = of_field.and_then(|column| Value::at(column, i)).map(|name| name.to_string());
-        let measure = Measure::of(name.as_deref().unwrap_or(field));
+        let measure = match (&name, pairing.a.column(field)) {
+            (Some(name), _) => exactness.of_field(name),
+            (None, Some(column)) => exactness.of_column(column),
+            (None, None) => Measure::default(),
+        };
+        // How far they are apart, however near counts as the same.
+        let measure = Measure { within: None, ..measure };
         if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {
             self.class = Some(class);
             self.error = error;

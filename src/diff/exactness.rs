@@ -1,20 +1,35 @@
 //! How exactly each column of a table is compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::cell::{Cells, Class, Compared, Measure};
 use super::kinds::Kind;
 use super::options::{On, Tolerances};
 use crate::trace::schema::{errors, ticks};
-use crate::trace::{Data, Table};
+use crate::trace::{Data, Table, named_as_angle};
 
 /// How exactly a table is compared.
 pub(crate) struct Exactness<'a> {
     pub(crate) tolerances: &'a Tolerances,
     pub(crate) on: On,
+    /// The fields of bodies that say whether they are angles, and whether they are.
+    pub(crate) fields: &'a BTreeMap<String, bool>,
     /// Ticks whose bodies differ, and all of them within tolerance: their state hashes have to differ.
     pub(crate) tolerated_ticks: &'a BTreeSet<u32>,
+}
+
+impl Exactness<'_> {
+    /// How the values of a column are told apart.
+    pub(crate) fn of_column(&self, column: &crate::trace::Column) -> Measure {
+        Measure { within: self.tolerances.of(&column.name), is_angle: column.is_angle() }
+    }
+
+    /// How the values of a body's field are told apart, where they stand in a column with others.
+    pub(crate) fn of_field(&self, field: &str) -> Measure {
+        let is_angle = self.fields.get(field).copied().unwrap_or_else(|| named_as_angle(field));
+        Measure { within: self.tolerances.of(field), is_angle }
+    }
 }
 
 /// A column of both traces, and when two of its cells are the same.
@@ -40,10 +55,9 @@ impl<'a> Column<'a> {
     /// `None` when a trace does not have it, or has it as another type.
     pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &Exactness<'a>) -> Option<Column<'a>> {
         let cells = Cells::of(&a.column(name)?.data, &b.column(name)?.data)?;
-        let measure = |name: &str| Measure { within: exactness.tolerances.of(name), ..Measure::of(name) };
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
             (errors::NAME, Some(Data::Name { names, codes })) => {
-                let measures = names.iter().map(|field| measure(field)).collect();
+                let measures = names.iter().map(|field| exactness.of_field(field)).collect();
                 let values = name.strip_suffix("_bits").and_then(|value| both(a, b, value));
                 match values {
                     Some(values) => Rule::BitsOf { values, codes, measures },
@@ -53,7 +67,7 @@ impl<'a> Column<'a> {
             (ticks::NAME, _) if name == "hash" => {
                 Rule::Hash { ticks: a.u32s("tick"), tolerated: exactness.tolerated_ticks }
             }
-            _ => Rule::Plain(measure(name)),
+            _ => Rule::Plain(exactness.of_column(a.column(name)?)),
         };
         Some(Column { cells, rule, kinds: Kind::all(a, b, name) })
     }

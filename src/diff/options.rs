@@ -22,7 +22,8 @@ pub struct DiffOptions {
 }
 
 /// Which part of the traces counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum On {
     /// Every table.
     #[default]
@@ -39,7 +40,7 @@ pub enum On {
 
 impl On {
     /// The names that command lines use, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["any", "state", "hits", "corrections", "views"];
+    pub const NAMES: &[&str] = <On as strum::VariantNames>::VARIANTS;
 
     pub(crate) fn has_table(self, name: &str) -> bool {
         let about = match self {

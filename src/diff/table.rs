@@ -153,7 +153,7 @@ pub(crate) fn compare<'a>(
         diff.untestable = Some("no two of its rows are of the same time".to_owned());
     }
     let first = first_spot(&pairing, &scan, options);
-    diff.first = first.map(|spot| Divergence::of(&pairing, clocks, &scan, &spot));
+    diff.first = first.map(|spot| Divergence::of(&pairing, clocks, &scan, exactness, &spot));
     diff.fields = FieldDiff::all(&pairing, clocks, &scan);
     diff.series = SeriesDiff::all(&pairing, clocks, &scan);
     diff.spread = Growth::of(&pairing, &scan);

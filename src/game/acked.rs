@@ -1,12 +1,12 @@
 //! Acked predictions: how well they agree with the server, and why they go wrong.
 
 use crate::game::{Body, Effect, Scene, Touch};
-use crate::settings::Settings;
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
 /// How well a prediction agrees with the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Grade {
     /// As exactly as the recorded state can tell.
     Exact,
@@ -18,7 +18,7 @@ pub enum Grade {
 
 impl Grade {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 3] = ["exact", "near", "miss"];
+    pub const NAMES: &[&str] = <Grade as strum::VariantNames>::VARIANTS;
 
     /// [`Grade::Exact`] for bodies that are in the same place at the same speed to the bit, else by distance.
     pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
@@ -35,7 +35,10 @@ impl Grade {
 }
 
 /// Why a prediction was wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames, strum::EnumString,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// A usercmd never reached the server, which ran another in its place or none.
     InputLost,
@@ -61,18 +64,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 10] = [
-        "input_lost",
-        "input_late",
-        "teleport",
-        "spawn_or_death",
-        "knockback",
-        "other_player",
-        "mover",
-        "water_edge",
-        "quantisation",
-        "unknown",
-    ];
+    pub const NAMES: &[&str] = <Cause as strum::VariantNames>::VARIANTS;
 }
 
 /// What shows that a cause is the right one, as tables name it: `told` (the snapshot itself says so), `touched` (the body
@@ -90,6 +82,15 @@ pub struct Told<'a> {
     pub extra: &'a [u8],
 }
 
+/// How a server makes good what was lost of a player's input, by the settings `client.redundancy` and `server.on_lost_command`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostInput {
+    /// How many usercmds before its newest a packet repeats; the server runs them if their own packets never came.
+    pub backups: usize,
+    /// Whether the last usercmd that came runs again for each one that no backup makes good.
+    pub repeats: bool,
+}
+
 /// A prediction whose usercmds were acked, with the server's word and all that may show why the two differ.
 #[derive(Debug)]
 pub struct Acked<'a, B> {
@@ -99,8 +100,8 @@ pub struct Acked<'a, B> {
     pub before: &'a [(EntityId, B)],
     /// What the snapshot that brought the ack tells beside bodies.
     pub told: Told<'a>,
-    /// The session's settings: how lost input is made good, say.
-    pub settings: &'a Settings,
+    /// What the server does about usercmds that were lost.
+    pub lost_input: LostInput,
     /// The body that the prediction starts from; none for the first state that a client has.
     pub from: Option<&'a B>,
     /// The last usercmd that had run by then.

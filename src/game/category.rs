@@ -11,7 +11,8 @@ use super::Scope;
 use crate::units::{EntityId, Micros};
 
 /// How a client comes by the value of a variable that it draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Category {
     /// "Are never modified, thus updates never need to be sent or waited for": as the entity was when it became known.
     Constant,
@@ -41,20 +42,11 @@ pub enum Category {
 
 impl Category {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 8] = [
-        "constant",
-        "self-contained",
-        "authoritative",
-        "controlled",
-        "simulated",
-        "deterministic-ai",
-        "reactive",
-        "inverted",
-    ];
+    pub const NAMES: &[&str] = <Category as strum::VariantNames>::VARIANTS;
 
     /// The name that traces use.
     pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        self.into()
     }
 
     /// What a variable is where a game does not say: of the own body what is predicted is Controlled, and what the server

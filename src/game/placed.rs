@@ -21,7 +21,8 @@ impl<B> Placed<B> {
 }
 
 /// How a body's place was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum How {
     /// Between two known states.
     Interpolated,
@@ -35,5 +36,5 @@ pub enum How {
 
 impl How {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 4] = ["interpolated", "extrapolated", "held", "teleported"];
+    pub const NAMES: &[&str] = <How as strum::VariantNames>::VARIANTS;
 }

@@ -78,7 +78,8 @@ pub struct Rewind<B> {
 }
 
 /// What kept a rewind from reaching what the shooter saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Limit {
     /// Nothing.
     None,
@@ -94,7 +95,7 @@ pub enum Limit {
 
 impl Limit {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["none", "off", "max_unlag", "claim", "oldest"];
+    pub const NAMES: &[&str] = <Limit as strum::VariantNames>::VARIANTS;
 }
 
 /// What a rollback check has come to.

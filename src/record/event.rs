@@ -19,7 +19,8 @@ pub struct PresenceRecord {
 }
 
 /// Whether a player came or went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Presence {
     /// Came.
     #[default]
@@ -50,7 +51,8 @@ pub struct ShotRecord {
 }
 
 /// Why a shot ended as it did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     /// It hit somebody.
     Hit,
@@ -60,6 +62,7 @@ pub enum Reason {
     #[default]
     Wide,
     /// It met somebody who is already dead at present: no damage.
+    #[strum(serialize = "already dead")]
     AlreadyDead,
     /// A projectile left the muzzle; its impact is a row of its own.
     Launched,
@@ -67,11 +70,11 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons; a reason's place in this list is its code in a trace.
-    pub const NAMES: [&'static str; 5] = ["hit", "blocked", "wide", "already dead", "launched"];
+    pub const NAMES: &[&str] = <Reason as strum::VariantNames>::VARIANTS;
 
     /// The name that traces and reports use.
     pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        self.into()
     }
 }
 
@@ -104,7 +107,8 @@ pub struct GapRecord {
 }
 
 /// Why records are missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum GapCause {
     /// A part of the file was damaged.
     #[default]
@@ -119,12 +123,12 @@ pub enum GapCause {
 
 impl Presence {
     /// The names that logs and reports use, in the order of the variants.
-    pub const NAMES: [&'static str; 2] = ["joined", "left"];
+    pub const NAMES: &[&str] = <Presence as strum::VariantNames>::VARIANTS;
 }
 
 impl GapCause {
     /// The names that logs and reports use, in the order of the variants.
-    pub const NAMES: [&'static str; 4] = ["damaged", "overrun", "paused", "disconnected"];
+    pub const NAMES: &[&str] = <GapCause as strum::VariantNames>::VARIANTS;
 }
 
 /// A sound or sight that is heard or seen once.

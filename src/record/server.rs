@@ -17,7 +17,8 @@ pub struct ExecutionRecord {
 }
 
 /// How the server dealt with a usercmd.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Execution {
     /// It ran.
     #[default]
@@ -34,12 +35,7 @@ pub enum Execution {
 
 impl Execution {
     /// The names that traces use, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["run", "stood_in", "missing", "late", "over_budget"];
-
-    /// The variant with this place in [`Execution::NAMES`].
-    pub fn from_code(code: u8) -> Option<Execution> {
-        [Self::Run, Self::StoodIn, Self::Missing, Self::Late, Self::OverBudget].get(usize::from(code)).copied()
-    }
+    pub const NAMES: &[&str] = <Execution as strum::VariantNames>::VARIANTS;
 }
 
 /// One snapshot that a server sent.

@@ -39,7 +39,7 @@ impl CellRows {
                 CellKind::I32 => Data::I64(cells.map(|c| i64::from(*c as i32)).collect()),
                 CellKind::U32 => Data::U32(cells.copied().collect()),
             };
-            Column::new(format!("{prefix}{}", field.name), data)
+            Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
         };
         self.fields.par_iter().enumerate().map(column).collect()
     }

@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(names(&views::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&corrections::SCHEMA, "result"), Grade::NAMES);
-        assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], &Cause::NAMES[..]].concat());
+        assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], Cause::NAMES].concat());
         assert_eq!(names(&shots::SCHEMA, "limit"), Limit::NAMES);
-        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(&Reason::NAMES, "not predicted"));
-        assert_eq!(names(&shots::SCHEMA, "reason"), and(&Reason::NAMES, "not run"));
+        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(Reason::NAMES, "not predicted"));
+        assert_eq!(names(&shots::SCHEMA, "reason"), and(Reason::NAMES, "not run"));
     }
 }

@@ -2,7 +2,7 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::diff_text::{diff_line, diff_text, table_line};
+use super::diff::{diff_line, diff_page, table_line};
 use crate::diff::{Status, TableDiff, TraceDiff, Verdict};
 
 /// The report; `name` is the suite's, such as the two traces' paths. A table that differs is a failure, one that cannot
@@ -17,7 +17,7 @@ pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
         status.set_message(reason.as_str());
         suite.add_test_case(TestCase::new("traces", status));
     }
-    suite.set_system_out(diff_text(diff));
+    suite.set_system_out(diff_page(diff).text());
     suite.add_property(("summary", diff_line(diff).as_str()));
     let mut report = Report::new("hitreg diff");
     report.add_test_suite(suite);

@@ -75,8 +75,9 @@ impl Scenario {
     /// # Errors
     /// When it is not TOML, has keys that no scenario has, or numbers out of bounds.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = crate::serial::from_toml(text)
-            .map_err(|error| ScenarioError::Syntax(error.to_string().trim().to_owned()))?;
+        // Not by `serial`, whose errors have no line: people write these.
+        let scenario: Scenario =
+            toml::from_str(text).map_err(|error| ScenarioError::Syntax(error.to_string().trim().to_owned()))?;
         scenario.check()?;
         Ok(scenario)
     }

@@ -8,6 +8,9 @@ use crate::log::{LogError, WriteError};
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// There is no place for a temporary folder.
+    #[error("no temporary folder: {0}")]
+    NoTemporaryFolder(#[source] std::io::Error),
     /// It is not there.
     #[error("{}: there is no such file", path.display())]
     NotFound {

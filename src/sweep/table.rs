@@ -1,7 +1,5 @@
 //! A sweep as a table of named columns, for files, and as text, for people.
 
-use std::fmt::Write;
-
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::{Figures, Sweep};
@@ -53,19 +51,18 @@ impl Serialize for Table {
 impl Table {
     /// The table in CSV after RFC 4180, with a line of names; what was not measured is empty.
     pub fn to_csv(&self) -> String {
-        let quoted = |text: &str| match text.contains(['"', ',', '\n', '\r']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text.to_owned(),
-        };
-        let cell = |cell: &Cell| match cell {
-            Cell::Text(text) => quoted(text),
+        let text = |cell: &Cell| match cell {
+            Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(number) => number.to_string(),
             Cell::None => String::new(),
         };
-        let header = self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",");
-        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(","));
-        [header].into_iter().chain(rows).map(|line| line + "\r\n").collect()
+        let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+        let rows = self.rows.iter().map(|row| row.iter().map(text).collect());
+        for record in std::iter::once(self.columns.clone()).chain(rows) {
+            out.write_record(record).expect("memory takes it, and all rows are of one length");
+        }
+        String::from_utf8(out.into_inner().expect("memory takes it")).expect("what is written as text is text")
     }
 }
 
@@ -79,69 +76,6 @@ impl Sweep {
             values.chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
         };
         Table { columns: self.keys.iter().cloned().chain(names).collect(), rows: self.rows.iter().map(row).collect() }
-    }
-
-    /// The headline figures in lines of at most 80 columns; where the values of a row need more room than there is, they
-    /// have a line of their own.
-    pub fn text(&self) -> String {
-        const LABEL: usize = 14;
-        let mut text = format!(
-            "{:LABEL$}{:>14}{:>12}{:>16}{:>13}{:>11}\n{:LABEL$}{:>6}{:>8}{:>6}{:>6}{:>5}{:>5}{:>6}{:>6}{:>7}{:>6}{:>5}\n",
-            "",
-            "shots",
-            "view error",
-            "hits in cover",
-            "corrections",
-            "kB/s",
-            "",
-            "hit",
-            "missed*",
-            "p50",
-            "p95",
-            "n",
-            "ms",
-            "units",
-            "n",
-            "p95",
-            "down",
-            "up",
-        );
-        for row in &self.rows {
-            let label = row.values.join(" ");
-            if label.chars().count() > LABEL {
-                let _ = writeln!(text, "{label}");
-                let _ = write!(text, "{:LABEL$}", "");
-            } else {
-                let _ = write!(text, "{label:LABEL$}");
-            }
-            let f = &row.figures;
-            let part = |spread: Option<Spread>, part: fn(Spread) -> f32, digits: usize| {
-                spread.map_or("-".to_owned(), |spread| format!("{:.digits$}", part(spread)))
-            };
-            let kilobytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3));
-            let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
-            let _ = writeln!(
-                text,
-                "{:>6}{:>8}{:>6}{:>6}{:>5}{:>5}{:>6}{:>6}{:>7}{:>6}{:>5}",
-                count((f.shots > 0).then_some(f.hits)),
-                count(f.missed_on_target),
-                part(f.view_error_units, |s| s.p50, 1),
-                part(f.view_error_units, |s| s.p95, 1),
-                count(f.hits_in_cover),
-                part(f.in_cover_ms, |s| s.p50, 0),
-                part(f.in_cover_units, |s| s.p50, 0),
-                f.corrections,
-                part(f.correction_units, |s| s.p95, 2),
-                kilobytes(f.down_bytes_per_s),
-                kilobytes(f.up_bytes_per_s),
-            );
-        }
-        let _ = write!(
-            text,
-            "\nrows: {}\n* on target on the shooter's screen\nerrors in units; in cover: medians of time and way on the target's own screen\nkB/s: of each player, from the server and to it\n",
-            self.keys.join(" ")
-        );
-        text
     }
 }
 

@@ -58,6 +58,8 @@ pub struct ColumnSchema {
     /// Since which format of traces, major and minor. What came later than the first may be lacking in the trace of an older
     /// build, and that is no difference.
     pub since: (u16, u16),
+    /// Whether it is left out where no row has a value.
+    pub optional: bool,
     /// Whose word it is.
     pub role: Role,
     /// The names in it that are known beforehand.
@@ -185,7 +187,17 @@ impl ColumnSchema {
         kind: &'static str,
         parts: &'static [&'static str],
     ) -> ColumnSchema {
-        ColumnSchema { name, doc, kind, parts, unit: Unit::None, since: FIRST, role: Role::Plain, names: &[] }
+        ColumnSchema {
+            name,
+            doc,
+            kind,
+            parts,
+            unit: Unit::None,
+            since: FIRST,
+            optional: false,
+            role: Role::Plain,
+            names: &[],
+        }
     }
 
     fn is(&self, name: &str) -> bool {

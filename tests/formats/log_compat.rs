@@ -37,8 +37,9 @@ fn the_logs_of_all_versions_can_be_read() {
         assert_eq!(read_session(&log[..]).unwrap(), session);
         assert_eq!(version(&log).as_deref(), Some(name));
     }
-    // 1.2 brought columns of more names than a byte can tell apart.
+    // 1.2 brought columns of more names than a byte can tell apart, and units.
     let mut many_names = small_trace();
+    many_names.tables[0].columns[3].unit = "units".into();
     let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
     let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
     many_names.tables[0].columns.push(Column::new("whom", data));
@@ -59,10 +60,7 @@ fn a_trace_by_another_program_can_be_read() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
     let bytes = std::fs::read(path).unwrap();
     let trace = read_trace(&bytes[..]).unwrap();
-    let columns = vec![
-        Column { name: "tick".into(), data: Data::U32(vec![1, 2, 3]) },
-        Column { name: "hash".into(), data: Data::U64(vec![11, 22, 33]) },
-    ];
+    let columns = vec![Column::new("tick", Data::U32(vec![1, 2, 3])), Column::new("hash", Data::U64(vec![11, 22, 33]))];
     assert_eq!(trace.tables, [Table { name: "ticks".into(), columns }]);
     assert_eq!(trace.header.game, "mygame");
     for length in 0..bytes.len() {
@@ -72,17 +70,11 @@ fn a_trace_by_another_program_can_be_read() {
 
 fn small_trace() -> Trace {
     let columns = vec![
-        Column { name: "entity".into(), data: Data::U32((0..30).map(|i| i % 3).collect()) },
-        Column { name: "at_us".into(), data: Data::I64((0..30).map(|i| i / 3 * 15_625).collect()) },
-        Column {
-            name: "hash".into(),
-            data: Data::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()),
-        },
-        Column { name: "error_units".into(), data: Data::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect()) },
-        Column {
-            name: "how".into(),
-            data: Data::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] },
-        },
+        Column::new("entity", Data::U32((0..30).map(|i| i % 3).collect())),
+        Column::new("at_us", Data::I64((0..30).map(|i| i / 3 * 15_625).collect())),
+        Column::new("hash", Data::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
+        Column::new("error_units", Data::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect())),
+        Column::new("how", Data::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] }),
     ];
     let header = TraceHeader {
         game: "disc".into(),

@@ -54,8 +54,8 @@ fn every_flipped_bit_is_found_and_named() {
 #[test]
 fn a_trace_shows_every_flipped_bit_and_every_cut() {
     let columns = vec![
-        Column { name: "entity".into(), data: Data::U32((0..60).map(|i| i % 3).collect()) },
-        Column { name: "error_units".into(), data: Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect()) },
+        Column::new("entity", Data::U32((0..60).map(|i| i % 3).collect())),
+        Column::new("error_units", Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect())),
     ];
     let trace = Trace { tables: vec![Table { name: "views".into(), columns }], ..Trace::default() };
     let sound = write_trace(Vec::new(), &trace).unwrap();

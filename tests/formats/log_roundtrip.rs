@@ -17,6 +17,8 @@ use hitreg::usercmd::{Input, Usercmd};
 use proptest::prelude::*;
 
 const PLAYERS: u16 = 3;
+const EXECUTIONS: [Execution; 5] =
+    [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
 
 fn header() -> impl Strategy<Value = Header> {
     let field = |kind| Field::new(format!("{kind:?}"), kind, Scope::Status).meaning(Meaning::Velocity).in_unit("m/s");
@@ -123,11 +125,8 @@ fn record() -> impl Strategy<Value = Record> {
             bytes,
         },
     );
-    let execution = (number(), number(), 0u8..5).prop_map(|(command, tick, how)| ExecutionRecord {
-        command: CommandSeq(command),
-        tick: Tick(tick),
-        how: Execution::from_code(how).unwrap(),
-    });
+    let execution = (number(), number(), proptest::sample::select(&EXECUTIONS[..]))
+        .prop_map(|(command, tick, how)| ExecutionRecord { command: CommandSeq(command), tick: Tick(tick), how });
     let tick = (number(), micros(), proptest::option::of(any::<u64>())).prop_map(|(tick, at, hash)| TickRecord {
         tick: Tick(tick),
         at,
@@ -279,7 +278,7 @@ fn column(rows: usize) -> impl Strategy<Value = Column> {
         }),
     ];
     let name = prop_oneof![Just("player".to_owned()), Just("entity".to_owned()), ".*"];
-    (name, data).prop_map(|(name, data)| Column { name, data })
+    (name, data).prop_map(|(name, data)| Column::new(name, data))
 }
 
 fn trace() -> impl Strategy<Value = Trace> {
@@ -303,8 +302,8 @@ fn trace() -> impl Strategy<Value = Trace> {
 fn a_long_trace_is_written_in_several_chunks() {
     let rows = 600_000u32;
     let columns = vec![
-        Column { name: "entity".into(), data: Data::U32((0..rows).map(|i| i % 16).collect()) },
-        Column { name: "origin_x_units".into(), data: Data::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect()) },
+        Column::new("entity", Data::U32((0..rows).map(|i| i % 16).collect())),
+        Column::new("origin_x_units", Data::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect())),
     ];
     let trace = Trace { tables: vec![Table { name: "bodies".into(), columns }], ..Trace::default() };
     let bytes = write_trace(Vec::new(), &trace).unwrap();

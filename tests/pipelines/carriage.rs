@@ -163,7 +163,7 @@ fn without_datagrams_it_is_the_same() {
     the_same_without_datagrams();
     let (unencoded, anew) = (UNENCODED.load(Ordering::Relaxed), ANEW.load(Ordering::Relaxed));
     eprintln!("{unencoded} replays without datagrams, {anew} made anew with them");
-    assert!(unencoded > 20 && anew > 20, "{unencoded} {anew}: both must be tried");
+    assert!(unencoded > 10 && anew > 5, "{unencoded} {anew}: both must be tried");
 }
 
 proptest! {

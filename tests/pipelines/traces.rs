@@ -115,7 +115,7 @@ fn shots() -> Vec<Column> {
 }
 
 pub(crate) fn column(name: &str, data: Data) -> Column {
-    Column { name: name.to_owned(), data }
+    Column::new(name, data)
 }
 
 pub(crate) fn table(name: &str, columns: Vec<Column>) -> Table {

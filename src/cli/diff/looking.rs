@@ -34,7 +34,5 @@ impl Looking {
 }
 
 fn parse_on(text: &str) -> Result<On, String> {
-    const ALL: [On; 5] = [On::Any, On::State, On::Hits, On::Corrections, On::Views];
-    let found = On::NAMES.iter().position(|name| *name == text).map(|place| ALL[place]);
-    found.ok_or_else(|| format!("it should be one of {}", On::NAMES.join(", ")))
+    text.parse().map_err(|_| format!("it should be one of {}", On::NAMES.join(", ")))
 }

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::build::{Build, Cache, Runner, TIME_LIMIT};
+use crate::build::{Cache, Runner, TIME_LIMIT};
 use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
 
@@ -40,11 +40,6 @@ impl Running {
     pub(in crate::cli) fn folder(&self) -> PathBuf {
         self.cache.clone().unwrap_or_else(Cache::usual_folder)
     }
-}
-
-/// The build at a path, or trouble that says what is wrong with it.
-pub(in crate::cli) fn build_at(path: &std::path::Path) -> Result<Build, Trouble> {
-    Build::at(path).map_err(|error| Trouble::Request(error.to_string()))
 }
 
 pub(in crate::cli) fn parse_jobs(text: &str) -> Result<NonZero<usize>, String> {

@@ -1,5 +1,6 @@
 //! Rows of a table as lines of text.
 
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
 use crate::trace::{Data, Table};
@@ -25,52 +26,62 @@ impl RowFormat {
 
 /// Writes every row of a table.
 pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        RowFormat::Jsonl => write_jsonl(table, out),
+        RowFormat::Csv => write_csv(table, out),
+    }
+}
+
+fn write_jsonl(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, out);
     let keys: Vec<String> = table.columns.iter().map(|column| json_text(&column.name)).collect();
-    if format == RowFormat::Csv {
-        let names: Vec<String> = table.columns.iter().map(|column| csv_text(&column.name)).collect();
-        writeln!(out, "{}", names.join(","))?;
-    }
+    let mut text = String::new();
     for row in 0..table.rows() {
         for (index, (column, key)) in table.columns.iter().zip(&keys).enumerate() {
-            match (format, index) {
-                (RowFormat::Jsonl, 0) => write!(out, "{{{key}:")?,
-                (RowFormat::Jsonl, _) => write!(out, ",{key}:")?,
-                (RowFormat::Csv, 0) => {}
-                (RowFormat::Csv, _) => out.write_all(b",")?,
+            write!(out, "{}{key}:", if index == 0 { '{' } else { ',' })?;
+            match &column.data {
+                Data::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                // Hashes as text: many readers of JSON keep no more than 53 bits of a number.
+                Data::U64(_) | Data::Name { .. } => {
+                    out.write_all(json_text(value(&column.data, row, &mut text)).as_bytes())?;
+                }
+                data => out.write_all(value(data, row, &mut text).as_bytes())?,
             }
-            write_value(&column.data, row, format, &mut out)?;
         }
-        out.write_all(if format == RowFormat::Jsonl { b"}\n" } else { b"\n" })?;
+        out.write_all(b"}\n")?;
     }
     out.flush()
 }
 
-fn write_value(data: &Data, row: usize, format: RowFormat, out: &mut impl Write) -> io::Result<()> {
-    match data {
-        Data::U32(values) => write!(out, "{}", values[row]),
-        Data::I64(values) => write!(out, "{}", values[row]),
-        // As text: many readers of JSON keep no more than 53 bits of a number.
-        Data::U64(values) if format == RowFormat::Jsonl => write!(out, "\"{:016x}\"", values[row]),
-        Data::U64(values) => write!(out, "{:016x}", values[row]),
-        Data::F32(values) if values[row].is_finite() => write!(out, "{}", values[row]),
-        Data::F32(_) if format == RowFormat::Jsonl => out.write_all(b"null"),
-        Data::F32(_) => Ok(()),
-        Data::Name { names, codes } => {
-            let name = names.get(codes[row] as usize).map_or("", String::as_str);
-            let text = if format == RowFormat::Jsonl { json_text(name) } else { csv_text(name) };
-            out.write_all(text.as_bytes())
+fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = csv::Writer::from_writer(out);
+    out.write_record(table.columns.iter().map(|column| &column.name))?;
+    let mut text = String::new();
+    for row in 0..table.rows() {
+        for column in &table.columns {
+            out.write_field(value(&column.data, row, &mut text))?;
         }
+        out.write_record(None::<&[u8]>)?;
     }
+    out.flush()
+}
+
+/// A value as text, in `text` unless it is there already; a measure that is not there is empty.
+fn value<'t>(data: &'t Data, row: usize, text: &'t mut String) -> &'t str {
+    text.clear();
+    let _ = match data {
+        Data::U32(values) => write!(text, "{}", values[row]),
+        Data::I64(values) => write!(text, "{}", values[row]),
+        Data::U64(values) => write!(text, "{:016x}", values[row]),
+        Data::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
+        Data::F32(_) => Ok(()),
+        Data::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
+    };
+    text
 }
 
 fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Quoted where RFC 4180 asks for it.
-fn csv_text(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -79,7 +90,7 @@ mod tests {
     use crate::trace::Column;
 
     fn table() -> Table {
-        let column = |name: &str, data| Column { name: name.into(), data };
+        let column = |name: &str, data| Column::new(name, data);
         let names = vec!["hit".to_owned(), "so, \"wide\"".to_owned()];
         Table {
             name: "t".into(),

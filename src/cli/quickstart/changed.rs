@@ -114,7 +114,7 @@ mod tests {
             ("hitgroup", names(|t| if t.is_some() { "chest" } else { "none" })),
             ("damage", Data::I64(targets.iter().map(|t| if t.is_some() { 12 } else { 0 }).collect())),
         ];
-        let columns = columns.into_iter().map(|(name, data)| Column { name: name.into(), data }).collect();
+        let columns = columns.into_iter().map(|(name, data)| Column::new(name, data)).collect();
         Trace { tables: vec![Table { name: "shots".into(), columns }], ..Trace::default() }
     }
 

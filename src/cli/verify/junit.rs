@@ -4,9 +4,10 @@ use std::path::Path;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{LogReport, word};
+use super::word;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::Trouble;
+use crate::engine::LogReport;
 use crate::store;
 use crate::verify::Verdict;
 

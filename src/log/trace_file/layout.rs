@@ -38,6 +38,8 @@ struct ColumnMap<'a, B> {
     name: Cow<'a, str>,
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    unit: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
     #[serde(borrow, default = "raw")]
@@ -107,7 +109,14 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
         };
         let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
         let (name, kind) = (Cow::from(&column.name), Cow::from(kind(&column.data)));
-        ColumnMap { name, kind, names, transform: "packed".into(), data: ByteBuf::from(data) }
+        ColumnMap {
+            name,
+            kind,
+            unit: Cow::from(&column.unit),
+            names,
+            transform: "packed".into(),
+            data: ByteBuf::from(data),
+        }
     });
     to_messagepack(&RowsMap {
         index,
@@ -201,7 +210,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     let columns = map.columns.iter().map(|column| {
         let grouping = if map.series.contains(&column.name) { &alone } else { &grouped };
         let data = column_data(column, grouping).map_err(|what| format!("column {:?}: {what}", column.name))?;
-        Ok(Column { name: column.name.clone().into_owned(), data })
+        Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()))
     });
     Ok(Table { name: map.table.clone().into_owned(), columns: columns.collect::<Result<_, String>>()? })
 }

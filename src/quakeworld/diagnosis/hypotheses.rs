@@ -7,7 +7,6 @@ use crate::game::{Cause, Grade};
 use crate::quakeworld::demo::cut_cell;
 use crate::quakeworld::movement::{Dialect, PlayerState, Run, Runner, Solid, UserCmd};
 use crate::quakeworld::rounding::{difference, grade};
-use crate::settings::OnLost;
 
 /// From so many lost packets on, a server does not repeat commands any more.
 const TOO_MANY_LOST: usize = 20;
@@ -171,14 +170,14 @@ fn run_arrived(runner: &Runner<'_>, run: &mut Run, commands: &[UserCmd]) {
 fn run_recovered(miss: &Missed<'_>, run: &mut Run, last_run: Option<UserCmd>, lost: &[UserCmd]) {
     let runner = miss.runner();
     let few = lost.len() < TOO_MANY_LOST;
-    let last = last_run.filter(|_| few && miss.on_lost == OnLost::Repeat);
+    let last = last_run.filter(|_| few && miss.lost_input.repeats);
     if let Some(last) = last {
-        for _ in miss.backups..lost.len() {
+        for _ in miss.lost_input.backups..lost.len() {
             runner.command(run, &last.repeated_by_server());
         }
     }
     if few || matches!(runner.dialect, Dialect::Reworked { .. }) {
-        for command in &lost[lost.len().saturating_sub(miss.backups)..] {
+        for command in &lost[lost.len().saturating_sub(miss.lost_input.backups)..] {
             runner.command(run, command);
         }
     }

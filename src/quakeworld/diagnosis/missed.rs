@@ -1,7 +1,7 @@
 //! A prediction that missed, in terms of movement: everything that it was made from, so that it can be run again under
 //! other assumptions.
 
-use crate::game::{Acked, Touch};
+use crate::game::{Acked, LostInput, Touch};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
 use crate::quakeworld::demo::{Event, OriginWire, OwnState};
 use crate::quakeworld::extra::events_of;
@@ -9,7 +9,6 @@ use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings;
-use crate::settings::OnLost;
 
 /// What a prediction was made from, and what there is to judge it by.
 pub(crate) struct Missed<'a> {
@@ -28,10 +27,8 @@ pub(crate) struct Missed<'a> {
     pub(super) before: Option<UserCmd>,
     /// The commands, oldest first.
     pub(super) commands: Vec<UserCmd>,
-    /// How many commands a packet carries beside its newest.
-    pub(super) backups: usize,
-    /// What runs for lost commands that no backup makes good.
-    pub(super) on_lost: OnLost,
+    /// What the server does about lost commands.
+    pub(super) lost_input: LostInput,
     /// Other players as the snapshot before showed them: slot and origin.
     pub(super) players_before: Vec<(u8, [f32; 3])>,
     /// What the acking packet told.
@@ -62,8 +59,7 @@ impl<'a> Missed<'a> {
             base,
             before: acked.last_command.map(|command| command_of(&command.input)),
             commands: acked.commands.iter().map(|command| command_of(&command.input)).collect(),
-            backups: (acked.settings.client.redundancy - 1).max(0) as usize,
-            on_lost: acked.settings.server.on_lost_command,
+            lost_input: acked.lost_input,
             players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
             events: events_of(&acked.told).ok()?,
             recorded: acked.authoritative.own(),

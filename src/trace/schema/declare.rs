@@ -69,6 +69,9 @@ macro_rules! table {
                 pub fn finish(self, more: Vec<Column>) -> Table {
                     let mut columns = Vec::new();
                     $( <$kind as Kind>::finish(self.$column, stringify!($column), &mut columns); )+
+                    for column in &mut columns {
+                        column.unit = SCHEMA.column(&column.name).map_or("", |declared| declared.unit.name()).to_owned();
+                    }
                     columns.extend(more);
                     Table { name: NAME.to_owned(), columns }
                 }

@@ -35,5 +35,6 @@ fn row(column: &ColumnSchema) -> String {
     let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
     let since =
         if column.since == FIRST { String::new() } else { format!("; since {}.{}", column.since.0, column.since.1) };
-    format!("| {} | {} | {} | {doc}{since} |\n", names.join(", "), column.kind, column.unit.name())
+    let optional = if column.optional { "; left out where no row has a value" } else { "" };
+    format!("| {} | {} | {} | {doc}{optional}{since} |\n", names.join(", "), column.kind, column.unit.name())
 }

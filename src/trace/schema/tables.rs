@@ -151,7 +151,7 @@ table! {
     /// What shows that.
     evidence: Text, names = &["none"];
     /// How well the usercmds agree as their player ran them, where the prediction was run again as the server ran it.
-    as_played: OptionalCode, names = &GRADES, since = WIDER;
+    as_played: OptionalCode, optional = true, names = &GRADES, since = WIDER;
 }
 
 table! {
@@ -198,7 +198,7 @@ table! {
     /// How its place was found.
     how: Code, names = &["interpolated", "extrapolated", "held", "teleported"];
     /// By which category; only where drawing goes by category.
-    category: OptionalCode, names = &CATEGORIES;
+    category: OptionalCode, optional = true, names = &CATEGORIES;
 }
 
 table! {

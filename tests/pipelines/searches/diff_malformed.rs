@@ -76,7 +76,7 @@ fn nothing_takes_it_down() {
             break_table(broken, index, &mut rng);
         }
         let found = compared(&a, &b);
-        let text = hitreg::report::diff_text(&found);
+        let text = hitreg::report::diff_page(&found).text();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let _ = serde_json::to_string(&found).expect("JSON");
         let _ = hitreg::report::diff_junit("broken", &found).to_string().expect("XML");

@@ -4,7 +4,7 @@ use crate::disc::Rules;
 use crate::traces::{replayed, session, set, small};
 use hitreg::bisect::{Step, bisect_ticks};
 use hitreg::diff::{DiffOptions, Named, Side, TraceDiff, Value, diff};
-use hitreg::report::{bisect_text, diff_junit, diff_line, diff_text};
+use hitreg::report::{bisect_page, diff_junit, diff_line, diff_page};
 use hitreg::trace::Trace;
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
@@ -47,13 +47,13 @@ fn with_a_bug() -> Trace {
 
 #[test]
 fn the_same() {
-    assert_reads("diff_same", &diff_text(&compared(&small(), &small())));
+    assert_reads("diff_same", &diff_page(&compared(&small(), &small())).text());
 }
 
 #[test]
 fn a_bug() {
     let found = compared(&small(), &with_a_bug());
-    assert_reads("diff_bug", &diff_text(&found));
+    assert_reads("diff_bug", &diff_page(&found).text());
     assert_reads("diff_bug_line", &diff_line(&found));
     insta::with_settings!({ snapshot_path => "../../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!("diff_bug_json", serde_json::to_string_pretty(&found).expect("JSON"));
@@ -71,7 +71,7 @@ fn other_settings() {
         set(&mut b, "views", "drawn_at_us", row, lerp);
         set(&mut b, "views", "origin.y", row, moved);
     }
-    assert_reads("diff_settings", &diff_text(&compared(&a, &b)));
+    assert_reads("diff_settings", &diff_page(&compared(&a, &b)).text());
 }
 
 /// A replay has more in it than a hand-made trace; its text still fits the page.
@@ -79,7 +79,7 @@ fn other_settings() {
 fn a_replay_under_other_settings_fits_the_page() {
     let log = session(3, 3.0, Rules { push_units: 4.0, ..Rules::default() });
     let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
-    let text = diff_text(&found);
+    let text = diff_page(&found).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("\n  interpolation.lerp_ms is 100 in A, 50 in B\n"), "{text}");
     assert!(found.interpolation.moved > 0 && found.interpolation.distance_units.is_some_and(|d| d.p50 > 1.0));
@@ -89,16 +89,16 @@ fn a_replay_under_other_settings_fits_the_page() {
 fn traces_that_cannot_be_judged() {
     let mut b = small();
     b.tables[1].columns.remove(1);
-    assert_reads("diff_untestable", &diff_text(&compared(&small(), &b)));
+    assert_reads("diff_untestable", &diff_page(&compared(&small(), &b)).text());
     b.header.game = "arena".into();
-    assert_reads("diff_other_game", &diff_text(&compared(&small(), &b)));
+    assert_reads("diff_other_game", &diff_page(&compared(&small(), &b)).text());
 }
 
 #[test]
 fn a_bisection() {
     let (a, b) = (small(), with_a_bug());
     let found = bisect_ticks(&a, &b, &DiffOptions::default(), None).expect("no tolerance");
-    assert_reads("bisect_inferred", &bisect_text(&found));
+    assert_reads("bisect_inferred", &bisect_page(&found).text());
     let mut run = |build: Side, step: &Step<'_>| -> Result<Vec<Named>, String> {
         let mut body = step.body.to_vec();
         if build == Side::B && step.command.player == 1 {
@@ -107,7 +107,7 @@ fn a_bisection() {
         Ok(body)
     };
     let found = bisect_ticks(&a, &b, &DiffOptions::default(), Some(&mut run)).expect("no tolerance");
-    assert_reads("bisect_reproduced", &bisect_text(&found));
+    assert_reads("bisect_reproduced", &bisect_page(&found).text());
     let same = bisect_ticks(&a, &a, &DiffOptions::default(), None).expect("no tolerance");
-    assert_reads("bisect_same", &bisect_text(&same));
+    assert_reads("bisect_same", &bisect_page(&same).text());
 }

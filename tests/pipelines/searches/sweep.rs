@@ -112,9 +112,9 @@ fn without_lag_compensation_shots_miss_what_they_were_on() {
 #[test]
 fn a_sweep_is_written_as_text_csv_and_json() {
     let sweep = swept(&[discs(6)], &["preset=half-life,quakeworld", "interpolation.lerp_ms=0..100:100"]);
-    let text = sweep.text();
+    let text = hitreg::report::sweep_page(&sweep).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("\nhalf-life 0"), "{text}");
+    assert!(text.contains("\n  half-life 0"), "{text}");
     let table = sweep.table();
     let csv = table.to_csv();
     let lines: Vec<&str> = csv.split_terminator("\r\n").collect();

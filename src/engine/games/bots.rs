@@ -15,41 +15,63 @@ use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 
 /// Where to play, and how.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Joining<'a> {
-    pub(in crate::cli) server: SocketAddr,
+pub struct Joining<'a> {
+    /// Where the server listens.
+    pub server: SocketAddr,
     /// What is done to datagrams of both directions.
-    pub(in crate::cli) link: Option<&'a LinkModel>,
+    pub link: Option<&'a LinkModel>,
     /// Set when the client is to leave.
-    pub(in crate::cli) stop: &'a AtomicBool,
+    pub stop: &'a AtomicBool,
 }
 
 /// A synthetic session that is ready to be run.
-pub(in crate::cli) trait Staged {
+pub trait Staged {
     /// What its log begins with.
     fn header(&self) -> &Header;
 
     /// Runs it, record by record.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds.
     fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
 
     /// What its log begins with when it is run live.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds.
     fn live_header(&self) -> Result<Header, LiveError>;
 
     /// Runs it live, over UDP.
+    ///
+    /// # Errors
+    /// When there are no sockets, or the log cannot be kept.
     fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 
     /// Serves it, for clients elsewhere.
+    ///
+    /// # Errors
+    /// When nothing can listen there, or the log cannot be kept.
     fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 }
 
 /// What a game can do that has bots.
-pub(in crate::cli) trait PlaysItself: Send + Sync {
+pub trait PlaysItself: Send + Sync {
     /// A map of the game's own.
+    ///
+    /// # Errors
+    /// When it has none of that name.
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
 
     /// Gets a synthetic session ready to be run.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds, or the map gives no rules.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
 
     /// Plays as a bot on a server.
+    ///
+    /// # Errors
+    /// When the map gives no rules, or the session ends otherwise than it should.
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
@@ -97,7 +119,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
 
 /// Why a synthetic session could not be set up.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum SetupError {
+pub enum SetupError {
     /// There is no such map.
     #[error("no map `{name}` is built in, and there is no such file: give one of {known}, or a .map file")]
     NoMap {
@@ -116,7 +138,7 @@ pub(in crate::cli) enum SetupError {
 
 /// Why a client could not join, or had to leave.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum JoinError {
+pub enum JoinError {
     /// The game cannot be played here.
     #[error(transparent)]
     Setup(#[from] SetupError),

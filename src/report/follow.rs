@@ -1,52 +1,52 @@
-//! What follows from a divergence, in words.
+//! What follows from a divergence.
 
-use super::text::{WIDTH, clipped, counted, grouped, measure, seconds};
+use super::figures::{clipped, count, counted, distance, seconds};
+use super::page::Align::{Left, Right};
+use super::page::{Cell, Page};
 use crate::diff::{Class, FieldDiff, Place, TableDiff};
+use crate::trace::schema::{bodies, frames};
 
 /// Every column that differs: how often, for how many, how far, from when to when, and whether it heals.
-pub(crate) fn follow(tables: &[TableDiff]) -> String {
+pub(super) fn follow(tables: &[TableDiff]) -> Page {
+    let mut page = Page::default();
     if tables.iter().all(|table| table.fields.is_empty()) {
-        return String::new();
+        return page;
     }
-    let mut text = format!(
-        "{:<24} {:>8} {:>4} {:>8}  {:<9} {:<9} {}\n",
-        "what follows", "rows", "who", "largest", "from", "to", "then"
-    );
+    let rows = tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| row(table, field)));
+    let columns = [("rows", Right), ("who", Right), ("largest", Right), ("from", Left), ("to", Left), ("then", Left)];
+    page.section("what follows", &columns, &rows.collect::<Vec<_>>());
     for table in tables {
-        for field in table.fields.iter().take(MOST_FIELDS) {
-            text.push_str(&line(table, field));
-        }
         if let Some(more) = table.fields.len().checked_sub(MOST_FIELDS).filter(|more| *more > 0) {
-            let name = clipped(&table.name, 40);
-            text.push_str(&format!("  and {} of {name}\n", counted(more as u64, "more column")));
+            page.note(2, &format!("and {} of {}", counted(more as u64, "more column"), clipped(&table.name, 40)));
         }
     }
-    let spreads = |table: &&TableDiff| matches!(table.name.as_str(), "bodies" | "frames") && table.spread.len() > 1;
-    text.push_str(&tables.iter().find(spreads).map(spread).unwrap_or_default());
-    text
+    let spreads = |table: &&TableDiff| [bodies::NAME, frames::NAME].contains(&&*table.name) && table.spread.len() > 1;
+    if let Some(table) = tables.iter().find(spreads) {
+        page.note(2, &spread(table));
+    }
+    page
 }
 
 /// How many columns of one table are listed.
 const MOST_FIELDS: usize = 8;
 
-fn line(table: &TableDiff, field: &FieldDiff) -> String {
-    let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| measure(largest.error));
+fn row(table: &TableDiff, field: &FieldDiff) -> Vec<Cell> {
+    let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| distance(largest.error));
     let then = match (field.class, field.healed) {
         (Class::Drift, true) => "drift heals",
         (Class::Drift, false) => "drifts",
         (Class::Hash | Class::Difference, true) => "heals",
         (Class::Hash | Class::Difference, false) => "persists",
     };
-    let line = format!(
-        "{:<24} {:>8} {:>4} {:>8}  {:<9} {:<9} {then}",
-        clipped(&format!("{}.{}", table.name, field.field), 24),
-        grouped(field.rows),
-        grouped(field.series),
-        largest,
-        when(&field.first),
-        when(&field.last),
-    );
-    clipped(&line, WIDTH) + "\n"
+    vec![
+        clipped(&format!("{}.{}", table.name, field.field), 32).into(),
+        count(field.rows).into(),
+        count(field.series).into(),
+        largest.into(),
+        when(&field.first).into(),
+        when(&field.last).into(),
+        then.into(),
+    ]
 }
 
 fn when(place: &Place) -> String {
@@ -64,12 +64,12 @@ fn spread(table: &TableDiff) -> String {
     let middle = table.spread.get(table.spread.len() / 2).filter(|_| table.spread.len() > 2);
     let middle = middle.map_or(String::new(), |m| format!(", {} of {} by {}", m.fields, m.series, at(m.at_us)));
     let who = match (table.name.as_str(), first.series) {
-        ("bodies", 1) => "entity",
-        ("bodies", _) => "entities",
+        (bodies::NAME, 1) => "entity",
+        (bodies::NAME, _) => "entities",
         (_, 1) => "player",
         _ => "players",
     };
-    let words = format!(
+    format!(
         "spread of {}: {} of {} {who} at {}{middle}, {} of {} by {}",
         table.name,
         counted(first.fields, "column"),
@@ -78,6 +78,5 @@ fn spread(table: &TableDiff) -> String {
         last.fields,
         last.series,
         at(last.at_us)
-    );
-    super::text::wrapped("  ", &words)
+    )
 }

@@ -2,42 +2,41 @@
 
 use rayon::prelude::*;
 
-use super::running::Running;
-use super::sides::Sides;
-use crate::cli::games::Games;
-use crate::cli::interrupt;
-use crate::cli::trouble::Trouble;
+use super::{Engine, EngineError, Sides, check};
+use crate::build::Runner;
 use crate::diff::{ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff, settings_that_differ};
 use crate::trace::Trace;
 
 /// Adds to a comparison of two replays of one log the settings that change nothing, neither A when they alone become what
 /// they are in B, nor B when they alone become what they are in A. A single setting needs no trial.
-pub(in crate::cli) fn look_for_effects(
-    games: &Games,
+///
+/// # Errors
+/// When it was stopped, or the log or a build is no longer to be had.
+pub fn look_for_effects(
+    engine: &Engine<'_>,
     sides: &Sides,
-    running: &Running,
+    runner: &Runner,
     [a, b]: [&Trace; 2],
     options: &DiffOptions,
     found: &mut TraceDiff,
-) -> Result<(), Trouble> {
+) -> Result<(), EngineError> {
     let changed = settings_that_differ(&a.header, &b.header);
     if found.verdict != Verdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
         return Ok(());
     }
-    let runner = running.runner()?;
-    let tried = |setting: &ChangedSetting| -> Result<bool, Trouble> {
+    let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
         for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
-            interrupt::check(&runner.stop)?;
+            check(&runner.stop)?;
             let pair = format!("{}={value}", setting.key);
             let same = |other: &Trace| diff(trace, other, options).is_ok_and(|found| found.verdict == Verdict::Same);
-            if !sides.with_setting(games, &runner, side, pair)?.as_ref().is_some_and(same) {
+            if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
                 return Ok(false);
             }
         }
         Ok(true)
     };
     let changed_nothing: Vec<bool> = changed.par_iter().map(tried).collect::<Result<_, _>>()?;
-    interrupt::check(&runner.stop)?;
+    check(&runner.stop)?;
     for (setting, _) in changed.into_iter().zip(changed_nothing).filter(|(_, nothing)| *nothing) {
         found.changed_nothing(setting, options);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::judge::{Answer, Judge};
 use crate::build::git::{GitError, Repository, make};
 use crate::build::{Build, Stop, Untestable};
-use crate::cli::trouble::Trouble;
+use crate::engine::EngineError;
 use crate::store;
 use crate::trace::Trace;
 
@@ -34,7 +34,7 @@ pub(super) enum Probed {
 
 impl Workshop<'_> {
     /// Builds a commit in the worktree of this number, and finds out about it.
-    pub(super) fn probe(&self, commit: &str, stop: &Stop, worktree: usize) -> Result<Probed, Trouble> {
+    pub(super) fn probe(&self, commit: &str, stop: &Stop, worktree: usize) -> Result<Probed, EngineError> {
         let judge = self.judge.under(stop);
         if judge.compares() {
             return Ok(Probed::Trace(self.trace(&judge, commit, worktree)?));
@@ -53,11 +53,16 @@ impl Workshop<'_> {
     }
 
     /// A commit's trace: an earlier one, or by building it when nothing else is being built.
-    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, Untestable>, Trouble> {
+    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, Untestable>, EngineError> {
         self.trace(self.judge, commit, 0)
     }
 
-    fn trace(&self, judge: &Judge<'_>, commit: &str, worktree: usize) -> Result<Result<Trace, Untestable>, Trouble> {
+    fn trace(
+        &self,
+        judge: &Judge<'_>,
+        commit: &str,
+        worktree: usize,
+    ) -> Result<Result<Trace, Untestable>, EngineError> {
         if let Ok(trace) = store::read_trace(&self.trace_path(commit)) {
             return Ok(Ok(trace));
         }
@@ -71,7 +76,12 @@ impl Workshop<'_> {
         Ok(made)
     }
 
-    fn build(&self, judge: &Judge<'_>, commit: &str, worktree: usize) -> Result<Result<Build, Untestable>, Trouble> {
+    fn build(
+        &self,
+        judge: &Judge<'_>,
+        commit: &str,
+        worktree: usize,
+    ) -> Result<Result<Build, Untestable>, EngineError> {
         let worktree = self.folder.join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;
@@ -83,12 +93,10 @@ impl Workshop<'_> {
 
     fn check_out(&self, worktree: &Path, artifact: &Path, commit: &str) -> Result<(), GitError> {
         let _alone = self.git.lock().unwrap_or_else(PoisonError::into_inner);
-        // What an earlier commit has left must not be taken for what this one builds.
-        let _ = std::fs::remove_file(artifact);
-        self.repository.check_out(worktree, commit)
+        self.repository.check_out(worktree, commit, artifact)
     }
 
-    fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), Trouble> {
+    fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), EngineError> {
         Ok(store::save_trace(&self.trace_path(commit), trace)?)
     }
 

@@ -1,10 +1,12 @@
-//! A divergence in words.
+//! A divergence.
 
-use super::text::{clipped, listed, measure, seconds, wrapped};
+use super::figures::{clipped, distance, seconds};
+use super::layout::WIDTH;
+use super::page::Page;
 use crate::diff::{Class, Divergence, Named, Place, Ran, Row, What};
 
 /// Where it is: `bodies, tick 812, 12.688 s, entity 1`.
-pub(crate) fn place(table: &str, place: &Place) -> String {
+pub(super) fn place(table: &str, place: &Place) -> String {
     let mut parts = vec![table.to_owned()];
     parts.extend(place.tick.map(|tick| format!("tick {tick}")));
     parts.extend(place.at_us.map(seconds));
@@ -14,7 +16,7 @@ pub(crate) fn place(table: &str, place: &Place) -> String {
 }
 
 /// Whose it is: `p1 #733`, `entity 1`, or both.
-pub(crate) fn owner(place: &Place) -> Option<String> {
+pub(super) fn owner(place: &Place) -> Option<String> {
     let player = match (place.player, place.command) {
         (Some(player), Some(command)) => Some(format!("p{player} #{command}")),
         (Some(player), None) => Some(format!("p{player}")),
@@ -28,43 +30,46 @@ pub(crate) fn owner(place: &Place) -> Option<String> {
 }
 
 /// The whole block.
-pub(crate) fn divergence(first: &Divergence) -> String {
-    let mut text = wrapped("", &format!("first divergence: {}", place(&first.table, &first.place)));
-    text.push_str(&values(first));
+pub(super) fn divergence(first: &Divergence) -> Page {
+    let mut page = Page::default();
+    page.blank();
+    page.note(0, &format!("first divergence: {}", place(&first.table, &first.place)));
+    values(&mut page, first);
     if !first.others.is_empty() {
         let others: Vec<&str> = first.others.iter().map(|o| o.field.as_str()).take(MOST_OTHERS).collect();
         let rest = first.others.len().saturating_sub(MOST_OTHERS);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        text.push_str(&wrapped("  ", &format!("the same row differs in {}{more}", others.join(", "))));
+        page.note(2, &format!("the same row differs in {}{more}", others.join(", ")));
     }
     let fields: Vec<&str> =
         first.field.iter().chain(first.others.iter().map(|o| &o.field)).map(String::as_str).collect();
     if let Some(row) = &first.last_agreeing {
-        text.push_str(&last("last agreeing row", row, &fields));
+        last(&mut page, "last agreeing row", row, &fields);
     }
     if let Some(row) = &first.last_state {
-        text.push_str(&last("last state before it", row, &fields));
+        last(&mut page, "last state before it", row, &fields);
     }
-    text.push_str(&usercmds(first));
-    text
+    usercmds(&mut page, first);
+    page
 }
 
 const MOST_OTHERS: usize = 6;
 
-fn values(first: &Divergence) -> String {
-    let line =
-        |side: &str, value: &dyn std::fmt::Display| clipped(&format!("    {side}  {value}"), super::text::WIDTH) + "\n";
+fn values(page: &mut Page, first: &Divergence) {
     match (first.what, &first.field, &first.a, &first.b) {
-        (What::OnlyInA, ..) => "  B lacks this row\n".to_owned(),
-        (What::OnlyInB, ..) => "  A lacks this row\n".to_owned(),
+        (What::OnlyInA, ..) => page.line("  B lacks this row"),
+        (What::OnlyInB, ..) => page.line("  A lacks this row"),
         (what, Some(field), Some(a), Some(b)) => {
             let how = match what {
                 What::TimesDiffer => "not of the same time, so nothing else in it is compared".to_owned(),
                 _ => how(first),
             };
-            format!("{}{}{}", wrapped("  ", &format!("{field}: {how}")), line("A", a), line("B", b))
+            page.note(2, &format!("{field}: {how}"));
+            for (side, value) in [("A", a), ("B", b)] {
+                page.line(&clipped(&format!("    {side}  {value}"), WIDTH));
+            }
         }
-        _ => String::new(),
+        _ => {}
     }
 }
 
@@ -75,16 +80,16 @@ fn how(first: &Divergence) -> String {
         Some(Class::Difference) | None => "difference",
     };
     match (first.error, first.ulps) {
-        (Some(error), Some(1)) => format!("{class}, {} apart, neighbouring floats", measure(error)),
-        (Some(error), Some(ulps)) => format!("{class}, {} apart, {ulps} floats", measure(error)),
+        (Some(error), Some(1)) => format!("{class}, {} apart, neighbouring floats", distance(error)),
+        (Some(error), Some(ulps)) => format!("{class}, {} apart, {ulps} floats", distance(error)),
         (Some(error), None) => format!("{class}, {error} apart"),
         (None, _) => class.to_owned(),
     }
 }
 
 /// A row, with the fields that matter first and no more than a few lines of it.
-fn last(title: &str, row: &Row, fields: &[&str]) -> String {
-    let mut text = wrapped("  ", &format!("{title}: {}", place(&row.table, &row.place)));
+fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
+    page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
     let (first, rest): (Vec<&Named>, Vec<&Named>) = row.values.iter().partition(|v| fields.contains(&v.name.as_str()));
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| format!("{} {}", v.name, v.value)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
@@ -92,24 +97,26 @@ fn last(title: &str, row: &Row, fields: &[&str]) -> String {
     if more > 0 {
         values.push(format!("and {more} more"));
     }
-    text.push_str(&listed("    ", &values));
-    text
+    page.list(4, values);
 }
 
 const MOST_VALUES: usize = 12;
 
-fn usercmds(first: &Divergence) -> String {
+fn usercmds(page: &mut Page, first: &Divergence) {
     let (a, b) = (&first.usercmds_a, &first.usercmds_b);
     let title = if first.place.command.is_some() { "usercmd" } else { "usercmds in that tick" };
     match (a.is_empty() && b.is_empty(), a == b) {
-        (true, _) => String::new(),
-        (false, true) => list(&format!("{title}, the same in A and B"), a),
-        (false, false) => list(&format!("{title} in A"), a) + &list(&format!("{title} in B"), b),
+        (true, _) => {}
+        (false, true) => list(page, &format!("{title}, the same in A and B"), a),
+        (false, false) => {
+            list(page, &format!("{title} in A"), a);
+            list(page, &format!("{title} in B"), b);
+        }
     }
 }
 
-fn list(title: &str, usercmds: &[Ran]) -> String {
-    let mut text = format!("  {title}\n");
+fn list(page: &mut Page, title: &str, usercmds: &[Ran]) {
+    page.line(&format!("  {title}"));
     for ran in usercmds.iter().take(MOST_USERCMDS) {
         let how = ran.how.as_ref().map_or(String::new(), |how| format!(" {how}"));
         let mut words: Vec<String> = ran.input.iter().map(|v| format!("{} {}", v.name, v.value)).collect();
@@ -118,14 +125,13 @@ fn list(title: &str, usercmds: &[Ran]) -> String {
             Some(first) => *first = format!("{who}: {first}"),
             None => words.push(who),
         }
-        text.push_str(&listed("    ", &words));
+        page.list(4, words);
     }
     match usercmds.len() {
-        0 => text.push_str("    none\n"),
-        n if n > MOST_USERCMDS => text.push_str(&format!("    and {} more\n", n - MOST_USERCMDS)),
+        0 => page.line("    none"),
+        n if n > MOST_USERCMDS => page.line(&format!("    and {} more", n - MOST_USERCMDS)),
         _ => {}
     }
-    text
 }
 
 const MOST_USERCMDS: usize = 8;

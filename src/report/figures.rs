@@ -3,7 +3,7 @@
 use crate::units::Micros;
 
 /// `12,345`.
-pub(super) fn count(number: impl TryInto<u64>) -> String {
+pub fn count(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -16,13 +16,13 @@ pub(super) fn count(number: impl TryInto<u64>) -> String {
 }
 
 /// `1 shot`, `2 shots`.
-pub(super) fn counted(number: u64, one: &str) -> String {
+pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }
 
 /// `99.8 %`; `-` of nothing. Only all is 100 %, and only none is 0 %.
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
     }
@@ -37,7 +37,7 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 }
 
 /// `812 B`, `58.3 kB`, `1.9 MB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
         1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
@@ -46,7 +46,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// `20.0 s`, `19 min 58 s`, `2 h 03 min`.
-pub(super) fn duration(span: Micros) -> String {
+pub fn duration(span: Micros) -> String {
     let seconds = span.as_s_f64();
     let whole = seconds as u64;
     match whole {
@@ -57,13 +57,13 @@ pub(super) fn duration(span: Micros) -> String {
 }
 
 /// `447 times real time`.
-pub(super) fn speed(factor: f64) -> String {
+pub fn speed(factor: f64) -> String {
     let number = if factor < 10.0 { format!("{factor:.1}") } else { count(factor as u64) };
     format!("{number} times real time")
 }
 
 /// `0`, `0.0008`, `0.25`, `12.3`, `1,234`: three or so digits of a measure.
-pub(super) fn measure(value: f32) -> String {
+pub fn measure(value: f32) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         v if v < 0.0001 => format!("{value:.0e}"),
@@ -72,6 +72,29 @@ pub(super) fn measure(value: f32) -> String {
         v if v < 1_000.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
+}
+
+/// `12.688 s`: a session time, from microseconds.
+pub fn seconds(at_us: i64) -> String {
+    format!("{:.3} s", at_us as f64 / 1e6)
+}
+
+/// How far two values are apart: three decimals where they tell something, else powers of ten.
+pub fn distance(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if (0.001..1e3).contains(&size) => format!("{value:.3}"),
+        size if (1e3..1e7).contains(&size) => format!("{value:.0}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// A text of at most so many characters.
+pub fn clipped(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -102,5 +125,11 @@ mod tests {
         assert_eq!(duration(Micros::from_s(7_380)), "2 h 03 min");
         assert_eq!([812, 58_349, 1_912_000].map(bytes), ["812 B", "58.3 kB", "1.91 MB"]);
         assert_eq!([0.0, 0.00083, 0.25, 12.34].map(measure), ["0", "0.0008", "0.25", "12.3"]);
+    }
+
+    #[test]
+    fn what_is_far_apart_and_what_is_near_stays_readable() {
+        assert_eq!([0.0, 0.5, 1e-5, 21500.0, 2e7].map(distance), ["0", "0.500", "1.00e-5", "21500", "2.00e7"]);
+        assert_eq!((clipped("abcdef", 4).as_str(), seconds(12_688_000).as_str()), ("abc…", "12.688 s"));
     }
 }

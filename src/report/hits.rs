@@ -1,45 +1,42 @@
-//! Shots that came out differently, in words.
+//! Shots that came out differently.
 
-use super::text::{counted, grouped, seconds, wrapped};
+use super::figures::{count, counted, seconds};
+use super::page::Align::Right;
+use super::page::{Cell, Page};
 use crate::diff::{Change, ChangedShot, Hits, Outcome};
 
 /// The matrix, and each changed shot.
-pub(crate) fn hits(hits: &Hits) -> String {
+pub(super) fn hits(hits: &Hits) -> Page {
+    let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
-        return String::new();
+        return page;
     }
-    let row = |what: &str, hit: u64, not: u64| format!("  {what:<18} {:>10} {:>14}", grouped(hit), grouped(not));
-    let mut text = format!("{:<20} {:>10} {:>14}\n", "shots", "hit in B", "not hit in B");
-    text.push_str(&row("hit in A", in_both, hits.only_a));
-    if in_both > hits.both {
-        let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
-        let words = other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(*n)));
-        text.push('\n');
-        text.push_str(
-            wrapped("    ", &format!("of those in both: {}", words.collect::<Vec<_>>().join(", "))).trim_end(),
-        );
+    let row = |what: &str, hit: u64, not: u64| -> Vec<Cell> { vec![what.into(), count(hit).into(), count(not).into()] };
+    let rows = vec![row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
+    page.section("shots", &[("hit in B", Right), ("not hit in B", Right)], &rows);
+    let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
+    let words: Vec<String> =
+        other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    if !words.is_empty() {
+        page.note(2, &format!("of those in both: {}", words.join(", ")));
     }
-    text.push('\n');
-    text.push_str(&row("not hit in A", hits.only_b, hits.neither));
-    text.push('\n');
     if hits.other_reason > 0 {
-        let words = format!("of those in neither, for another reason: {}", grouped(hits.other_reason));
-        text.push_str(&wrapped("    ", &words));
+        page.note(2, &format!("of those in neither, for another reason: {}", count(hits.other_reason)));
     }
     for shot in hits.changed.iter().take(MOST_SHOTS) {
-        text.push_str(&changed(shot));
+        changed(&mut page, shot);
     }
     if hits.changed.len() > MOST_SHOTS {
         let more = (hits.changed.len() - MOST_SHOTS) as u64;
-        text.push_str(&format!("  and {}\n", counted(more, "more changed shot")));
+        page.note(2, &format!("and {}", counted(more, "more changed shot")));
     }
-    text
+    page
 }
 
 const MOST_SHOTS: usize = 10;
 
-fn changed(shot: &ChangedShot) -> String {
+fn changed(page: &mut Page, shot: &ChangedShot) {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
     let change = match shot.change {
@@ -51,12 +48,11 @@ fn changed(shot: &ChangedShot) -> String {
     };
     let impact = if shot.index == u32::from(u8::MAX) { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
-    let mut text = wrapped("  ", &format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command));
+    page.note(2, &format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command));
     for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
         let words = outcome.as_ref().map_or("not fired".to_owned(), words);
-        text.push_str(&wrapped("    ", &format!("{side} {words}")));
+        page.note(4, &format!("{side} {words}"));
     }
-    text
 }
 
 /// `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.

@@ -1,10 +1,13 @@
-//! A comparison of two traces in words.
+//! A comparison of two traces.
 
-use super::divergence_text::{divergence, owner, place};
-use super::follow_text::follow;
-use super::hits_text::hits;
+use super::divergence::{divergence, owner, place};
+use super::figures::{clipped, count, counted, seconds};
+use super::follow::follow;
+use super::hits::hits;
+use super::layout::WIDTH;
+use super::page::Align::{Left, Right};
+use super::page::{Cell, Page};
 use super::side_by_side::{interpolation, reconciliation};
-use super::text::{WIDTH, clipped, counted, grouped, seconds, wrapped};
 use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
 
 /// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits 40 | 39`.
@@ -14,7 +17,7 @@ pub fn diff_line(diff: &TraceDiff) -> String {
     let line = match diff.verdict {
         Verdict::Untestable => format!("untestable: {}", diff.untestable.as_deref().unwrap_or("nothing to compare")),
         Verdict::Same if within > 0 => {
-            format!("same: {}, {} within tolerance", counted(rows, "row"), grouped(within))
+            format!("same: {}, {} within tolerance", counted(rows, "row"), count(within))
         }
         Verdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
         Verdict::Differs => match &diff.first {
@@ -29,27 +32,22 @@ pub fn diff_line(diff: &TraceDiff) -> String {
 }
 
 /// The report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
-pub fn diff_text(diff: &TraceDiff) -> String {
-    let mut text = diff_line(diff) + "\n";
+pub fn diff_page(diff: &TraceDiff) -> Page {
+    let mut page = Page::default();
+    page.line(&diff_line(diff));
     for note in &diff.notes {
-        text.push_str(&wrapped("  ", note));
+        page.note(2, note);
     }
-    let mut section = |part: String| {
-        if !part.is_empty() {
-            text.push('\n');
-            text.push_str(&part);
-        }
-    };
-    section(tables(diff));
+    tables(&mut page, diff);
     if diff.verdict == Verdict::Untestable {
-        return text;
+        return page;
     }
-    section(diff.first.as_ref().map(divergence).unwrap_or_default());
-    section(follow(&diff.tables));
-    section(hits(&diff.hits));
-    section(reconciliation(&diff.reconciliation));
-    section(interpolation(&diff.interpolation));
-    text
+    page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
+    page.append(follow(&diff.tables));
+    page.append(hits(&diff.hits));
+    page.append(reconciliation(&diff.reconciliation));
+    page.append(interpolation(&diff.interpolation));
+    page
 }
 
 fn first_words(first: &Divergence) -> String {
@@ -77,28 +75,22 @@ fn shape_words(diff: &TraceDiff) -> String {
     names.join(", ")
 }
 
-fn tables(diff: &TraceDiff) -> String {
-    let mut text = format!(
-        "{:<12} {:>10} {:>10} {:>10} {:>8} {:>8}  \n",
-        "table", "rows in A", "rows in B", "differing", "only A", "only B"
-    );
-    for table in &diff.tables {
-        let rows = &table.rows;
-        let line = format!(
-            "{:<12} {:>10} {:>10} {:>10} {:>8} {:>8}  {}",
-            clipped(&table.name, 12),
-            grouped(rows.a),
-            grouped(rows.b),
-            grouped(rows.differing),
-            grouped(rows.only_in_a),
-            grouped(rows.only_in_b),
-            from(table),
-        );
-        text.push_str(&clipped(&line, WIDTH));
-        text.push('\n');
-        details(table, &mut text);
+fn tables(page: &mut Page, diff: &TraceDiff) {
+    if diff.tables.is_empty() {
+        return;
     }
-    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    let row = |table: &TableDiff| -> Vec<Cell> {
+        let rows = &table.rows;
+        let counts = [rows.a, rows.b, rows.differing, rows.only_in_a, rows.only_in_b];
+        let counts = counts.map(|rows| Cell::from(count(rows)));
+        [clipped(&table.name, 16).into()].into_iter().chain(counts).chain([from(table).into()]).collect()
+    };
+    let counts = ["rows in A", "rows in B", "differing", "only A", "only B"].map(|name| (name, Right));
+    let rows: Vec<Vec<Cell>> = diff.tables.iter().map(row).collect();
+    page.section("tables", &[&counts[..], &[("", Left)]].concat(), &rows);
+    for table in &diff.tables {
+        details(page, table);
+    }
 }
 
 fn judgement(table: &TableDiff) -> &'static str {
@@ -121,29 +113,31 @@ fn from(table: &TableDiff) -> String {
     }
 }
 
-fn details(table: &TableDiff, text: &mut String) {
-    let mut detail = |line: String| text.push_str(&wrapped("  ", &line));
+/// What a row of numbers cannot say.
+fn details(page: &mut Page, table: &TableDiff) {
+    let mut detail = |text: &str| page.note(2, &format!("{}: {text}", table.name));
     if let Some(reason) = &table.untestable {
-        detail(reason.clone());
+        detail(reason);
     }
     let shape = &table.shape;
     for (columns, what) in
         [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "of another type in B")]
     {
         if !columns.is_empty() {
-            detail(format!("columns {what}: {}", columns.join(", ")));
+            detail(&format!("columns {what}: {}", columns.join(", ")));
         }
     }
-    if table.rows.other_time > 0 {
-        detail(format!("not compared, because they are of different times: {}", counted(table.rows.other_time, "row")));
+    let (other_time, within) = (table.rows.other_time, table.rows.within_tolerance);
+    if other_time > 0 {
+        detail(&format!("not compared, because they are of different times: {}", counted(other_time, "row")));
     }
-    if table.rows.within_tolerance > 0 {
-        detail(format!("within tolerance: {}", counted(table.rows.within_tolerance, "row")));
+    if within > 0 {
+        detail(&format!("within tolerance: {}", counted(within, "row")));
     }
 }
 
 /// Where a table first differs, in one line.
-pub(crate) fn table_line(table: &TableDiff) -> String {
+pub(super) fn table_line(table: &TableDiff) -> String {
     match &table.first {
         Some(first) => {
             let field = first.field.as_ref().map_or(String::new(), |field| format!(", {field}"));

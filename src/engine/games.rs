@@ -1,4 +1,5 @@
-//! The games that a build plays, behind one face: a log says which one it is of.
+//! The games that a build plays, behind one trait: a log says which one it is of. What is done with a game is compiled here
+//! once for each, and nowhere again for each command.
 
 mod bots;
 
@@ -6,11 +7,11 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::Path;
 
-pub(super) use bots::{Joining, PlaysItself, Staged};
+pub use bots::{JoinError, Joining, PlaysItself, SetupError, Staged};
 
-use super::shrink::CannotTell;
+use super::EngineError;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::game::{self, BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 use crate::quakeworld::QuakeWorld;
@@ -44,6 +45,12 @@ pub struct Games {
     games: Vec<Box<dyn Playable>>,
 }
 
+impl std::fmt::Debug for Games {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.games.iter().map(|game| game.name())).finish()
+    }
+}
+
 impl Games {
     /// The games that `hitreg` has built in.
     pub fn built_in() -> Games {
@@ -75,7 +82,10 @@ impl Games {
     }
 
     /// The game of a log.
-    pub(super) fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
+    ///
+    /// # Errors
+    /// When it is none of these games.
+    pub fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
         let name = &session.header.game;
         let found = self.games.iter().find(|game| game.name() == name);
         found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
@@ -83,14 +93,17 @@ impl Games {
 
     /// What of a log this build does not know: what a later version of the format recorded, and of its entities what the
     /// game does not know.
-    pub(super) fn passed_over(&self, session: &Session) -> Vec<String> {
+    pub fn passed_over(&self, session: &Session) -> Vec<String> {
         let mut parts = passed_over(&session.header);
         parts.extend(self.of(session).map(|game| game.unknown_states(&session.header)).unwrap_or_default());
         parts
     }
 
     /// The game of this name that can record; or the first that can, when none is named.
-    pub(super) fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
             Some(bots) => Ok(bots),
@@ -111,7 +124,7 @@ impl Games {
 /// A log of a game that this build does not play.
 #[derive(Debug, thiserror::Error)]
 #[error("the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it")]
-pub(super) struct UnknownGame {
+pub struct UnknownGame {
     log: String,
     build: String,
 }
@@ -119,14 +132,14 @@ pub(super) struct UnknownGame {
 /// A game that has no bots.
 #[derive(Debug, thiserror::Error)]
 #[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
-pub(super) struct NotRecordable {
+pub struct NotRecordable {
     name: String,
     able: String,
 }
 
 /// Why drawing could not be scored.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ScoreError {
+pub enum ScoreError {
     /// The rules in the log are not this build's.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] crate::serial::ReadError),
@@ -135,14 +148,35 @@ pub(super) enum ScoreError {
     State(#[from] score::ScoreError),
 }
 
-/// The bodies of entities, in cells.
-pub(super) type Cells = BTreeMap<EntityId, Vec<u32>>;
+/// Why a usercmd could not be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The rules in the log are not this build's.
+    #[error("the rules in the log cannot be read: {0}")]
+    Rules(#[from] crate::serial::ReadError),
+    /// A body is not one of this game.
+    #[error(transparent)]
+    State(#[from] BadCells),
+    /// The player's own body is not among the entities.
+    #[error("there is no body of player {0}")]
+    NoBody(PlayerId),
+    /// It was never made, or is not in the log.
+    #[error("the log has no usercmd {0} of player {1}")]
+    NoUsercmd(CommandSeq, PlayerId),
+}
 
-/// What the command line does with a game, whichever it is.
-pub(super) trait Playable: Send + Sync {
+/// The bodies of entities, in cells.
+pub type Bodies = BTreeMap<EntityId, Vec<u32>>;
+
+/// What is done with a game, whichever it is. [`Games`] makes it of any [`Netcode`].
+pub trait Playable: Send + Sync {
+    /// The name that its logs carry.
     fn name(&self) -> &'static str;
 
-    /// Replays a log of this game.
+    /// Replays a log of this game. `progress` is called now and then with the session time reached.
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay.
     fn replay(
         &self,
         session: &Session,
@@ -151,26 +185,47 @@ pub(super) trait Playable: Send + Sync {
     ) -> Result<Replayed, ReplayError>;
 
     /// Runs a log's input and links again, and records what comes of it as a new session.
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay closed loop.
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
 
     /// Runs one recorded usercmd on its player's body among `entities`, that body among them, and gives the body after it.
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String>;
+    ///
+    /// # Errors
+    /// When the log has no such usercmd, or a body is not one of this game.
+    fn step(
+        &self,
+        session: &Session,
+        who: PlayerId,
+        which: CommandSeq,
+        entities: &Bodies,
+    ) -> Result<Vec<u32>, StepError>;
 
     /// The smallest session that `still` says shows it.
+    ///
+    /// # Errors
+    /// When the session does not show it, cannot be replayed, or `still` cannot tell.
     fn shrink(
         &self,
         session: &Session,
-        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        still: &(dyn Fn(&Session) -> Result<bool, EngineError> + Sync),
         progress: &mut dyn FnMut(&shrink::Step),
-    ) -> Result<Shrunk, ShrinkError<CannotTell>>;
+    ) -> Result<Shrunk, ShrinkError<EngineError>>;
 
     /// Replays sessions under every combination of settings.
+    ///
+    /// # Errors
+    /// When a session cannot be replayed under one of them.
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
     /// The classes and fields of a log that this build of the game does not know, in words.
     fn unknown_states(&self, header: &Header) -> Vec<String>;
 
     /// Scores the ways of drawing the others on what a session's players received.
+    ///
+    /// # Errors
+    /// When the log's rules or bodies are not this build's.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
     /// What it can do by itself; `None` where it has no bots.
@@ -201,16 +256,21 @@ impl<G: Netcode> Playable for Of<G> {
         replay::rerecord::<G>(session, settings)
     }
 
-    fn step(&self, session: &Session, who: PlayerId, which: CommandSeq, entities: &Cells) -> Result<Vec<u32>, String> {
-        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules).map_err(|error| error.to_string())?;
+    fn step(
+        &self,
+        session: &Session,
+        who: PlayerId,
+        which: CommandSeq,
+        entities: &Bodies,
+    ) -> Result<Vec<u32>, StepError> {
+        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules)?;
         let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
-        let entities: Vec<_> =
-            entities.iter().map(read).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>()?;
         let own = entities.iter().find(|(entity, _)| *entity == who.entity());
-        let (_, body) = own.ok_or_else(|| format!("there is no body of player {who}"))?;
+        let (_, body) = own.ok_or(StepError::NoBody(who))?;
         let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
         let frame = frames.iter().find(|frame| frame.command.seq == which);
-        let frame = frame.ok_or_else(|| format!("the log has no usercmd {which} of player {who}"))?;
+        let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
         let after = G::step_body(&rules, &scene, body, &frame.command, &mut Unheard);
         let mut cells = vec![0; G::Body::CELLS];
@@ -221,10 +281,10 @@ impl<G: Netcode> Playable for Of<G> {
     fn shrink(
         &self,
         session: &Session,
-        still: &(dyn Fn(&Session) -> Result<bool, CannotTell> + Sync),
+        still: &(dyn Fn(&Session) -> Result<bool, EngineError> + Sync),
         progress: &mut dyn FnMut(&shrink::Step),
-    ) -> Result<Shrunk, ShrinkError<CannotTell>> {
-        shrink::shrink::<G, CannotTell>(session, still, progress)
+    ) -> Result<Shrunk, ShrinkError<EngineError>> {
+        shrink::shrink::<G, EngineError>(session, still, progress)
     }
 
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {

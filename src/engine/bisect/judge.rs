@@ -6,28 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::condition::{self, Condition};
 use crate::build::{Build, Request, Runner, Stop, Untestable};
-use crate::cli::diff::looking::Looking;
-use crate::cli::diff::running::Running;
-use crate::cli::interrupt;
-use crate::cli::trouble::Trouble;
 use crate::diff::{DiffOptions, Verdict, diff};
-use crate::trace::Trace;
-
-/// What is being looked for.
-#[derive(clap::Args)]
-pub(super) struct Sought {
-    /// Ask a shell command in place of comparing traces: {} stands for the log, {build} for the build; exit code 1
-    /// means that it shows, 0 that it does not, 125 that it cannot be told
-    #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
-    condition: Option<String>,
-    #[command(flatten)]
-    looking: Looking,
-}
+use crate::engine::EngineError;
+use crate::trace::{Digest, Trace};
 
 /// What a build is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub enum Answer {
     /// It plays as the good one does.
     Good,
     /// It does not.
@@ -37,28 +23,29 @@ pub(super) enum Answer {
 }
 
 /// Judges builds.
-#[derive(Clone)]
-pub(super) struct Judge<'a> {
+#[derive(Clone, Debug)]
+pub struct Judge<'a> {
     condition: Option<Condition>,
     options: DiffOptions,
     runner: Runner,
     request: Request<'a>,
 }
 
-impl Sought {
-    pub(super) fn judge<'a>(&self, running: &Running, request: Request<'a>) -> Result<Judge<'a>, Trouble> {
-        let stop = interrupt::stop()?;
-        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        if condition.as_ref().is_some_and(|condition| !condition.names_build()) {
-            let what = "the command of --while never names the build: write {build} where its path belongs";
-            return Err(Trouble::Request(what.to_owned()));
+impl<'a> Judge<'a> {
+    /// A judge of how builds play a log: by a command if there is one, else by comparing traces.
+    ///
+    /// # Errors
+    /// When the command never names the build.
+    pub fn new(
+        condition: Option<Condition>,
+        options: DiffOptions,
+        runner: Runner,
+        request: Request<'a>,
+    ) -> Result<Judge<'a>, EngineError> {
+        match condition.as_ref().is_some_and(|condition| !condition.names_build()) {
+            true => Err(EngineError::NamesNoBuild),
+            false => Ok(Judge { condition, options, runner, request }),
         }
-        Ok(Judge { condition, options: self.looking.options(), runner: running.runner()?, request })
-    }
-
-    /// The words of these options, to tell one search from another.
-    pub(super) fn words(&self) -> String {
-        format!("{:?} {}", self.condition, self.looking.words())
     }
 }
 
@@ -66,6 +53,11 @@ impl Judge<'_> {
     /// What ends everything that judges run.
     pub(super) fn stop(&self) -> &Stop {
         &self.runner.stop
+    }
+
+    /// Identifies the log that builds are judged by.
+    pub(super) fn log_digest(&self) -> Digest {
+        self.request.log_digest
     }
 
     /// A judge like this one, whom another hand stops.
@@ -87,8 +79,8 @@ impl Judge<'_> {
     }
 
     /// What a build is, when its trace is compared with the good one's.
-    pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<Answer, Trouble> {
-        let found = diff(good, trace, &self.options).map_err(|error| Trouble::Request(error.to_string()))?;
+    pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<Answer, EngineError> {
+        let found = diff(good, trace, &self.options)?;
         Ok(match found.verdict {
             Verdict::Same => Answer::Good,
             Verdict::Differs => Answer::Bad,
@@ -100,10 +92,10 @@ impl Judge<'_> {
     }
 
     /// What a build is, when a command says it. `None` when there is no command.
-    pub(super) fn ask(&self, build: &Path) -> Result<Option<Answer>, Trouble> {
+    pub(super) fn ask(&self, build: &Path) -> Result<Option<Answer>, EngineError> {
         let Some(condition) = &self.condition else { return Ok(None) };
         let answer = condition.ask(self.request.log, Some(build));
-        Ok(Some(match answer.map_err(|error| Trouble::Request(error.to_string()))? {
+        Ok(Some(match answer? {
             condition::Answer::Gone => Answer::Good,
             condition::Answer::Shows => Answer::Bad,
             condition::Answer::Unknown(untestable) => Answer::Untestable(untestable),

@@ -1,0 +1,33 @@
+//! Options about what makes a build a bad one.
+
+use crate::build::Request;
+use crate::build::condition::Condition;
+use crate::cli::diff::looking::Looking;
+use crate::cli::diff::running::Running;
+use crate::cli::interrupt;
+use crate::cli::trouble::Trouble;
+use crate::engine::bisect::Judge;
+
+/// What is being looked for.
+#[derive(clap::Args)]
+pub(super) struct Sought {
+    /// Ask a shell command in place of comparing traces: {} stands for the log, {build} for the build; exit code 1
+    /// means that it shows, 0 that it does not, 125 that it cannot be told
+    #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
+    condition: Option<String>,
+    #[command(flatten)]
+    looking: Looking,
+}
+
+impl Sought {
+    pub(super) fn judge<'a>(&self, running: &Running, request: Request<'a>) -> Result<Judge<'a>, Trouble> {
+        let stop = interrupt::stop()?;
+        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
+        Ok(Judge::new(condition, self.looking.options(), running.runner()?, request)?)
+    }
+
+    /// The words of these options, to tell one search from another.
+    pub(super) fn words(&self) -> String {
+        format!("{:?} {}", self.condition, self.looking.words())
+    }
+}

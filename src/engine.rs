@@ -1,0 +1,72 @@
+//! All that the commands do, as a library: the games of a build, both sides of a comparison, verifying, the searches of
+//! `bisect`, what a shrunk log must still show, importing. The command line adds arguments, pages and exit codes.
+//!
+//! Nothing is printed here, no clock or environment is asked, and whoever calls may stop what runs by the
+//! [`Stop`](crate::build::Stop) of its [`Runner`](crate::build::Runner). Files are read and written through
+//! [`store`](crate::store), and other builds are run through [`build`](crate::build).
+//!
+//! ```
+//! use hitreg::engine::{Games, MapFile};
+//! use hitreg::record::Session;
+//! use hitreg::replay::Options;
+//! use hitreg::session::scenario::Scenario;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let games = Games::built_in();
+//! let scenario = Scenario { players: 2, seconds: 1.0, ..Scenario::default() };
+//! let staged = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
+//! let mut session = Session::new(staged.header().clone());
+//! staged.run(&mut session)?;
+//! let replayed = games.of(&session)?.replay(&session, &Options::default(), &mut |_| {})?;
+//! assert!(replayed.first_difference.is_none() && replayed.hashes_compared > 0);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod bisect;
+mod effects;
+mod error;
+mod games;
+mod import;
+mod log_file;
+mod shrink;
+mod sides;
+mod verify;
+
+pub use effects::look_for_effects;
+pub use error::EngineError;
+pub use games::{
+    Bodies, Games, JoinError, Joining, MapFile, NotRecordable, Playable, PlaysItself, RulesError, ScoreError,
+    SetupError, Staged, StepError, UnknownGame,
+};
+pub use import::import_qwd;
+pub use log_file::LogFile;
+pub use shrink::{Property, shrink};
+pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
+pub use verify::{Golden, LogReport, Verify};
+
+use std::path::Path;
+
+use crate::build::Stop;
+use crate::record::Header;
+
+/// The games of this program, and who is told of the logs that are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine<'a> {
+    /// The games.
+    pub games: &'a Games,
+    /// Is told of each log that is read, so that it can say what [`passed_over`](crate::info::passed_over) finds in it.
+    pub read: fn(&Path, &Header),
+}
+
+impl<'a> Engine<'a> {
+    /// An engine that tells nobody what it reads.
+    pub fn new(games: &'a Games) -> Engine<'a> {
+        Engine { games, read: |_, _| {} }
+    }
+}
+
+/// Fails when somebody has stopped what runs: what came of anything since is no result.
+fn check(stop: &Stop) -> Result<(), EngineError> {
+    if stop.is_stopped() { Err(EngineError::Stopped { resumes: false }) } else { Ok(()) }
+}

@@ -1,0 +1,22 @@
+//! The searches of `hitreg bisect`: the tick in which two runs part, and the build or commit that brought it.
+
+mod ahead;
+mod builds;
+mod found;
+mod git;
+mod judge;
+mod search;
+mod state;
+mod step;
+mod ticks;
+mod workshop;
+
+pub use builds::BuildSearch;
+pub use found::{Found, Skipped, Tested, Verdict};
+pub use git::GitSearch;
+pub use judge::{Answer, Judge};
+pub use step::{body_argument, step};
+pub use ticks::{Bisected, bisect_ticks};
+
+/// Is told how many steps are done, of about how many.
+pub type Steps<'a> = dyn Fn(u64, u64) + 'a;

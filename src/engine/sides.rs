@@ -1,0 +1,360 @@
+//! The two sides of a comparison: where each one's trace comes from.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::log_file::{LogFile, LogOrTrace};
+use super::{Engine, EngineError, check};
+use crate::bisect::recorded;
+use crate::build::{Build, Request, Runner, Untestable};
+use crate::diff::Side;
+use crate::log::Options as LogOptions;
+use crate::replay::{Mode, Options, Replayed, own_settings};
+use crate::settings::Settings;
+use crate::store;
+use crate::trace::Trace;
+
+/// What is compared with what.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// A trace, or a log to be replayed.
+    pub first: PathBuf,
+    /// The trace or log of side B; `None` for the same log.
+    pub second: Option<PathBuf>,
+    /// How each side replays its log.
+    pub ways: Ways,
+    /// A client on another build's server; `None` where both sides replay by themselves.
+    pub across: Option<Across>,
+}
+
+/// A client on another build's server, the way a patched client meets an old server.
+#[derive(Clone, Debug)]
+pub struct Across {
+    /// The build whose server runs; `None` for this one.
+    pub server: Option<PathBuf>,
+    /// Side B's client; `None` for this one. Side A's is side A's build, or the server's own.
+    pub client: Option<PathBuf>,
+}
+
+/// How both sides replay one log.
+#[derive(Clone, Debug, Default)]
+pub struct Ways {
+    /// Side A.
+    pub a: Way,
+    /// Side B.
+    pub b: Way,
+}
+
+/// How one side replays its log.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// The build that replays it; `None` for this one.
+    pub build: Option<PathBuf>,
+    /// A preset in place of the log's settings.
+    pub preset: Option<String>,
+    /// Settings to change, as `key=value`.
+    pub set: Vec<String>,
+    /// Clients alone, on the recorded snapshots.
+    pub open: bool,
+}
+
+/// The two traces, or which side has none.
+#[derive(Debug)]
+pub struct Traces {
+    /// What the sides are, for people.
+    pub names: [String; 2],
+    /// The traces.
+    pub made: Result<[Trace; 2], Missing>,
+    /// One side is what the log itself says, which is less than a replay.
+    pub overlap_only: bool,
+}
+
+/// A side without a trace.
+#[derive(Debug, Serialize)]
+pub struct Missing {
+    verdict: &'static str,
+    /// `a` or `b`.
+    side: &'static str,
+    /// Which build it was.
+    build: String,
+    #[serde(rename = "untestable")]
+    reason: String,
+    last_words: Vec<String>,
+}
+
+/// A file that one side begins with.
+struct Source<'a> {
+    path: &'a Path,
+    holds: LogOrTrace,
+}
+
+impl Sides {
+    /// Makes both sides' traces, at the same time.
+    ///
+    /// # Errors
+    /// When a file, a setting or a build is not to be had, or it was stopped. What a build cannot play is no error.
+    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+        if let Some(across) = &self.across {
+            return self.across(across, engine, runner);
+        }
+        let a = Source::read(engine, &self.first)?;
+        let b = self.second.as_deref().map(|path| Source::read(engine, path)).transpose()?;
+        let Ways { a: way_a, b: way_b } = &self.ways;
+        way_a.check(&a)?;
+        match &b {
+            Some(b) => way_b.check(b)?,
+            None if self.ways.are_plain() => return against_itself(engine, runner, &a),
+            None => way_b.check(&a)?,
+        }
+        self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
+    }
+
+    /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
+    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+        if self.second.is_some() {
+            return Err(EngineError::TwoFiles);
+        }
+        let source = Source::read(engine, &self.first)?;
+        let LogOrTrace::Log(log) = &source.holds else {
+            return Err(EngineError::NoServer { path: self.first.clone() });
+        };
+        let server = Way { build: across.server.clone(), open: false, ..self.ways.a.clone() };
+        for build in [&server.build, &across.client].into_iter().flatten() {
+            Build::at(build)?;
+        }
+        let folder = store::temporary_folder()?;
+        let between = folder.path().join("server.hitlog");
+        let rerecorded = server.rerecord(engine, runner, &self.first, log, &between)?;
+        check(&runner.stop)?;
+        if let Err(untestable) = rerecorded {
+            let reason = format!("as the server, {}", untestable.reason);
+            let missing = Missing::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
+            let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
+            return Ok(Traces { names, made: Err(missing), overlap_only: false });
+        }
+        let sent = Source::read(engine, &between)?;
+        let a = Way { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
+        let b = Way { build: across.client.clone(), open: true, ..self.ways.b.clone() };
+        let name = |way: &Way| {
+            let (client, server) = (build_name(way.build.as_deref()), build_name(server.build.as_deref()));
+            format!("the client of {client} on the server of {server}, {}", self.first.display())
+        };
+        let names = [name(&a), name(&b)];
+        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent])? })
+    }
+
+    /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
+    pub(super) fn with_setting(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        side: Side,
+        pair: String,
+    ) -> Result<Option<Trace>, EngineError> {
+        let source = Source::read(engine, &self.first)?;
+        let (way, name) = match side {
+            Side::A => (&self.ways.a, "a"),
+            Side::B => (&self.ways.b, "b"),
+        };
+        let mut way = way.clone();
+        way.set.push(pair);
+        Ok(way.trace(engine, runner, &source, name)?.ok())
+    }
+
+    /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
+    pub fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
+        let replays = !(self.across.is_some() || self.second.is_some() || self.ways.are_plain());
+        replays.then_some((self.first.as_path(), [self.ways.a.build.as_deref(), self.ways.b.build.as_deref()]))
+    }
+}
+
+impl Ways {
+    /// Whether both sides are the same: this build, under the log's own settings.
+    pub fn are_plain(&self) -> bool {
+        self.a.is_plain() && self.b.is_plain()
+    }
+
+    /// Both sides' traces of one log.
+    ///
+    /// # Errors
+    /// As [`Sides::traces`].
+    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
+        let source = Source::read(engine, path)?;
+        self.a.check(&source)?;
+        self.b.check(&source)?;
+        self.both(engine, runner, [&source, &source])
+    }
+
+    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces, EngineError> {
+        let (a, b) =
+            rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
+        check(&runner.stop)?;
+        let (a, b) = (a?, b?);
+        let names = [self.a.name(of[0]), self.b.name(of[1])];
+        Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
+    }
+}
+
+/// A log alone: what it says happened, against this build's replay of it.
+fn against_itself(engine: &Engine<'_>, runner: &Runner, source: &Source<'_>) -> Result<Traces, EngineError> {
+    let LogOrTrace::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
+    let path = source.path;
+    let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
+    let says = recorded(&log.session).map_err(no_states)?;
+    let plain = Way::default();
+    let names = [format!("{}, as recorded", path.display()), plain.name(source)];
+    let replayed = plain.trace(engine, runner, source, "b")?;
+    Ok(Traces { names, made: replayed.map(|replayed| [says, replayed]), overlap_only: true })
+}
+
+impl<'a> Source<'a> {
+    fn read(engine: &Engine<'_>, path: &'a Path) -> Result<Source<'a>, EngineError> {
+        Ok(Source { path, holds: engine.read_either(path)? })
+    }
+}
+
+impl Way {
+    fn is_plain(&self) -> bool {
+        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
+    }
+
+    /// Says what nobody can do before anything is run.
+    fn check(&self, source: &Source<'_>) -> Result<(), EngineError> {
+        match &source.holds {
+            LogOrTrace::Trace(_) if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
+            LogOrTrace::Trace(_) => Ok(()),
+            LogOrTrace::Log(log) => {
+                self.settings(log)?;
+                if let Some(build) = &self.build {
+                    Build::at(build)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn name(&self, source: &Source<'_>) -> String {
+        let path = source.path.display();
+        match &source.holds {
+            LogOrTrace::Trace(_) => path.to_string(),
+            LogOrTrace::Log(_) => {
+                let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
+                let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
+                format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
+            }
+        }
+    }
+
+    fn trace(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        source: &Source<'_>,
+        side: &'static str,
+    ) -> Result<Result<Trace, Missing>, EngineError> {
+        let log = match &source.holds {
+            LogOrTrace::Trace(trace) => return Ok(Ok(trace.clone())),
+            LogOrTrace::Log(log) => log,
+        };
+        let made = match &self.build {
+            None => self.in_process(engine, log)?,
+            Some(build) => {
+                let options = self.options();
+                let request = Request { log: source.path, log_digest: log.digest, options: &options };
+                runner.trace(&Build::at(build)?, &request)
+            }
+        };
+        Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
+    }
+
+    fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        path: &Path,
+        log: &LogFile,
+        to: &Path,
+    ) -> Result<Result<(), Untestable>, EngineError> {
+        let Some(build) = &self.build else {
+            let settings = self.settings(log)?;
+            let again = engine.games.of(&log.session).map_err(Untestable::because_of);
+            let again =
+                again.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(Untestable::because_of));
+            return match again {
+                Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
+                Err(untestable) => Ok(Err(untestable)),
+            };
+        };
+        let options = self.options();
+        let request = Request { log: path, log_digest: log.digest, options: &options };
+        Ok(runner.rerecord(&Build::at(build)?, &request, to))
+    }
+
+    fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
+        let mode = if self.open { Mode::Open } else { Mode::Auto };
+        let options = Options { mode, settings: self.settings(log)?, ..Options::default() };
+        let game = engine.games.of(&log.session).map_err(Untestable::because_of);
+        let replayed =
+            game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
+        Ok(replayed.map(|Replayed { mut trace, .. }| {
+            trace.header.log_digest = log.digest.to_string();
+            trace
+        }))
+    }
+
+    /// The settings of this side, where they are not the log's own.
+    fn settings(&self, log: &LogFile) -> Result<Option<Settings>, EngineError> {
+        if self.preset.is_none() && self.set.is_empty() {
+            return Ok(None);
+        }
+        let recorded = own_settings(&log.session.header)?;
+        let mut settings = match &self.preset {
+            Some(name) => recorded.under_preset(name)?,
+            None => recorded,
+        };
+        for pair in &self.set {
+            settings.set_pair(pair)?;
+        }
+        Ok(Some(settings))
+    }
+
+    /// The same for a child: nothing beyond the contract unless something was asked for.
+    fn options(&self) -> Vec<String> {
+        let mut options = Vec::new();
+        if let Some(name) = &self.preset {
+            options.extend(["--preset".to_owned(), name.clone()]);
+        }
+        options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
+        if self.open {
+            options.extend(["--mode".to_owned(), "open".to_owned()]);
+        }
+        options
+    }
+}
+
+impl Missing {
+    fn new(side: &'static str, build: String, untestable: Untestable) -> Missing {
+        let Untestable { reason, last_words } = untestable;
+        Missing { verdict: "untestable", side, build, reason, last_words }
+    }
+
+    /// Why, in one line.
+    pub fn line(&self) -> String {
+        format!("untestable: {}", self.who_and_why())
+    }
+
+    /// Which build, and why.
+    pub fn who_and_why(&self) -> String {
+        format!("{}: {}", self.build, self.reason)
+    }
+
+    /// The end of what the build said on stderr.
+    pub fn last_words(&self) -> &[String] {
+        &self.last_words
+    }
+}
+
+fn build_name(build: Option<&Path>) -> String {
+    build.map_or("this build".to_owned(), |path| path.display().to_string())
+}
