@@ -137,6 +137,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session",
             "live",
             "merge",
+            "fairness",
             "replay",
             "log",
             "store",

@@ -1,6 +1,6 @@
 //! What a build does with a game that can play itself: sessions in virtual time, over sockets, served and joined.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
