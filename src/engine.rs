@@ -2,7 +2,7 @@
 //! `bisect`, what a shrunk log must still show, importing. The command line adds arguments, pages and exit codes.
 //!
 //! Nothing is printed here, no clock or environment is asked, and whoever calls may stop what runs by the
-//! [`Stop`](crate::build::Stop) of its [`Runner`](crate::build::Runner). Files are read and written through
+//! [`Stop`] of its [`Runner`](crate::build::Runner). Files are read and written through
 //! [`store`](crate::store), and other builds are run through [`build`](crate::build).
 //!
 //! ```

@@ -1,5 +1,5 @@
 //! Sessions: what happens in a tick and in a client frame, written once for all who drive server and clients
-//! ([`sequence`]), and a whole session as one [`Machine`] in virtual time. The same machine records a synthetic session and
+//! (`sequence`), and a whole session as one [`Machine`] in virtual time. The same machine records a synthetic session and
 //! replays any recorded one.
 
 mod bots;

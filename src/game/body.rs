@@ -45,9 +45,9 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn teleports(&self) -> u32;
     /// False for the dead; they are drawn, but cannot be hit.
     fn is_alive(&self) -> bool;
-    /// What the server sends: [`Scope::ClientOnly`] fields take their default.
+    /// What the server sends: [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields take their default.
     fn strip_client_only(&mut self);
-    /// Copies the [`Scope::ClientOnly`] fields from what the client predicted for the same command.
+    /// Copies the [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields from what the client predicted for the same command.
     fn adopt_client_only(&mut self, predicted: &Self);
 }
 

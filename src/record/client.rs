@@ -34,7 +34,7 @@ pub struct PacketRecord {
 /// The arrival of a packet; a duplicated packet arrives twice, a lost one never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalRecord {
-    /// Which packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`].
+    /// Which packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`](super::SnapshotRecord::seq).
     pub number: u32,
     /// When it arrived.
     pub at: Micros,

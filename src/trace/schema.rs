@@ -1,8 +1,8 @@
 //! The tables of a trace, each declared once in [`tables`]: its columns with type, unit and meaning, what tells its rows
 //! apart, and when two rows may be compared. From a declaration come a writer, a reader and the tables in docs/format.md.
 //!
-//! Each table is a module named after it: a replay pushes [`shots::Row`](tables::shots::Row) into a
-//! [`shots::Writer`](tables::shots::Writer), and a report reads [`shots::Columns`](tables::shots::Columns). To add a
+//! Each table is a module named after it: a replay pushes [`shots::Row`] into a
+//! [`shots::Writer`], and a report reads [`shots::Columns`]. To add a
 //! column, add its line there, and the compiler asks for its value wherever rows are pushed.
 //!
 //! A build may leave out any of these tables and columns, and have others of its own: a reader finds nothing where there
