@@ -197,7 +197,7 @@ impl Runner {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
         command.arg(what).arg(log).args(output).args(request.options);
-        let ran = process::run(&mut command, self.time_limit, &self.stop);
+        let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
         match why_untestable(&ran.ended) {
             Some(reason) => Err(Untestable { reason, last_words: ran.last_words }),

@@ -1,17 +1,23 @@
 //! The command line: arguments in, one file a subcommand, exit codes out.
 
 mod bisect;
+#[cfg(feature = "arena")]
 mod claims;
 mod completions;
 mod diff;
 mod export;
 mod files;
+#[cfg(feature = "quakeworld")]
 mod import;
 mod info;
 mod interrupt;
+#[cfg(feature = "live")]
 mod into_log;
+#[cfg(feature = "live")]
 mod join;
+#[cfg(feature = "live")]
 mod kept;
+#[cfg(feature = "live")]
 mod live;
 mod man;
 mod merge;
@@ -21,6 +27,7 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+#[cfg(feature = "live")]
 mod serve;
 mod session_args;
 mod settings;
@@ -126,9 +133,12 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
+    #[cfg(feature = "live")]
     Serve(serve::Args),
+    #[cfg(feature = "live")]
     Join(join::Args),
     Merge(merge::Args),
+    #[cfg(feature = "quakeworld")]
     Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
@@ -137,6 +147,7 @@ enum Command {
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
+    #[cfg(feature = "arena")]
     Claims(claims::Args),
     Step(bisect::step::Args),
     Export(export::Args),
@@ -174,9 +185,12 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
+        #[cfg(feature = "live")]
         Command::Serve(args) => serve::run(games, &args, output),
+        #[cfg(feature = "live")]
         Command::Join(args) => join::run(games, &args, output),
         Command::Merge(args) => merge::run(&args, output),
+        #[cfg(feature = "quakeworld")]
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
@@ -185,6 +199,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
+        #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args),
         Command::Export(args) => export::run(games, &args, output),

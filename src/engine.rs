@@ -27,6 +27,7 @@ pub mod bisect;
 mod effects;
 mod error;
 mod games;
+#[cfg(feature = "quakeworld")]
 mod import;
 mod log_file;
 mod shrink;
@@ -36,9 +37,12 @@ mod verify;
 pub use effects::look_for_effects;
 pub use error::EngineError;
 pub use games::{
-    Bodies, Games, JoinError, Joining, MapFile, NotRecordable, Playable, PlaysItself, RulesError, ScoreError,
-    SetupError, Staged, StepError, UnknownGame,
+    Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, RulesError, ScoreError, SetupError, Staged,
+    StepError, UnknownGame,
 };
+#[cfg(feature = "live")]
+pub use games::{JoinError, Joining};
+#[cfg(feature = "quakeworld")]
 pub use import::import_qwd;
 pub use log_file::LogFile;
 pub use shrink::{Property, shrink};

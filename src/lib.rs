@@ -1,10 +1,13 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
 //! in reconciliation, in interpolation, in who was hit.
 
+#[cfg(feature = "arena")]
 pub mod arena;
 pub mod bisect;
 pub mod build;
+#[cfg(feature = "arena")]
 pub mod claims;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
 pub mod diff;
@@ -17,12 +20,14 @@ pub mod hash;
 pub mod history;
 pub mod info;
 pub mod link;
+#[cfg(feature = "live")]
 pub mod live;
 pub mod log;
 pub mod merge;
 pub mod pacing;
 pub mod packet;
 pub mod pipeline;
+#[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;
 pub mod replay;

@@ -3,6 +3,7 @@
 
 mod bisect;
 mod diff;
+#[cfg(feature = "cli")]
 mod diff_junit;
 mod divergence;
 pub mod figures;
@@ -15,6 +16,7 @@ mod sweep;
 
 pub use bisect::bisect_page;
 pub use diff::{diff_line, diff_page};
+#[cfg(feature = "cli")]
 pub use diff_junit::diff_junit;
 pub use page::Page;
 pub use sweep::sweep_page;

@@ -13,6 +13,7 @@ pub(crate) mod sequence;
 mod synth;
 mod unencoded;
 
+#[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};
 pub use machine::{InputSource, Machine};
 pub use network::Links;

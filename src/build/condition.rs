@@ -63,7 +63,8 @@ impl Condition {
             command.env("HITREG_BUILD", build);
         }
         let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
-        let ran = process::run(command.arg("-c").arg(&text), self.time_limit, &self.stop);
+        command.arg("-c").arg(&text);
+        let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
         let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable { reason, last_words }));

@@ -180,7 +180,7 @@ pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &Stop) -
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);
     without_inherited(&mut shell);
-    let ran = process::run(&mut shell, time_limit, stop)
+    let ran = process::run(shell, time_limit, stop)
         .map_err(|error| Untestable::because(format!("the build command cannot be started: {error}")))?;
     let reason = match ran.ended {
         Ended::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),

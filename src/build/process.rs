@@ -1,9 +1,15 @@
-//! One child process: started in a process group of its own, watched against a time limit, and ended with all that it
+//! One child process: started in a process group or job of its own, watched against a time limit, and ended with all that it
 //! started.
 #![expect(clippy::disallowed_methods, reason = "a time limit is about real time, and nothing else sees it")]
 
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+#[cfg(windows)]
+use process_wrap::std::JobObject;
+#[cfg(unix)]
+use process_wrap::std::ProcessGroup;
+use process_wrap::std::{ChildWrapper, CommandWrap};
 
 use super::stop::Stop;
 use super::tail::Tail;
@@ -33,14 +39,13 @@ pub(super) enum Ended {
 }
 
 /// Runs a command without input, with its stdout thrown away.
-pub(super) fn run(command: &mut Command, limit: Duration, stop: &Stop) -> std::io::Result<Ran> {
+pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io::Result<Ran> {
     if stop.is_stopped() {
         return Ok(Ran { ended: Ended::Stopped, last_words: Vec::new() });
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    own_group(command);
-    let mut child = Watched(spawn(command)?);
-    let tail = child.0.stderr.take().map(Tail::of);
+    let mut child = Watched(spawn(with_all_that_it_starts(command))?);
+    let tail = child.0.stderr().take().map(Tail::of);
     let started = Instant::now();
     let ended = loop {
         if let Some(status) = child.0.try_wait()? {
@@ -66,7 +71,7 @@ pub(super) fn run(command: &mut Command, limit: Duration, stop: &Stop) -> std::i
 }
 
 /// A file that was just copied may still be open for writing in a child that another thread is starting.
-fn spawn(command: &mut Command) -> std::io::Result<Child> {
+fn spawn(mut command: CommandWrap) -> std::io::Result<Box<dyn ChildWrapper>> {
     let started = Instant::now();
     loop {
         match command.spawn() {
@@ -83,37 +88,26 @@ fn pause(elapsed: Duration) -> Duration {
     (elapsed / 20).clamp(Duration::from_micros(500), Duration::from_millis(20))
 }
 
-/// A child whose whole group ends when nobody watches it any more.
-struct Watched(Child);
+/// A child that ends with all that it started when nobody watches it any more.
+struct Watched(Box<dyn ChildWrapper>);
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        kill_group(&mut self.0);
+        // Fails when nobody of them is left, which is what it is for.
+        let _ = self.0.start_kill();
         // It is gone or about to be, and what it ended with is known or does not count.
         let _ = self.0.wait();
     }
 }
 
-#[cfg(unix)]
-fn own_group(command: &mut Command) {
-    std::os::unix::process::CommandExt::process_group(command, 0);
-}
-
-#[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
-
-#[cfg(unix)]
-fn kill_group(child: &mut Child) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        // Fails when nobody of the group is left, which is what it is for.
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-    }
-}
-
-#[cfg(not(unix))]
-fn kill_group(child: &mut Child) {
-    // Fails when it has ended, which is what it is for.
-    let _ = child.kill();
+/// The command in a process group of its own, or, on Windows, in a job.
+fn with_all_that_it_starts(command: Command) -> CommandWrap {
+    let mut command = CommandWrap::from(command);
+    #[cfg(unix)]
+    command.wrap(ProcessGroup::leader());
+    #[cfg(windows)]
+    command.wrap(JobObject);
+    command
 }
 
 #[cfg(unix)]
@@ -166,7 +160,9 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, limit: Duration) -> Ran {
-        run(Command::new("sh").args(["-c", script]), limit, &Stop::default()).unwrap()
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command, limit, &Stop::default()).unwrap()
     }
 
     #[test]
@@ -197,13 +193,17 @@ mod tests {
         let one = all.part();
         let running = one.clone();
         let started = Instant::now();
-        let ran = std::thread::spawn(move || run(Command::new("sleep").arg("60"), Duration::from_secs(60), &running));
+        let ran = std::thread::spawn(move || {
+            let mut command = Command::new("sleep");
+            command.arg("60");
+            run(command, Duration::from_secs(60), &running)
+        });
         std::thread::sleep(Duration::from_millis(50));
         one.stop();
         assert_eq!(ran.join().unwrap().unwrap().ended, Ended::Stopped);
         assert!(started.elapsed() < Duration::from_secs(20));
         assert!(one.is_stopped() && !all.is_stopped());
-        let ended = run(&mut Command::new("no-such-program-at-all"), Duration::from_secs(1), &one).unwrap().ended;
+        let ended = run(Command::new("no-such-program-at-all"), Duration::from_secs(1), &one).unwrap().ended;
         assert_eq!(ended, Ended::Stopped);
     }
 }

@@ -46,12 +46,14 @@ impl Progress {
         }
     }
 
+    #[cfg(feature = "live")]
     /// The session time that has been reached, and what there is to say about it.
     pub(super) fn reached_with(&self, at: Micros, message: String) {
         self.bar.set_position(at.0.max(0) as u64);
         self.bar.set_message(message);
     }
 
+    #[cfg(feature = "live")]
     /// How much session time there will be, once that is known.
     pub(super) fn set_length(&self, length: Micros) {
         self.bar.set_length(length.0.max(0) as u64);

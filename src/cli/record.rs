@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, speed};
+#[cfg(feature = "live")]
+use super::live;
 use super::output::Output;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
-use super::{Outcome, files, live};
+use super::{Outcome, files};
 use crate::engine::{Games, Staged};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
@@ -29,6 +31,7 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum Source {
     Synth(SynthArgs),
+    #[cfg(feature = "live")]
     #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
 }
@@ -86,8 +89,13 @@ pub(super) struct Recorded {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    #[cfg_attr(
+        not(feature = "live"),
+        expect(clippy::infallible_destructuring_match, reason = "with the feature `live` there are two sources")
+    )]
     let args = match &args.source {
         Source::Synth(args) => args,
+        #[cfg(feature = "live")]
         Source::Live(args) => return live::run(games, args, output),
     };
     let scenario = args.scenario()?;

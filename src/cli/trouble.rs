@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use crate::engine::EngineError;
+#[cfg(feature = "live")]
 use crate::live::LiveError;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
@@ -102,6 +103,7 @@ impl From<SynthError> for Trouble {
     }
 }
 
+#[cfg(feature = "live")]
 impl From<LiveError> for Trouble {
     fn from(error: LiveError) -> Trouble {
         Trouble::Request(error.to_string())

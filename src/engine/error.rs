@@ -9,6 +9,7 @@ use crate::build::git::GitError;
 use crate::build::{BuildError, CacheError};
 use crate::diff::DiffError;
 use crate::log::LogError;
+#[cfg(feature = "quakeworld")]
 use crate::quakeworld::ImportError;
 use crate::settings::SettingError;
 use crate::store::StoreError;
@@ -120,6 +121,7 @@ pub enum EngineError {
         path: PathBuf,
     },
     /// A recording that does not become a log.
+    #[cfg(feature = "quakeworld")]
     #[error("{}: {source}", path.display())]
     Import {
         /// The file at fault.

@@ -5,15 +5,18 @@ mod bots;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::path::Path;
 
-pub use bots::{JoinError, Joining, PlaysItself, SetupError, Staged};
+#[cfg(feature = "live")]
+pub use bots::{JoinError, Joining};
+pub use bots::{PlaysItself, SetupError, Staged};
 
 use super::EngineError;
+#[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{self, BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
+#[cfg(feature = "quakeworld")]
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Session};
 use crate::replay::{self, Options, ReplayError, Replayed};
@@ -52,16 +55,20 @@ impl std::fmt::Debug for Games {
 }
 
 impl Games {
-    /// The games that `hitreg` has built in.
+    /// The games that `hitreg` has built in: those of its features.
     pub fn built_in() -> Games {
-        let arena = |map: Option<&MapFile<'_>>| match map {
+        let games = Games::default();
+        #[cfg(feature = "arena")]
+        let games = games.recording::<Arena>(|map| match map {
             None => Ok(ArenaRules::default()),
             Some(map) => {
-                let name = Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
+                let name = std::path::Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
                 Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
             }
-        };
-        Games::default().recording::<Arena>(arena).replaying::<QuakeWorld>()
+        });
+        #[cfg(feature = "quakeworld")]
+        let games = games.replaying::<QuakeWorld>();
+        games
     }
 
     /// Adds a game whose logs can be replayed.

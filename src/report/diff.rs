@@ -1,6 +1,6 @@
 //! A comparison of two traces.
 
-use super::divergence::{divergence, owner, place};
+use super::divergence::{divergence, owner};
 use super::figures::{clipped, count, counted, seconds};
 use super::follow::follow;
 use super::hits::hits;
@@ -93,7 +93,7 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     }
 }
 
-fn judgement(table: &TableDiff) -> &'static str {
+pub(super) fn judgement(table: &TableDiff) -> &'static str {
     match table.status {
         Status::Same => "same",
         Status::WithinTolerance => "within",
@@ -133,16 +133,5 @@ fn details(page: &mut Page, table: &TableDiff) {
     }
     if within > 0 {
         detail(&format!("within tolerance: {}", counted(within, "row")));
-    }
-}
-
-/// Where a table first differs, in one line.
-pub(super) fn table_line(table: &TableDiff) -> String {
-    match &table.first {
-        Some(first) => {
-            let field = first.field.as_ref().map_or(String::new(), |field| format!(", {field}"));
-            format!("{}{field}", place(&table.name, &first.place))
-        }
-        None => format!("{} {}", table.name, judgement(table)),
     }
 }

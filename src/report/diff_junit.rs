@@ -2,7 +2,8 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::diff::{diff_line, diff_page, table_line};
+use super::diff::{diff_line, diff_page, judgement};
+use super::divergence::place;
 use crate::diff::{Status, TableDiff, TraceDiff, Verdict};
 
 /// The report; `name` is the suite's, such as the two traces' paths. A table that differs is a failure, one that cannot
@@ -42,4 +43,15 @@ fn case(table: &TableDiff) -> TestCase {
     case.set_classname("hitreg.diff");
     case.set_assertions(usize::try_from(table.rows.compared).unwrap_or(usize::MAX));
     case
+}
+
+/// Where a table first differs, in one line.
+fn table_line(table: &TableDiff) -> String {
+    match &table.first {
+        Some(first) => {
+            let field = first.field.as_ref().map_or(String::new(), |field| format!(", {field}"));
+            format!("{}{field}", place(&table.name, &first.place))
+        }
+        None => format!("{} {}", table.name, judgement(table)),
+    }
 }

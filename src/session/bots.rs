@@ -70,6 +70,7 @@ impl<G: Bots> BotPlayer<G> {
     }
 
     /// Begins anew at a time.
+    #[cfg(feature = "live")]
     pub(crate) fn begin(&mut self, at: Micros) {
         self.last_ms = at.0 / 1000;
     }

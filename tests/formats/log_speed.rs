@@ -1,5 +1,5 @@
 //! What logs cost: bytes, and time for those who write and read them.
-//! `cargo test --release --test log_speed -- --ignored --nocapture`
+//! `cargo test --release --test formats log_speed -- --ignored --nocapture`
 
 #![expect(clippy::disallowed_methods, reason = "it measures time and tells the result")]
 

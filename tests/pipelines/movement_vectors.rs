@@ -198,7 +198,7 @@ fn bits(vector: Vec3) -> [u32; 3] {
     vector.to_array().map(f32::to_bits)
 }
 
-/// Run with `cargo test --release --test movement_vectors -- --ignored --nocapture`.
+/// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
 #[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
@@ -244,7 +244,7 @@ fn nanoseconds_per_step_among_150_brushes() {
     assert!(way > 100_000.0, "the walker got stuck, so this measured nothing");
 }
 
-/// Run with `cargo test --release --test movement_vectors -- --ignored --nocapture`.
+/// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
 #[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]

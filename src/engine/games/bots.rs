@@ -1,12 +1,16 @@
 //! What a build does with a game that can play itself: sessions in virtual time, over sockets, served and joined.
 
+#[cfg(feature = "live")]
 use core::net::SocketAddr;
 use std::sync::Arc;
+#[cfg(feature = "live")]
 use std::sync::atomic::AtomicBool;
 
 use super::{MakeRules, MapFile, RulesError};
 use crate::game::{Bots, Game};
+#[cfg(feature = "live")]
 use crate::link::LinkModel;
+#[cfg(feature = "live")]
 use crate::live::{self, Joined, Keeper, LiveError, LiveReport};
 use crate::pipeline::Netcode;
 use crate::record::{Header, Record};
@@ -14,6 +18,7 @@ use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
 
 /// Where to play, and how.
+#[cfg(feature = "live")]
 #[derive(Clone, Copy, Debug)]
 pub struct Joining<'a> {
     /// Where the server listens.
@@ -39,18 +44,21 @@ pub trait Staged {
     ///
     /// # Errors
     /// When the scenario is out of bounds.
+    #[cfg(feature = "live")]
     fn live_header(&self) -> Result<Header, LiveError>;
 
     /// Runs it live, over UDP.
     ///
     /// # Errors
     /// When there are no sockets, or the log cannot be kept.
+    #[cfg(feature = "live")]
     fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 
     /// Serves it, for clients elsewhere.
     ///
     /// # Errors
     /// When nothing can listen there, or the log cannot be kept.
+    #[cfg(feature = "live")]
     fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
 }
 
@@ -72,6 +80,7 @@ pub trait PlaysItself: Send + Sync {
     ///
     /// # Errors
     /// When the map gives no rules, or the session ends otherwise than it should.
+    #[cfg(feature = "live")]
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
@@ -106,6 +115,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
     }
 
+    #[cfg(feature = "live")]
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
@@ -137,6 +147,7 @@ pub enum SetupError {
 }
 
 /// Why a client could not join, or had to leave.
+#[cfg(feature = "live")]
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// The game cannot be played here.
@@ -164,14 +175,17 @@ impl<G: Bots + Netcode> Staged for Ready<G> {
         record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
     }
 
+    #[cfg(feature = "live")]
     fn live_header(&self) -> Result<Header, LiveError> {
         live::live_header::<G>(&self.scenario, &self.rules)
     }
 
+    #[cfg(feature = "live")]
     fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
         live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
     }
 
+    #[cfg(feature = "live")]
     fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
         live::serve::<G>(&self.scenario, &self.rules, at, stop, keeper)
     }
