@@ -69,8 +69,8 @@ struct Without {
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let staged = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let recorded = record::record(&*staged, scenario.length(), &args.output)?;
+    let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let recorded = record::record(&*ready, scenario.length(), &args.output)?;
     // From here on only the file counts.
     let session = files::read_log(&args.output)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(&args.output, error))?;
