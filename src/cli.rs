@@ -22,6 +22,7 @@ mod live;
 mod man;
 mod merge;
 mod output;
+mod outputs;
 mod progress;
 mod quickstart;
 mod record;
@@ -48,6 +49,7 @@ use crate::game::Bots;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use output::{Format, Output};
+use outputs::Outputs;
 use trouble::Trouble;
 
 /// What a command came to. The numbers are the exit codes; `git bisect run` skips 125 and stops at 128.
@@ -114,6 +116,9 @@ struct Cli {
         hide_possible_values = true
     )]
     format: Format,
+    /// Replace a log or trace that is where an output goes
+    #[arg(long, global = true, display_order = 900)]
+    force: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -159,8 +164,11 @@ enum Command {
 
 fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
-    let cli = match Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(args);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         // Help that was asked for is an answer; help that comes because arguments are missing is not.
         Err(usage) => {
             if let Err(error) = usage.print() {
@@ -170,7 +178,7 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
             return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
         }
     };
-    let mut output = Output::stdout(cli.format);
+    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
     let done = run_command(games, cli.command, &program, &mut output);
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
@@ -201,7 +209,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Sweep(args) => sweep::run(games, &args, output),
         #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
-        Command::Step(args) => bisect::step::run(games, &args),
+        Command::Step(args) => bisect::step::run(games, &args, output),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
         Command::Settings(args) => settings::run(&args, output),

@@ -11,6 +11,7 @@ use super::diff::running::Running;
 use super::diff::sides::WayArgs;
 use super::figures::{bytes, count, counted, duration};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, interrupt};
@@ -19,7 +20,7 @@ use crate::engine::{Engine, Games, Property, shrink};
 use crate::log::Options as LogOptions;
 use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
-use crate::store;
+use crate::store::{self, Kind};
 
 /// Make a log as small as it can be and still show something
 ///
@@ -39,7 +40,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where the small log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
     /// Ask a shell command whether a log still shows it: {} stands for the log; exit code 1 means that it does,
     /// anything else below 126 that it does not
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["a", "b", "a_set", "b_set", "a_preset", "b_preset"])]
@@ -72,6 +73,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));
     }
+    let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
     let log = engine.read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
@@ -104,7 +106,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         Err(ShrinkError::Property(error)) => return Err(error.into()),
     };
-    store::save_log(&args.output, &shrunk.session, LogOptions::whole())?;
+    store::save_log(&target, &shrunk.session, LogOptions::whole())?;
     let report = Report {
         path: &args.output,
         from: &args.log,

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::outputs::OutPath;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::Games;
 use crate::record::Session;
 use crate::report::sweep_page;
-use crate::store;
-use crate::sweep::{Axis, PRESET, Plan};
+use crate::store::{self, Kind};
+use crate::sweep::{Axis, PRESET, Plan, figure_names};
 
 /// Replay logs under many values of a setting: hits, view error, shots round corners, corrections
 ///
@@ -35,7 +36,7 @@ pub(super) struct Args {
     presets: Vec<String>,
     /// Write all figures as CSV
     #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    csv: Option<OutPath>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -44,6 +45,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
     let plan = Plan::new(axes).map_err(|error| request(&error))?;
+    let csv = args.csv.as_ref().map(|path| output.files.target(path, Kind::Table(figure_names())));
+    let csv = csv.transpose()?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let log = files::read_log(path)?;
@@ -58,8 +61,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| request(&error))?;
     drop(progress);
     let table = swept.table();
-    if let Some(path) = &args.csv {
-        store::save_bytes(path, table.to_csv().as_bytes())?;
+    if let Some(target) = &csv {
+        store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     output.show(&table, |page| page.append(sweep_page(&swept)))?;
     Ok(Outcome::Done)

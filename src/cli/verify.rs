@@ -9,12 +9,14 @@ use serde::Serialize;
 
 use super::figures::{count, counted};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{BAD, Cell, GOOD, PLAIN, Page, UNSURE};
 use super::progress::Progress;
 use super::replay::exercised;
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::{Games, Golden, LogReport, Verify};
+use crate::store::Kind;
 use crate::verify::{THREADS, Verdict};
 use partition::Partition;
 
@@ -47,7 +49,7 @@ pub(super) struct Args {
     rollback: Option<u32>,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    junit: Option<OutPath>,
     /// Only the k-th of n parts of the logs, to share them among machines
     #[arg(long, value_name = "slice:K/N")]
     partition: Option<Partition>,
@@ -63,6 +65,7 @@ struct Report {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
     let logs = partition::select(&args.logs, args.partition.as_ref())?;
     let progress = Progress::of_things("verifying", logs.len() as u64);
     let verify =
@@ -71,8 +74,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     drop(progress);
     let worst = results.iter().map(|log| log.verdict).max().unwrap_or(Verdict::Untestable);
     let report = Report { verdict: worst, logs: results };
-    if let Some(path) = &args.junit {
-        junit::write(path, &report.logs)?;
+    if let Some(target) = &junit {
+        junit::write(target, &report.logs)?;
     }
     output.show(&report, |page| print(page, &report))?;
     Ok(match worst {

@@ -67,16 +67,17 @@ impl<'a> Property<'a> {
     fn shows(&self, engine: &Engine<'_>, session: &Session) -> Result<bool, EngineError> {
         check(self.stop())?;
         let folder = store::temporary_folder()?;
-        let path = folder.path().join("candidate.hitlog");
-        store::save_log(&path, session, LogOptions::whole())?;
+        let target = folder.file("candidate.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let path = target.path();
         match self {
             Property::Asked(condition, stop) => {
-                let answer = condition.ask(&path, None);
+                let answer = condition.ask(path, None);
                 check(stop)?;
                 Ok(answer? == Answer::Shows)
             }
             Property::Differs { ways, runner, options, sought } => {
-                let found = compare(engine, ways, runner, options, &path)?;
+                let found = compare(engine, ways, runner, options, path)?;
                 Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
             }
         }

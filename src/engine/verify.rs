@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Engine, EngineError};
 use crate::replay::Options;
-use crate::store;
+use crate::store::{self, Kind, Targets};
 use crate::summary::Exercised;
 use crate::verify::{THREADS, Verdict, Verified, judge};
 
@@ -68,15 +68,16 @@ impl Verify {
         logs: &[PathBuf],
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<LogReport>, EngineError> {
+        let goldens = Targets::new(logs.to_vec(), false);
         let verify = |path: &PathBuf| {
-            let report = self.log(engine, path);
+            let report = self.log(engine, path, &goldens);
             done();
             report
         };
         thread_pool(self.threads)?.install(|| logs.par_iter().map(verify).collect())
     }
 
-    fn log(&self, engine: &Engine<'_>, path: &Path) -> Result<LogReport, EngineError> {
+    fn log(&self, engine: &Engine<'_>, path: &Path, goldens: &Targets) -> Result<LogReport, EngineError> {
         let log = match engine.read_log(path) {
             Ok(log) => log,
             Err(error) => {
@@ -91,18 +92,19 @@ impl Verify {
                 return Ok(LogReport::new(path, unknown, Golden::None));
             }
         };
+        let golden_path = path.with_extension("golden");
+        let target = if self.accept { Some(goldens.file(&golden_path, Kind::Golden)?) } else { None };
         let options = Options { rollback_every: self.rollback_every, ..Options::default() };
         let mut replays = Vec::with_capacity(THREADS.len());
         for threads in THREADS {
             replays.push(thread_pool(threads)?.install(|| game.replay(&log.session, &options, &mut |_| {})));
         }
-        let golden_path = path.with_extension("golden");
         let golden = if self.accept { None } else { read_golden(&golden_path)? };
         let verified = judge(replays.into_iter().collect(), golden.as_deref());
         let mut used = if verified.golden_compared { Golden::Compared } else { Golden::None };
         // Nothing that differs from its own log, or exercised nothing, is worth accepting.
-        if let (true, Verdict::Same, Some(text)) = (self.accept, verified.verdict, &verified.golden) {
-            store::save_bytes(&golden_path, text.as_bytes())?;
+        if let (Some(target), Verdict::Same, Some(text)) = (&target, verified.verdict, &verified.golden) {
+            store::save_bytes(target, text.as_bytes())?;
             used = Golden::Accepted;
         }
         Ok(LogReport::new(path, verified, used))

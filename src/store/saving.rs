@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::StoreError;
 use super::destination::Destination;
+use super::target::Target;
 use crate::log::{self, Options, WriteError};
 use crate::record::Session;
 use crate::trace::Trace;
@@ -14,24 +15,24 @@ use crate::trace::Trace;
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under that name then.
-pub fn save_log(path: &Path, session: &Session, options: Options) -> Result<(), StoreError> {
-    save(path, |out| log::write_session(out, session, options).map(drop))
+pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
+    save(target, |out| log::write_session(out, session, options).map(drop))
 }
 
 /// Writes a trace.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under that name then.
-pub fn save_trace(path: &Path, trace: &Trace) -> Result<(), StoreError> {
-    save(path, |out| log::write_trace(out, trace).map(drop))
+pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
+    save(target, |out| log::write_trace(out, trace).map(drop))
 }
 
 /// Writes bytes: a golden, a report.
 ///
 /// # Errors
 /// When they cannot be written; nothing is left under that name then.
-pub fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    save(path, |out| Ok(out.write_all(bytes)?))
+pub fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
+    save(target, |out| Ok(out.write_all(bytes)?))
 }
 
 /// Writes a file so that its name holds all of it or what it held before. A pipe or device is written to as it is; through a
@@ -39,10 +40,11 @@ pub fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When it cannot be written, or `write` says so.
-pub fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+pub fn save(target: &Target, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+    let path = target.path();
     let fail = |source: WriteError| StoreError::write(path, source);
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let file = match Destination::of(path)? {
+    let file = match target.check()? {
         Destination::Stream => {
             let mut out = BufWriter::new(File::options().append(true).open(path).map_err(io)?);
             write(&mut out).map_err(fail)?;
@@ -59,6 +61,8 @@ pub fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteE
     out.flush().map_err(io)?;
     drop(out);
     unfinished.as_file().sync_data().map_err(io)?;
+    // Whatever came there meanwhile is as good as what was there before.
+    target.check()?;
     unfinished.persist(&file.path).map_err(|error| io(error.error))?;
     Ok(())
 }

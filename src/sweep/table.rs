@@ -69,14 +69,20 @@ impl Table {
 impl Sweep {
     /// All figures, each in a column of its own.
     pub fn table(&self) -> Table {
-        let of_nothing = figures(&Figures::default());
-        let names = of_nothing.into_iter().map(|(name, _)| name.to_owned());
         let row = |row: &super::Row| {
             let values = row.values.iter().cloned().map(Cell::Text);
             values.chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
         };
-        Table { columns: self.keys.iter().cloned().chain(names).collect(), rows: self.rows.iter().map(row).collect() }
+        Table {
+            columns: self.keys.iter().cloned().chain(figure_names()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
+}
+
+/// The columns that every sweep's table has.
+pub fn figure_names() -> Vec<String> {
+    figures(&Figures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {

@@ -1,18 +1,16 @@
 //! What was found, as a JUnit report for CI systems.
 
-use std::path::Path;
-
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::word;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::Trouble;
 use crate::engine::LogReport;
-use crate::store;
+use crate::store::{self, Target};
 use crate::verify::Verdict;
 
 /// Writes the report: a failure for what differs, an error for what is broken, and what is untestable skipped.
-pub(super) fn write(path: &Path, logs: &[LogReport]) -> Result<(), Trouble> {
+pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), status(log));
@@ -22,8 +20,8 @@ pub(super) fn write(path: &Path, logs: &[LogReport]) -> Result<(), Trouble> {
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
-    let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
-    Ok(store::save_bytes(path, text.as_bytes())?)
+    let text = report.to_string().map_err(|error| Trouble::file(target.path(), error))?;
+    Ok(store::save_bytes(target, text.as_bytes())?)
 }
 
 fn status(log: &LogReport) -> TestCaseStatus {

@@ -1,5 +1,6 @@
 //! Which logs are verified: those named, those below a directory, and of these one machine's share.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -47,6 +48,9 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             logs.push(path.clone());
         }
     }
+    // A log that is named twice, or named and in a directory, is one log.
+    let mut seen = BTreeSet::new();
+    logs.retain(|log| seen.insert(log.clone()));
     match partition {
         Some(partition) => {
             let all = logs.len();
