@@ -28,6 +28,7 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod review;
 #[cfg(feature = "live")]
 mod serve;
 mod session_args;
@@ -148,6 +149,7 @@ enum Command {
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
+    Review(review::Args),
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
@@ -202,7 +204,8 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
-        Command::Verify(args) => verify::run(games, &args, output),
+        Command::Verify(args) => verify::run(games, &args, program, output),
+        Command::Review(args) => review::run(&args, output),
         Command::Diff(args) => diff::run(games, &args, output),
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),

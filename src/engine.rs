@@ -47,7 +47,7 @@ pub use import::import_qwd;
 pub use log_file::LogFile;
 pub use shrink::{Property, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
-pub use verify::{Golden, LogReport, Verify};
+pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 
 use std::path::Path;
 

@@ -17,9 +17,9 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 pub use error::StoreError;
-pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder, temporary_folder};
+pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder, files_below, temporary_folder};
 pub use recording::{Recording, Unfinished};
-pub use saving::{save, save_bytes, save_log, save_trace};
+pub use saving::{Prepared, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use target::{Kind, Target, Targets};
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};

@@ -31,6 +31,10 @@ impl Output {
         Output { format, out: Box::new(out), files }
     }
 
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
     /// Prints one result: `value` as JSON, or the page that `text` fills.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {
         match self.format {

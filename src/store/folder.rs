@@ -125,3 +125,23 @@ impl TemporaryFolder {
 pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     tempfile::tempdir().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
 }
+
+/// All files below a folder whose names end like this, in order. Links to folders are not followed.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+    let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
+    let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && !path.is_symlink() {
+            files.extend(files_below(&path, ending)?);
+        } else if name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}

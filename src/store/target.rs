@@ -77,6 +77,16 @@ impl Targets {
         self.guarded(path, kind, true)
     }
 
+    /// A place for an input that is to be made anew: it is what its reader asked for.
+    ///
+    /// # Errors
+    /// As [`Targets::file`], but for its being an input.
+    pub fn file_anew(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+        let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
+        let target = Target { path: path.to_owned(), guard: Some(guard) };
+        target.check().map(|_| target)
+    }
+
     fn guarded(&self, path: &Path, kind: Kind, may_replace_recordings: bool) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: self.inputs.clone(), may_replace_recordings };
         if let Destination::File(file) = Destination::of(path)? {

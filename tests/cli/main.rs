@@ -17,3 +17,4 @@ mod search_text;
 mod smaller;
 mod trouble;
 mod unfinished;
+mod verify;
