@@ -45,7 +45,7 @@ pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::import_qwd;
 pub use log_file::LogFile;
-pub use shrink::{Property, shrink};
+pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 

@@ -16,7 +16,8 @@ use super::page::{Align, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, interrupt};
 use crate::build::condition::Condition;
-use crate::engine::{Engine, Games, Property, shrink};
+use crate::build::{Build, Runner};
+use crate::engine::{Engine, EngineError, Games, Property, Recorder, shrink};
 use crate::log::Options as LogOptions;
 use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
@@ -32,6 +33,7 @@ use crate::store::{self, Kind};
 Examples:
   hitreg shrink match.hitlog -o small.hitlog --b ./new-build
   hitreg shrink match.hitlog -o small.hitlog --a ./old --b ./new --on hits
+  hitreg shrink match.hitlog -o small.hitlog --build ./game --while ./crashes.sh
   hitreg shrink match.hitlog -o small.hitlog --b-preset quake3 --on hits
   hitreg shrink match.hitlog -o small.hitlog --while './game verify {}'")]
 pub(super) struct Args {
@@ -45,6 +47,10 @@ pub(super) struct Args {
     /// anything else below 126 that it does not
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["a", "b", "a_set", "b_set", "a_preset", "b_preset"])]
     condition: Option<String>,
+    /// The build that records anew what is left of the session, by `replay LOG --record LOG` [default: this one, or for a
+    /// game that this one does not play the build of --a or --b]
+    #[arg(long, value_name = "BUILD")]
+    build: Option<PathBuf>,
     #[command(flatten)]
     ways: WayArgs,
     #[command(flatten)]
@@ -76,7 +82,15 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
     let log = engine.read_log(&args.log)?;
-    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let game = games.of(&log.session);
+    let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
+    let build = args.build.clone().or_else(of_a_side);
+    let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
+    let recording = Runner { cache: None, ..args.running.runner()? };
+    let recorder = match &build {
+        Some(build) => Recorder::Build(build, &recording),
+        None => Recorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),
+    };
     let quiet = Engine::new(games);
     let property = match &args.condition {
         Some(command) => {
@@ -93,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut progress = |step: &Step| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
-    let shrunk = shrink(&quiet, game, &log.session, &property, &mut progress);
+    let shrunk = shrink(&quiet, recorder, &log.session, &property, &mut progress);
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,

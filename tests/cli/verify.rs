@@ -70,7 +70,8 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
         let output = folder.run(&format!("verify {name}"));
         (code(&output), said(&output).split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let cases: [(&str, i32, &str, &dyn Fn(&mut Session)); 6] = [
+    type Change<'a> = &'a dyn Fn(&mut Session);
+    let cases: [(&str, i32, &str, Change<'_>); 6] = [
         ("absent.hitlog", 125, "it has no state hashes, and no golden", &|session| {
             session.ticks.iter_mut().for_each(|tick| tick.hash = None);
         }),
