@@ -215,7 +215,7 @@ choice! {
     }
 }
 
-/// A setting that is not to be had.
+/// A setting that is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// No such key.

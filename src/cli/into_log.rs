@@ -9,7 +9,7 @@ use super::figures::bytes;
 use super::interrupt;
 use super::progress::Progress;
 use super::trouble::Trouble;
-use crate::live::{Keeper, Rates};
+use crate::live::{LiveSink, Rates};
 use crate::record::{Header, Record};
 use crate::store::{Recording, StoreError, Target};
 use crate::units::Micros;
@@ -87,7 +87,7 @@ impl IntoLog {
     }
 }
 
-impl Keeper for IntoLog {
+impl LiveSink for IntoLog {
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
         let begun = Recording::begin(&self.target, header).map(|recording| self.recording = Some(recording));
         self.note(begun)

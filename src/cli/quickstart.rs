@@ -72,14 +72,14 @@ struct Without {
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let staged = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
     let usual = OutPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
-    let target = match args.output.is_none() && is_of_quickstart(path, staged.header(), scenario.length()) {
+    let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
         true => output.files.target_made_again(path, Kind::Log)?,
         false => output.files.target(path, Kind::Log)?,
     };
-    let recorded = record::record(&*staged, scenario.length(), &target)?;
+    let recorded = record::record(&*ready, scenario.length(), &target)?;
     // From here on only the file counts.
     let session = files::read_log(path)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;

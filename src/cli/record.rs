@@ -14,7 +14,7 @@ use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::engine::{Games, Staged};
+use crate::engine::{Games, ReadySession};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
@@ -101,20 +101,20 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.scenario()?;
-    let recorded = record(&*args.session.stage(games, &scenario)?, scenario.length(), &target)?;
+    let recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
 
 /// Runs a synthetic session into a log.
-pub(super) fn record(staged: &dyn Staged, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
-    let header = staged.header();
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
+    let header = ready.header();
     let watch = Stopwatch::start();
     let tally = if target.is_stream() {
-        into_stream(staged, length, target)?
+        into_stream(ready, length, target)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let tally = run_into(staged, length, |record| recording.push(record))??;
+        let tally = run_into(ready, length, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
@@ -132,11 +132,11 @@ pub(super) fn record(staged: &dyn Staged, length: Micros, target: &Target) -> Re
 }
 
 /// What has no name to be given at the end is written to as the session runs.
-fn into_stream(staged: &dyn Staged, length: Micros, target: &Target) -> Result<Tally, Trouble> {
+fn into_stream(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Tally, Trouble> {
     let mut ran = Ok(Tally::default());
     store::save(target, |out| {
-        let mut writer = LogWriter::new(out, staged.header(), Options::live())?;
-        ran = match run_into(staged, length, |record| writer.push(record)) {
+        let mut writer = LogWriter::new(out, ready.header(), Options::live())?;
+        ran = match run_into(ready, length, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
         };
@@ -147,13 +147,13 @@ fn into_stream(staged: &dyn Staged, length: Micros, target: &Target) -> Result<T
 
 /// Runs a session, giving each record to `push`, until the end or until `push` fails.
 fn run_into<E>(
-    staged: &dyn Staged,
+    ready: &dyn ReadySession,
     length: Micros,
     push: impl FnMut(&Record) -> Result<(), E>,
 ) -> Result<Result<Tally, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
     let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
-    staged.run(&mut writing)?;
+    ready.run(&mut writing)?;
     Ok(writing.error.map_or(Ok(writing.tally), Err))
 }
 

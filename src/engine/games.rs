@@ -8,12 +8,12 @@ use std::marker::PhantomData;
 
 #[cfg(feature = "live")]
 pub use bots::{JoinError, Joining};
-pub use bots::{PlaysItself, SetupError, Staged};
+pub use bots::{PlaysItself, ReadySession, SetupError};
 
 use super::EngineError;
 #[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quakeworld")]
@@ -40,7 +40,7 @@ pub struct MapFile<'a> {
 pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes a game's rules: its own, or those for a map file.
-type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Game>::Rules, RulesError>;
+type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
 /// The games of a build.
 #[derive(Default)]
@@ -312,7 +312,7 @@ impl<G: Netcode> Playable for Of<G> {
     }
 }
 
-/// Takes what a usercmd gives off when only the body after it matters.
+/// Takes the effects of a usercmd when only the body after it matters.
 struct Unheard;
 
 impl<F> Sink<F> for Unheard {

@@ -93,7 +93,7 @@ impl Sides {
     /// Makes both sides' traces, at the same time.
     ///
     /// # Errors
-    /// When a file, a setting or a build is not to be had, or it was stopped. What a build cannot play is no error.
+    /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner);

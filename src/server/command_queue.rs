@@ -88,16 +88,16 @@ impl<G: Game> Server<G> {
         let entities = G::entities(&self.world);
         let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
         let scene = Scene { seed: self.seed, player, entities, weapons: true };
-        let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new() };
-        let next = G::step_body(&self.rules, &scene, body, command, &mut given_off);
+        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
+        let next = G::step_body(&self.rules, &scene, body, command, &mut output);
         G::place_body(&self.rules, &mut self.world, player, next);
         if let Some(rollback) = &mut self.rollback {
             rollback.command_ran(player, *command);
         }
-        for effect in given_off.effects {
+        for effect in output.effects {
             self.tell(effect);
         }
-        for (index, fire) in given_off.fires.into_iter().enumerate() {
+        for (index, fire) in output.fires.into_iter().enumerate() {
             self.shoot(player, arrived, command, index as u8, fire);
         }
     }
@@ -143,13 +143,13 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// What a command gave off.
-struct GivenOff<F> {
+/// The effects, shots and touches of a command.
+struct CommandOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<F>,
 }
 
-impl<F> Sink<F> for GivenOff<F> {
+impl<F> Sink<F> for CommandOutput<F> {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
