@@ -86,7 +86,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let recording = Runner { cache: None, ..args.running.runner()? };
+    let recording = Runner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
     let recorder = match &build {
         Some(build) => Recorder::Build(build, &recording),
         None => Recorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),

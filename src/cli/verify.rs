@@ -15,7 +15,7 @@ use super::outputs::OutPath;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::{Outcome, files, interrupt};
-use crate::build::{Build, Runner, TIME_LIMIT};
+use crate::build::{Build, Runner, Stop, TIME_LIMIT};
 use crate::engine::{EngineError, Games, Keep, LogReport, Player, Verify};
 use crate::store::Kind;
 use crate::verify::Verdict;
@@ -108,7 +108,9 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let logs = partition::select(&args.logs, args.partition.as_ref())?;
     let orphans = if args.partition.is_none() { partition::orphans(&args.logs)? } else { Vec::new() };
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let runner = Runner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop: interrupt::stop()? };
+    // What this build plays itself, Ctrl-C ends on the spot.
+    let stop = if build.is_some() { interrupt::stop()? } else { Stop::default() };
+    let runner = Runner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
     let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
     let verify = Verify {
         player: build.as_ref().map_or(Player::Own, |build| Player::Build(build, &runner)),

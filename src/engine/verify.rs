@@ -79,16 +79,19 @@ impl Verify<'_> {
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<LogReport>, EngineError> {
         let targets = Targets::new(logs.to_vec(), false);
-        let verify = |path: &PathBuf| {
+        // Whatever may not be written is said before the first log is replayed.
+        let goldens = logs.iter().map(|path| Goldens::of(path, self.keep, &targets));
+        let goldens = goldens.collect::<Result<Vec<_>, EngineError>>()?;
+        let verify = |(path, goldens): (&PathBuf, &Goldens)| {
             let started = (self.clock)();
-            let report = self.log(engine, path, &targets);
+            let report = self.log(engine, path, goldens);
             done();
             report.map(|report| LogReport { seconds: (self.clock)() - started, ..report })
         };
-        thread_pool(self.threads)?.install(|| logs.par_iter().map(verify).collect())
+        thread_pool(self.threads)?.install(|| logs.par_iter().zip(&goldens).map(verify).collect())
     }
 
-    fn log(&self, engine: &Engine<'_>, path: &Path, targets: &Targets) -> Result<LogReport, EngineError> {
+    fn log(&self, engine: &Engine<'_>, path: &Path, goldens: &Goldens) -> Result<LogReport, EngineError> {
         let broken = |error: EngineError| {
             let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
             LogReport::new(path, broken, Golden::None)
@@ -97,12 +100,12 @@ impl Verify<'_> {
             Ok(log) => log,
             Err(error) => return Ok(broken(error)),
         };
-        let goldens = match Goldens::of(path, &self.keep, targets)? {
-            Ok(goldens) => goldens,
+        let accepted = match goldens.accepted() {
+            Ok(accepted) => accepted,
             Err(error) => return Ok(broken(error)),
         };
         let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
-        let against = Against { golden: goldens.accepted(), rollback: self.rollback_every.is_some() };
+        let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let mut verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
         if let (Ok([first, ..]), Verdict::Same) = (replays.as_deref(), verified.verdict)
             && let Some(detail) = played::contradiction(&log.session, first)

@@ -120,6 +120,9 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
     let said = text(&folder.run("verify a.hitlog --accept").stderr);
     assert!(said.contains("a.golden: what is here is no golden"), "{said}");
     assert_eq!(fs::read(folder.path("a.golden")).unwrap(), b"my notes\n");
+    // It is said before any log is replayed, so that no other golden is written either.
+    assert_eq!(exit_of(&folder, "verify b.hitlog a.hitlog --accept"), 128);
+    assert!(!folder.path("b.golden").exists());
 }
 
 #[test]

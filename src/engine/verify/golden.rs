@@ -48,7 +48,6 @@ pub enum Golden {
 /// A log's golden, and where a new one may go.
 pub(super) struct Goldens {
     path: PathBuf,
-    accepted: Option<String>,
     keep: Keep,
     golden: Option<Target>,
     log: Option<Target>,
@@ -83,9 +82,8 @@ impl Keep {
 }
 
 impl Goldens {
-    /// Reads the golden of a log, and finds the places of what may be written: an error is about the golden in the first
-    /// case, and about the places in the second.
-    pub(super) fn of(log: &Path, keep: &Keep, targets: &Targets) -> Result<Result<Goldens, EngineError>, EngineError> {
+    /// Finds the places of what may be written.
+    pub(super) fn of(log: &Path, keep: Keep, targets: &Targets) -> Result<Goldens, EngineError> {
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
             Keep::Nothing => (None, None),
@@ -98,19 +96,16 @@ impl Goldens {
                 rerecord.then(|| targets.file_made_again(&new(log), Kind::Log)).transpose()?,
             ),
         };
-        let accepted = match read(&path) {
-            Ok(accepted) => accepted,
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(Ok(Goldens { path, accepted, keep: *keep, golden, log: recorded }))
+        Ok(Goldens { path, keep, golden, log: recorded })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn accepted(&self) -> Option<&str> {
-        self.accepted.as_deref()
+    /// The golden's text, where there is one.
+    pub(super) fn accepted(&self) -> Result<Option<String>, EngineError> {
+        read(&self.path)
     }
 
     /// Writes what is to be written, and says what was done.
