@@ -274,6 +274,12 @@ impl Settings {
         Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
     }
 
+    /// The keys of which these settings and others have different values.
+    pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
+        let pairs = self.to_pairs().into_iter().zip(other.to_pairs());
+        pairs.filter(|(own, others)| own != others).map(|((key, _), _)| key).collect()
+    }
+
     /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {

@@ -3,9 +3,9 @@
 use super::Server;
 use crate::game::{Body, Effect, Game, Reason, Scene, Sink, Touch, Verdict, WorldSink};
 use crate::packet::ClientPacket;
-use crate::pipeline::{Event, Judged};
+use crate::pipeline::{Event, Judged, Rewind};
 use crate::record::Execution;
-use crate::settings::OnLost;
+use crate::settings::{OnLost, Settings};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
@@ -103,16 +103,34 @@ impl<G: Game> Server<G> {
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
-        let rewind = self.rewind(player, arrived, command, &fire);
-        let verdict = self.without_the_dead(G::judge(&self.rules, &fire, &rewind.targets));
+        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
+        // What other rules make of the shot is for the record alone: the world goes on as it did.
+        let other = self.judged_under.as_ref().map(|other| {
+            let command = as_drawn_under(command, &self.settings, other);
+            self.judge(player, arrived, &command, &fire, other)
+        });
         let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
         G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
         if let Some(rollback) = &mut self.rollback {
             rollback.shot_applied(fire.clone(), verdict.clone());
         }
         self.take(happened);
+        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
         let judged = Judged { shooter: player, command: command.seq, index, fire, verdict, rewind };
         self.events.push_back(Event::Judged(judged));
+    }
+
+    fn judge(
+        &self,
+        shooter: PlayerId,
+        arrived: Micros,
+        command: &Usercmd,
+        fire: &G::Fire,
+        settings: &Settings,
+    ) -> (Rewind<G::Body>, Verdict) {
+        let rewind = self.rewind(shooter, arrived, command, fire, settings);
+        let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
+        (rewind, verdict)
     }
 
     /// Nobody dies twice: who is dead at present takes no wound from a shot at his past.
@@ -141,6 +159,14 @@ impl<G: Game> Server<G> {
             self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
         }
     }
+}
+
+/// A usercmd as a client would have sent it that draws the others as far behind its clock as these settings say. One of a
+/// client that drew elsewhere than its settings had it stays as it is.
+fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
+    let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
+    let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
+    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..*command }
 }
 
 /// The effects, shots and touches of a command.

@@ -84,7 +84,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
     let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
-    let mut input = BotInput::<G>::new(scenario, Arc::clone(rules), &settings);
+    let mut input = BotInput::<G>::new(seed, scenario.players, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);
     Ok(())
 }

@@ -41,6 +41,7 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
             "this is a trace, which has been replayed already",
         ),
         ("export a.hittrace --preset quake3", "this is a trace, which has been replayed already"),
+        ("export a.hittrace --what-if rejudge", "this is a trace, which has been replayed already"),
         ("export a.hittrace --all -o tables --mode open", "this is a trace, which has been replayed already"),
         ("export a.hitlog -o b", "-o needs to know what to write"),
         ("settings --preset quak", "no preset is called `quak`"),

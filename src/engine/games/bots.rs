@@ -13,9 +13,12 @@ use crate::link::LinkModel;
 #[cfg(feature = "live")]
 use crate::live::{self, Joined, LiveError, LiveReport, LiveSink};
 use crate::pipeline::Netcode;
-use crate::record::{Header, Record};
+use crate::record::{Header, Record, Session};
+use crate::replay::{self, ReplayError, Replayed};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
+use crate::settings::Settings;
+use crate::units::Seed;
 
 /// Where to play, and how.
 #[cfg(feature = "live")]
@@ -76,6 +79,12 @@ pub trait PlaysItself: Send + Sync {
     /// When the scenario is out of bounds, or the map gives no rules.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
 
+    /// Bots play a recorded session anew: [`replay::play_anew`].
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay closed loop.
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError>;
+
     /// Plays as a bot on a server.
     ///
     /// # Errors
@@ -113,6 +122,10 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
         let header = scenario.header::<G>(&rules)?;
         Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+    }
+
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError> {
+        replay::play_anew::<G>(session, settings, seed)
     }
 
     #[cfg(feature = "live")]
