@@ -18,7 +18,6 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::Stop;
 
-use crate::log;
 use crate::store;
 use crate::trace::{Digest, Trace};
 use process::Ended;
@@ -182,7 +181,7 @@ impl Runner {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let bytes = store::read_bytes(&path);
+        let bytes = store::read_regular(&path);
         bytes.map_err(|error| Untestable { reason: format!("its answer: {error}"), last_words: words })
     }
 
@@ -222,8 +221,7 @@ fn read(path: &Path) -> Result<Trace, String> {
     if !path.exists() {
         return Err("it ended well, but wrote no trace".to_owned());
     }
-    let bytes = store::read_bytes(path).map_err(|error| format!("its trace: {error}"))?;
-    log::read_trace(&bytes[..]).map_err(|error| format!("what it wrote is no trace: {error}"))
+    store::read_regular_trace(path).map_err(|error| format!("what it wrote is no trace: {error}"))
 }
 
 fn no_folder(error: std::io::Error) -> Untestable {

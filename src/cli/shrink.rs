@@ -73,7 +73,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         return Err(Trouble::Request(what.to_owned()));
     }
     let engine = files::engine(games);
-    let log = engine.read_log(&args.log)?;
+    let mut log = engine.read_log(&args.log)?;
+    log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let quiet = Engine::new(games);
     let property = match &args.condition {

@@ -1,5 +1,6 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
+use super::made::{Counted, Made};
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
 use crate::game::{Game, StateRows, Verdict};
 use crate::link::RecordedLink;
@@ -21,13 +22,13 @@ pub(super) fn replay<G: Netcode>(
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
         let mut machine = prepared(machine, session, setup, options.rollback_every)?;
-        let replayed = replay_on(&mut machine, session, setup, progress);
+        let replayed = replay_on(&mut machine, session, setup, progress)?;
         if !machine.bytes_matter() {
             return Ok(Replayed { traffic: None, ..replayed });
         }
     }
     let mut machine = machine(session, setup, options.rollback_every)?;
-    Ok(replay_on(&mut machine, session, setup, progress))
+    replay_on(&mut machine, session, setup, progress)
 }
 
 /// The replay on a machine.
@@ -36,7 +37,7 @@ fn replay_on<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     progress: &mut dyn FnMut(Micros),
-) -> Replayed {
+) -> Result<Replayed, ReplayError> {
     let mut watch = Watch {
         tables: Tables::new::<G>(session.players.len()),
         session,
@@ -45,18 +46,18 @@ fn replay_on<G: Netcode>(
         traffic: Traffic::default(),
         progress,
     };
-    run(machine, session, setup, &mut watch);
+    run(machine, session, setup, &mut watch)?;
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
     tables.judge_covers::<G>(&setup.rules);
-    Replayed {
+    Ok(Replayed {
         trace: tables.finish::<G>(),
         first_difference,
         hashes_compared: compared,
         traffic: Some(traffic),
         rollbacks: rollbacks.checked,
         rollback_error: rollbacks.failed,
-    }
+    })
 }
 
 /// A new server and new clients on the recorded links, with datagrams where the settings say so.
@@ -74,9 +75,13 @@ pub(super) fn run<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
-) {
-    let mut input = RecordedInput { session, next: vec![0; session.players.len()] };
-    machine.run(tick_times(session, &setup.settings), &mut input, observer);
+) -> Result<(), ReplayError> {
+    let made = Made::new(session.allowance);
+    made.begin(session.players.len())?;
+    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !made.is_too_much());
+    let mut input = RecordedInput { session, next: vec![0; session.players.len()], made: &made };
+    machine.run(ticks, &mut input, &mut Counted { made: &made, observer });
+    made.check()
 }
 
 fn links(session: &Session) -> Vec<Links<RecordedLink>> {
@@ -127,27 +132,48 @@ pub(super) fn bodies_at_the_beginning<G: Game>(session: &Session) -> Result<Vec<
     session.states.of_tick(Tick(0)).map(read).collect()
 }
 
+/// Ticks under another rate may be so many times as many as the recorded ones would be: a server that was too busy left
+/// some out.
+const LEFT_OUT_MOST: i64 = 16;
+/// So many ticks are not too many, however few were recorded.
+const TICKS_FEW: i64 = 4096;
+
 /// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
-fn tick_times(session: &Session, settings: &Settings) -> Vec<Micros> {
+fn tick_times<'a>(
+    session: &'a Session,
+    settings: &'a Settings,
+) -> Result<impl Iterator<Item = Micros> + 'a, ReplayError> {
     let recorded = Settings::from_pairs(&session.header.settings).map(|s| s.server.tick_hz);
     let times = session.ticks.iter().map(|t| t.at);
-    match (recorded, times.clone().next(), times.clone().next_back()) {
-        (Ok(hz), Some(first), Some(last)) if hz != settings.server.tick_hz => {
-            (0..).map(|n| first + settings.server.tick_hz.turn(n)).take_while(|at| *at <= last).collect()
+    let (first, last) = (times.clone().next(), times.clone().next_back());
+    let hz = settings.server.tick_hz;
+    let (recorded_ones, at_rate) = match (recorded, first, last) {
+        (Ok(recorded), Some(first), Some(last)) if recorded != hz => {
+            let (wanted, ticks) = (hz.turns_in(last - first), session.ticks.len());
+            let in_step = ticks as i128 * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
+            if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
+                return Err(ReplayError::FarApart { ticks, wanted });
+            }
+            (None, Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last)))
         }
-        _ => times.collect(),
-    }
+        _ => (Some(times), None),
+    };
+    Ok(recorded_ones.into_iter().flatten().chain(at_rate.into_iter().flatten()))
 }
 
 /// The recorded input.
 struct RecordedInput<'a> {
     session: &'a Session,
     next: Vec<usize>,
+    made: &'a Made,
 }
 
 impl<G: Game> InputSource<G> for RecordedInput<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let index = usize::from(player.0);
+        if self.made.is_too_much() {
+            return None;
+        }
         self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
     }
 

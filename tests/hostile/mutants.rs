@@ -1,0 +1,1 @@
+//! Files made worse at random, by seeds.
