@@ -23,6 +23,7 @@ pub use error::{LogError, Torn, WriteError};
 pub use header::{FileKind, kind_of, version_of};
 pub use limits::{
     MAX_CHUNK_BYTES, MAX_CHUNK_MEMORY, MAX_PLAYERS, MAX_RECORD_BYTES, grant_memory, replay_budget, session_budget,
+    trace_budget,
 };
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};

@@ -24,7 +24,9 @@ pub(crate) const MAX_COLUMNS: usize = 4096;
 
 /// What the records of a file of up to 1 MiB may become in memory. One more chunk is being decoded meanwhile.
 const SMALL_FILE_MEMORY: usize = 80 << 20;
-/// The same together with what is made of them. With the program itself, and what is being moved from one place to another,
+/// What the tables of a trace of up to 1 MiB may become.
+const SMALL_TRACE_MEMORY: usize = 40 << 20;
+/// What the records of a log of up to 1 MiB may become together with what is made of them. With the program itself, and what is being moved from one place to another,
 /// that stays below 256 MiB.
 const SMALL_FILE_REPLAYED: usize = 192 << 20;
 const SMALL_FILE: u64 = 1 << 20;
@@ -46,6 +48,11 @@ pub fn grant_memory(bytes: usize) {
 /// has beyond 1 MiB. What is larger is read chunk by chunk with [`LogReader`](super::LogReader).
 pub fn session_budget(file_bytes: u64) -> usize {
     budget(SMALL_FILE_MEMORY, file_bytes)
+}
+
+/// The same for a trace: two of them are compared, and what is known of their rows takes as much again.
+pub fn trace_budget(file_bytes: u64) -> usize {
+    budget(SMALL_TRACE_MEMORY, file_bytes)
 }
 
 /// The most memory that the replay of a log of this many bytes may take: what its records leave of 192 MiB, and of 2048 times

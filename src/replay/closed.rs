@@ -80,7 +80,7 @@ pub(super) fn run<G: Netcode>(
     made.begin(session.players.len())?;
     let ticks = tick_times(session, &setup.settings)?.take_while(|_| !made.is_too_much());
     let mut input = RecordedInput { session, next: vec![0; session.players.len()], made: &made };
-    machine.run(ticks, &mut input, &mut Counted { made: &made, observer });
+    machine.run(ticks, &mut input, &mut Counted::new(&made, observer));
     made.check()
 }
 

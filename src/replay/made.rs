@@ -21,6 +21,9 @@ const EFFECT: usize = 48;
 const SNAPSHOT: usize = 64;
 /// A cell, and a part of its copy while rows are turned into columns.
 const CELL: usize = 6;
+/// A usercmd that nobody has acked, with the body after it and the packets that carry it; the first of them are not counted.
+const UNHEARD: usize = 768;
+const UNHEARD_FEW: usize = 1024;
 /// What a client remembers of each of the others while it runs.
 const REMEMBERED: usize = 1600;
 /// An entity in a snapshot: little to hold, but work.
@@ -63,11 +66,32 @@ impl Made {
 pub(super) struct Counted<'a, O> {
     pub(super) made: &'a Made,
     pub(super) observer: &'a mut O,
+    /// How many frames of each player there were since it was last sent something.
+    unheard: Vec<usize>,
+}
+
+impl<'a, O> Counted<'a, O> {
+    pub(super) fn new(made: &'a Made, observer: &'a mut O) -> Self {
+        Counted { made, observer, unheard: Vec::new() }
+    }
+
+    /// A client keeps what no snapshot has acked, and so does the link what is on its way.
+    fn keep(&mut self, player: PlayerId) {
+        let index = usize::from(player.0);
+        if self.unheard.len() <= index {
+            self.unheard.resize(index + 1, 0);
+        }
+        self.unheard[index] += 1;
+        if self.unheard[index] > UNHEARD_FEW {
+            self.made.add(UNHEARD);
+        }
+    }
 }
 
 impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
+        self.keep(player);
         self.made.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
         self.observer.frame(player, at, commanded, shown);
     }
@@ -116,6 +140,9 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         snapshot: &Snapshot<G::Body>,
         reconciled: Option<&Reconciled>,
     ) {
+        if let Some(unheard) = self.unheard.get_mut(usize::from(player.0)) {
+            *unheard = 0;
+        }
         self.made.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
         self.observer.snapshot_received(player, at, snapshot, reconciled);
     }

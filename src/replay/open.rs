@@ -21,7 +21,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut tables = Tables::new::<G>(session.players.len());
     let made = Made::new(session.allowance);
-    let mut counted = Counted { made: &made, observer: &mut tables };
+    let mut counted = Counted::new(&made, &mut tables);
     for (index, records) in session.players.iter().enumerate() {
         let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
