@@ -156,7 +156,8 @@ impl Runner {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("trace.hittrace");
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let trace = read(&path).map_err(|reason| Untestable { reason, last_words: words })?;
+        let trace = read(&path).and_then(|trace| check_log(trace, request.log_digest));
+        let trace = trace.map_err(|reason| Untestable { reason, last_words: words })?;
         if let Some((cache, key)) = slot {
             cache.put(key, &path);
         }
@@ -222,6 +223,15 @@ fn read(path: &Path) -> Result<Trace, String> {
         return Err("it ended well, but wrote no trace".to_owned());
     }
     store::read_regular_trace(path).map_err(|error| format!("what it wrote is no trace: {error}"))
+}
+
+/// Refuses a trace that says that it is of another log. Builds in other languages need not say of which it is.
+fn check_log(trace: Trace, log: Digest) -> Result<Trace, String> {
+    match &trace.header.log_digest[..] {
+        "" => Ok(trace),
+        says if *says == log.to_string() => Ok(trace),
+        says => Err(format!("what it wrote is the trace of another log: of {says}, and not of {log}")),
+    }
 }
 
 fn no_folder(error: std::io::Error) -> Untestable {

@@ -9,6 +9,7 @@ use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::log::{self, FileKind, Torn};
 use crate::record::{Header, Session};
+use crate::report::printable::printable;
 use crate::store;
 use crate::trace::Trace;
 
@@ -49,7 +50,7 @@ pub(super) fn note_passed_over(path: &Path, header: &Header) {
     if !what.is_empty() {
         let text = format!("note: {}: passed over, as a later version wrote it: {}", path.display(), what.join(", "));
         // What follows does not depend on whether anybody reads this.
-        let _ = writeln!(anstream::stderr(), "{text}");
+        let _ = writeln!(anstream::stderr(), "{}", printable(&text));
     }
 }
 
