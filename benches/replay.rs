@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hitreg::arena::{Arena, ArenaBody, ArenaRules};
-use hitreg::game::{Effect, Game, Scene, Sink, Touch};
+use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{BackgroundLogWriter, LogWriter, Options as LogOptions};
 use hitreg::record::{Record, Session};

@@ -20,14 +20,14 @@ macro_rules! claim {
 mod categories;
 mod compensation;
 mod display;
+mod experiment;
 mod forged;
-mod hands;
 mod link;
 mod nereids;
 mod prediction;
 mod protocol;
 mod script;
-mod stage;
+mod scripted_input;
 mod updates;
 mod watch;
 mod without;
@@ -36,8 +36,8 @@ use serde::Serialize;
 
 use crate::arena::MapError;
 use crate::settings::SettingError;
+use experiment::Experiment;
 use script::{Expect, Script};
-use stage::Stage;
 
 /// One statement of a founding document.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Claim {
     /// What it is about.
     pub theme: Theme,
     text: &'static str,
-    measure: fn(&Stage) -> Result<Figures, ClaimError>,
+    measure: fn(&Experiment) -> Result<Figures, ClaimError>,
 }
 
 /// What claims are about, in the order in which they are listed.
@@ -121,7 +121,7 @@ pub enum ClaimError {
     /// The text is not a claim.
     #[error("it is no claim: {0}")]
     Syntax(String),
-    /// A setting is not to be had.
+    /// A setting is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The map cannot be played on.
@@ -133,7 +133,7 @@ pub enum ClaimError {
     /// The measure wants a variant that is not there.
     #[error("it has no variant `{0}`")]
     NoVariant(String),
-    /// A variant changes the hands of nobody.
+    /// A variant changes the input of nobody.
     #[error("it has no player `{0}`")]
     NoPlayer(String),
     /// A figure is expected that is not measured.
@@ -184,8 +184,8 @@ impl Claim {
     pub fn check(&self, mechanism: Mechanism) -> Result<Checked, ClaimError> {
         let script: Script =
             crate::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
-        let stage = Stage::new(script.clone(), mechanism == Mechanism::Off);
-        let measured = (self.measure)(&stage)?;
+        let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
+        let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
             script.expect.iter().map(|expect| expect.held_against(&measured)).collect::<Result<_, _>>()?;
         Ok(Checked {

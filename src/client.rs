@@ -96,7 +96,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.acked = snapshot.ack;
         self.clock.handle_update(now, snapshot.frame.server_time);
         self.input_time.handle_update(now, snapshot);
-        let told = snapshot.frame.get(self.player.entity())?;
+        let authoritative = snapshot.frame.get(self.player.entity())?;
         let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
@@ -111,7 +111,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             player: self.player,
             entities: &snapshot.frame.entities,
         };
-        let reconciled = self.window.reconcile(&context, snapshot, told);
+        let reconciled = self.window.reconcile(&context, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
         }
@@ -145,7 +145,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
         let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input: *input };
         self.window.push(now, command);
-        let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let entities = self.history.newest().map_or(nobody, |f| &f.entities);
         let context = Context::<G> {
@@ -155,18 +155,18 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             player: self.player,
             entities,
         };
-        let ran = self.window.advance(&context, &mut given_off);
+        let ran = self.window.advance(&context, &mut output);
         let predicted = self.window.latest().cloned();
         let drawn_origin = self.shown_origin(now);
-        let own = self.show_own(now, drawn_origin, &given_off.fires);
-        let shots = self.judge(given_off.fires);
+        let own = self.show_own(now, drawn_origin, &output.fires);
+        let shots = self.judge(output.fires);
         self.packets += 1;
         let packet = ClientPacket {
             number: self.packets,
             ack: self.newest,
             commands: self.window.newest(self.redundancy.level(now)),
         };
-        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: given_off.effects, shots }
+        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
     }
 
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
@@ -222,7 +222,7 @@ impl<G: Game> Client<G> {
         self.input_time.of_tick(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
     }
 
-    /// Draws by category what the newest usercmd made of the own avatar, and what it gave off.
+    /// Draws by category what the newest usercmd made of the own avatar, and what it caused.
     fn show_own(
         &mut self,
         now: Micros,
@@ -247,7 +247,7 @@ impl<G: Game> Client<G> {
 }
 
 /// What commands give off while they are predicted.
-pub(crate) struct GivenOff<F> {
+pub(crate) struct CommandOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<(CommandSeq, u8, F)>,
     touches: Vec<Touch>,

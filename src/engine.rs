@@ -37,7 +37,7 @@ mod verify;
 pub use effects::look_for_effects;
 pub use error::EngineError;
 pub use games::{
-    Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, RulesError, ScoreError, SetupError, Staged,
+    Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, ReadySession, RulesError, ScoreError, SetupError,
     StepError, UnknownGame,
 };
 #[cfg(feature = "live")]

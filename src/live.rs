@@ -24,7 +24,7 @@ mod welcome;
 pub use error::LiveError;
 pub use join::{Joined, join, resolve};
 pub use loopback::{live_header, record_live};
-pub use report::{Keeper, Lateness, LiveReport, Perception, Rates, Snapshots, Traffic};
+pub use report::{Lateness, LiveReport, LiveSink, Perception, Rates, Snapshots, Traffic};
 pub use serve::serve;
 pub use welcome::WelcomeError;
 

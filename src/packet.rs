@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::game::{Effect, Told};
+use crate::game::{Effect, SnapshotExtras};
 use crate::history::Frame;
 use crate::record::{OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
@@ -59,14 +59,14 @@ pub struct Snapshot<B> {
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used, since the last snapshot.
     pub warnings: Vec<OutOfSequence>,
-    /// What else it tells, in the game's own encoding: evidence for [`Game::explain`](crate::game::Game::explain).
+    /// What else it tells, in the game's own encoding: evidence for [`Reconcile::explain`](crate::game::Reconcile::explain).
     pub extra: Vec<u8>,
 }
 
 impl<B> Snapshot<B> {
     /// What it tells beside bodies.
-    pub fn told(&self) -> Told<'_> {
-        Told { effects: &self.effects, choked: self.choked, extra: &self.extra }
+    pub fn extras(&self) -> SnapshotExtras<'_> {
+        SnapshotExtras { effects: &self.effects, choked: self.choked, extra: &self.extra }
     }
 
     /// The size that counts where no datagrams are made: headers of 50 bytes, 20 for each entity and 8 for each effect.

@@ -71,6 +71,12 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// The world after the last tick.
     fn world(&self) -> &G::World;
 
+    /// From the first tick on, judges every shot under these settings too: the events say what those make of it, and the world
+    /// goes on as its own settings have it. False when this server cannot do that.
+    fn judge_under(&mut self, _settings: Arc<Settings>) -> bool {
+        false
+    }
+
     /// Asks for a check at every `every`-th tick that the world, restored from its saved words and run again, comes out the
     /// same. False when this server cannot do that.
     fn check_rollback(&mut self, every: u32) -> bool;

@@ -14,18 +14,20 @@ mod shots;
 mod tables;
 mod variables;
 mod views;
+mod what_if;
 
 use std::sync::Arc;
 
 pub use tables::Tables;
+pub use what_if::{REJUDGED, WhatIf};
 
-use crate::game::{BadCells, Game, OtherFields, StateRows};
+use crate::game::{BadCells, Bots, Game, OtherFields, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
 use crate::record::{Header, Holds, Origin, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
-use crate::units::{EntityId, Micros, PlayerId, Tick};
+use crate::units::{EntityId, Micros, PlayerId, Seed, Tick};
 
 /// How to replay.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,9 @@ pub struct Options {
     pub settings: Option<Settings>,
     /// Checks every so many ticks that the world can be restored and run again to the same hash.
     pub rollback_every: Option<u32>,
+    /// Re-judging: the session runs under its own settings, and what the trace says of each shot is what these settings
+    /// would have made of it ([`REJUDGED`] may differ from the session's). What follows from a shot is as it was.
+    pub judged_under: Option<Settings>,
     /// Whether sizes are asked for, [`Replayed::traffic`] that is. Where they are not, and nothing else depends on them,
     /// no datagrams are made: the trace is the same, and there several times as soon.
     pub sizes: bool,
@@ -134,6 +139,24 @@ pub enum ReplayError {
     /// The game's own server cannot check that.
     #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
     NoRollback(&'static str),
+    /// Nobody can play it anew.
+    #[error("`{0}` has no bots in this build that could play the session anew: ask with --what-if replay or rejudge")]
+    NoBots(&'static str),
+    /// The game's own server judges by its own settings alone.
+    #[error("the server of `{0}` cannot judge shots under other settings than its own: ask with --what-if replay")]
+    NoRejudging(&'static str),
+    /// A setting that changes what happens, and not only how shots are judged.
+    #[error(
+        "`{key}` changes more than how recorded shots are judged ({} do that alone): ask with --what-if replay or rerecord",
+        REJUDGED.join("* and ")
+    )]
+    NotForJudging {
+        /// Its key.
+        key: String,
+    },
+    /// Nobody judges a shot.
+    #[error("in open loop no server judges shots again: leave --mode open out, or ask with --what-if replay")]
+    NoJudge,
     /// There is one client, and the server has its own log.
     #[error(
         "this is one client's side of a session, without the server: replay it with --mode open, or merge all sides with `hitreg merge` first"
@@ -187,12 +210,25 @@ pub fn replay<G: Netcode>(
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
+    if let Some(other) = &options.judged_under {
+        let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
+        if let Some(key) = setup.settings.keys_unlike(other).into_iter().find(|key| !may(key)) {
+            return Err(ReplayError::NotForJudging { key });
+        }
+        if !closed {
+            return Err(ReplayError::NoJudge);
+        }
+    }
     if !closed {
         return replay_clients::<G, G::Client>(session, options.settings.as_ref(), progress);
     }
     check_input(session)?;
     let replayed = closed::replay::<G>(session, &setup, options, progress)?;
-    Ok(labelled::<G>(replayed, "closed", &setup.settings))
+    // What a trace says of a shot, it says under the settings that judged it.
+    Ok(match &options.judged_under {
+        Some(other) => labelled::<G>(replayed, "closed, rejudged", other),
+        None => labelled::<G>(replayed, "closed", &setup.settings),
+    })
 }
 
 /// Replays the clients of a session alone, each by a client pipeline of this type, on its recorded input and the snapshots
@@ -270,10 +306,26 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
-    let mut machine = closed::machine::<G>(session, &setup, None)?;
+    let mut machine = closed::machine::<G>(session, &setup, &Options::default())?;
     closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again))?;
     again.put_in_order();
     Ok(again)
+}
+
+/// Bots play a session anew, [`WhatIf::Rerecord`]: on its map, over its links and for as long, under these settings, all chances
+/// from another seed.
+///
+/// # Errors
+/// When the log is not one that this build can replay closed loop.
+pub fn play_anew<G: Bots + Netcode>(
+    session: &Session,
+    settings: &Settings,
+    seed: Seed,
+) -> Result<Replayed, ReplayError> {
+    let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
+    check_server(session)?;
+    let replayed = closed::play_anew::<G>(session, &setup)?;
+    Ok(labelled::<G>(replayed, "closed", &setup.settings))
 }
 
 /// Refuses logs that do not hold a server and its clients.

@@ -21,3 +21,8 @@ pub use diff::{diff_line, diff_page};
 pub use diff_junit::diff_junit;
 pub use page::Page;
 pub use sweep::sweep_page;
+
+/// Which question counts of hits answer, for beside them.
+pub fn what_if_line(what_if: crate::replay::WhatIf) -> String {
+    format!("what-if: {}, {}", what_if.name(), what_if.meaning())
+}

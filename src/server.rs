@@ -43,6 +43,8 @@ pub struct Server<G: Game> {
     /// Words of the world, kept to save an allocation a tick.
     words: Vec<u32>,
     rollback: Option<Rollback<G>>,
+    /// Settings that shots are judged under besides, for the record.
+    judged_under: Option<Arc<Settings>>,
 }
 
 impl<G: Game> ServerPipeline<G> for Server<G> {
@@ -64,7 +66,13 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             events: VecDeque::new(),
             words: Vec::new(),
             rollback: None,
+            judged_under: None,
         }
+    }
+
+    fn judge_under(&mut self, settings: Arc<Settings>) -> bool {
+        self.judged_under = Some(settings);
+        true
     }
 
     fn check_rollback(&mut self, every: u32) -> bool {

@@ -13,6 +13,7 @@ pub(crate) mod sequence;
 mod synth;
 mod unencoded;
 
+pub(crate) use bots::BotInput;
 #[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};
 pub use machine::{InputSource, Machine};

@@ -215,7 +215,7 @@ choice! {
     }
 }
 
-/// A setting that is not to be had.
+/// A setting that is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// No such key.
@@ -272,6 +272,12 @@ impl Settings {
     /// When no preset has that name.
     pub fn under_preset(&self, name: &str) -> Result<Settings, SettingError> {
         Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
+    }
+
+    /// The keys of which these settings and others have different values.
+    pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
+        let pairs = self.to_pairs().into_iter().zip(other.to_pairs());
+        pairs.filter(|(own, others)| own != others).map(|((key, _), _)| key).collect()
     }
 
     /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.

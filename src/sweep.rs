@@ -1,4 +1,4 @@
-//! What settings do: the same sessions replayed under every combination of one or two settings and presets, a row of
+//! What settings do: the same sessions run under every combination of one or two settings and presets, a row of
 //! figures for each.
 
 mod axis;
@@ -11,19 +11,24 @@ pub use axis::{Axis, AxisError, PRESET};
 pub use figures::Figures;
 pub use table::{Cell, Table};
 
-use crate::pipeline::Netcode;
 use crate::record::Session;
-use crate::replay::{Options, ReplayError, own_settings, replay};
+use crate::replay::{ReplayError, Replayed, WhatIf, own_settings};
 use crate::settings::{SettingError, Settings};
+use crate::stats::confidence_95;
 use figures::Gathered;
 
 /// The most combinations of values in one sweep.
 pub const POINTS_MAX: usize = 10_000;
 
+/// From how many seeds bots play anew, unless a plan says otherwise.
+pub const SEEDS: u16 = 16;
+
 /// What is to be swept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     axes: Vec<Axis>,
+    what_if: WhatIf,
+    seeds: u16,
 }
 
 /// Axes that do not go together.
@@ -44,6 +49,12 @@ pub enum PlanError {
         /// How many.
         count: usize,
     },
+    /// Too few for a confidence interval.
+    #[error("{seeds} seeds have no confidence interval: give at least 2")]
+    TooFewSeeds {
+        /// How many.
+        seeds: u16,
+    },
     /// More than anybody would wait for.
     #[error("that makes {points} combinations; the most is {POINTS_MAX}")]
     TooManyPoints {
@@ -63,9 +74,9 @@ pub enum SweepError {
         /// Why.
         source: SettingError,
     },
-    /// A replay failed.
+    /// A session could not be run.
     #[error("log {}: {source}", .log + 1)]
-    Replay {
+    Run {
         /// Which log, from 0.
         log: usize,
         /// Why.
@@ -76,6 +87,10 @@ pub enum SweepError {
 /// The outcome: a row for each combination, in the order of the axes' values, the last axis running fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
+    /// What was asked: what the counts of hits mean depends on it.
+    pub what_if: WhatIf,
+    /// How often each session was run at each point.
+    pub repeats: u16,
     /// What was varied: [`PRESET`] or a setting's key, for each axis.
     pub keys: Vec<String>,
     /// The rows.
@@ -114,7 +129,36 @@ impl Plan {
         if points > POINTS_MAX {
             return Err(PlanError::TooManyPoints { points });
         }
-        Ok(Plan { axes })
+        Ok(Plan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
+    }
+
+    /// The same plan with another question than [`WhatIf::Replay`].
+    #[must_use]
+    pub fn asking(self, what_if: WhatIf) -> Plan {
+        Plan { what_if, ..self }
+    }
+
+    /// The same plan with so many seeds in place of [`SEEDS`], where bots play anew.
+    ///
+    /// # Errors
+    /// When they are fewer than two, which have no confidence interval.
+    pub fn with_seeds(self, seeds: u16) -> Result<Plan, PlanError> {
+        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(Plan { seeds, ..self }) }
+    }
+
+    /// What is asked.
+    pub fn what_if(&self) -> WhatIf {
+        self.what_if
+    }
+
+    /// How often each session runs at each point: once for each seed where bots play anew.
+    pub fn repeats(&self) -> u16 {
+        if self.what_if == WhatIf::Rerecord { self.seeds } else { 1 }
+    }
+
+    /// How many runs there are of each session.
+    pub fn runs(&self) -> usize {
+        self.points().len() * usize::from(self.repeats())
     }
 
     /// Every combination, as a value for each axis.
@@ -142,31 +186,38 @@ impl Plan {
     }
 }
 
-/// Replays every session at every point, as many at once as there are threads. The figures of a point are those of all
-/// sessions together. `done` is told each time a replay ends; there are as many as points times sessions.
+/// Gets the trace of a session under settings; the number says which repetition it is, from 0.
+pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
+
+/// Runs every session at every point, `plan.repeats()` times each, as many at once as there are threads. The figures of a point
+/// are those of all sessions together. `done` is called each time a run ends; there are [`Plan::runs`] of them for each session.
 ///
 /// # Errors
-/// When a session is not one that this build can replay.
-pub fn sweep<G: Netcode>(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+/// When a session is not one that this build can run.
+pub fn sweep(sessions: &[Session], plan: &Plan, run: &Run<'_>, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
     let points = plan.points();
-    let one = |(point, log): (usize, usize)| -> Result<Gathered, SweepError> {
+    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<Gathered, SweepError> {
         let session = &sessions[log];
         let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
-        let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
-        let replayed =
-            replay::<G>(session, &options, &mut |_| {}).map_err(|source| SweepError::Replay { log, source })?;
+        let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
         done();
         Ok(Gathered::of(session, &replayed))
     };
-    let jobs: Vec<(usize, usize)> =
-        (0..points.len()).flat_map(|point| (0..sessions.len()).map(move |log| (point, log))).collect();
+    let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
+    let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
     let gathered: Vec<Gathered> =
-        jobs.into_par_iter().map(one).collect::<Vec<_>>().into_iter().collect::<Result<_, _>>()?;
+        runs.into_par_iter().map(one).collect::<Vec<_>>().into_iter().collect::<Result<_, _>>()?;
+    let of_each = sessions.len() * usize::from(plan.repeats());
     let mut gathered = gathered.into_iter();
     let row = |values: &Vec<&str>| {
-        let together = gathered.by_ref().take(sessions.len()).fold(Gathered::default(), Gathered::plus);
-        Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures: together.figures() }
+        let of_point: Vec<Gathered> = gathered.by_ref().take(of_each).collect();
+        let hit_shares: Vec<f64> = of_point.iter().filter_map(Gathered::hit_share).collect();
+        let together = of_point.into_iter().fold(Gathered::default(), Gathered::plus);
+        let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
+        let figures = Figures { hit_share_ci95, ..together.figures() };
+        Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
     };
     let rows = points.iter().map(row).collect();
-    Ok(Sweep { keys: plan.axes.iter().map(|axis| axis.key().to_owned()).collect(), rows })
+    let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
+    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows })
 }

@@ -74,7 +74,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // Results as text and JUnit, for whoever shows them.
-    ("report", &["units", "stats", "trace", "diff", "bisect", "sweep"]),
+    ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep"]),
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
     ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),

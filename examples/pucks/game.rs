@@ -4,7 +4,9 @@
 use std::marker::PhantomData;
 
 use glam::Vec3;
-use hitreg::game::{BadCells, Effect, Game, Reason, Scene, Sink, Verdict, WorldSink, Wound, body};
+use hitreg::game::{
+    BadCells, Categorize, Effect, Judge, Reason, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink, Wound, body,
+};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};
 
@@ -66,7 +68,7 @@ pub(crate) struct Line {
     shooter: EntityId,
 }
 
-impl<V: Version> Game for Pucks<V> {
+impl<V: Version> Simulate for Pucks<V> {
     const NAME: &'static str = "pucks";
     type Rules = Rules;
     type World = Ice;
@@ -121,6 +123,33 @@ impl<V: Version> Game for Pucks<V> {
         }
     }
 
+    fn step_world(_: &Rules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}
+
+    fn blend(from: &Puck, to: &Puck, fraction: f32) -> Puck {
+        Puck { origin: from.origin.lerp(to.origin, fraction), ..*to }
+    }
+
+    fn save(world: &Ice, words: &mut Vec<u32>) {
+        use hitreg::game::Body;
+        for (_, puck) in &world.pucks {
+            let start = words.len();
+            words.resize(start + Puck::CELLS, 0);
+            puck.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_: &Rules, words: &[u32]) -> Result<Ice, BadCells> {
+        use hitreg::game::Body;
+        let pucks = words.chunks(Puck::CELLS).map(Puck::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() })
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        ["shot", "ouch"].get(usize::from(kind)).copied().unwrap_or("unknown")
+    }
+}
+
+impl<V: Version> Judge for Pucks<V> {
     fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Puck)]) -> Verdict {
         let met = |(id, puck): &&(EntityId, Puck)| {
             let to = puck.origin - fire.from;
@@ -140,10 +169,6 @@ impl<V: Version> Game for Pucks<V> {
 
     fn aim(fire: &Line) -> (Vec3, Vec3) {
         (fire.from, fire.direction)
-    }
-
-    fn is_projectile(_: &Line) -> bool {
-        false
     }
 
     fn apply(
@@ -166,45 +191,20 @@ impl<V: Version> Game for Pucks<V> {
         }
     }
 
-    fn step_world(_: &Rules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}
-
-    fn blend(from: &Puck, to: &Puck, fraction: f32) -> Puck {
-        Puck { origin: from.origin.lerp(to.origin, fraction), ..*to }
-    }
-
-    fn on_ground(_: &Puck) -> bool {
-        true
-    }
-
-    fn was_hurt(before: &Puck, after: &Puck) -> bool {
-        before.hits_taken != after.hits_taken
-    }
-
-    fn save(world: &Ice, words: &mut Vec<u32>) {
-        use hitreg::game::Body;
-        for (_, puck) in &world.pucks {
-            let start = words.len();
-            words.resize(start + Puck::CELLS, 0);
-            puck.write(&mut words[start..]);
-        }
-    }
-
-    fn load(_: &Rules, words: &[u32]) -> Result<Ice, BadCells> {
-        use hitreg::game::Body;
-        let pucks = words.chunks(Puck::CELLS).map(Puck::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() })
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        ["shot", "ouch"].get(usize::from(kind)).copied().unwrap_or("unknown")
-    }
-
     fn hitgroup_name(_: u8) -> &'static str {
         "puck"
     }
 
     fn weapon_name(_: &Line) -> &'static str {
         "line"
+    }
+}
+
+impl<V: Version> Categorize for Pucks<V> {}
+
+impl<V: Version> Reconcile for Pucks<V> {
+    fn was_hurt(before: &Puck, after: &Puck) -> bool {
+        before.hits_taken != after.hits_taken
     }
 }
 

@@ -1,4 +1,4 @@
-//! The arena as a [`Game`].
+//! The arena as a [`Game`](crate::game::Game).
 
 use glam::Vec3;
 
@@ -9,7 +9,7 @@ use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
-use crate::game::{BadCells, Category, Field, Game, Scene, Sink, Verdict, WorldSink};
+use crate::game::{BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
@@ -17,9 +17,8 @@ use crate::usercmd::Usercmd;
 #[derive(Clone, Copy, Debug)]
 pub struct Arena;
 
-impl Game for Arena {
+impl Simulate for Arena {
     const NAME: &'static str = "arena";
-
     type Rules = ArenaRules;
     type World = ArenaWorld;
     type Body = ArenaBody;
@@ -61,6 +60,44 @@ impl Game for Arena {
         }
     }
 
+    fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
+        rocket::fly(rules, world, dt, out);
+        arrow::fly(rules, world, dt, out);
+        prop::step(rules, world, dt, out);
+        spawn::respawn(rules, world, dt, out);
+    }
+
+    fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
+        if fraction >= 1.0 {
+            return *to;
+        }
+        if fraction <= 0.0 || from.kind != to.kind {
+            return *from;
+        }
+        // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.
+        ArenaBody {
+            origin: from.origin + (to.origin - from.origin) * fraction,
+            velocity: from.velocity + (to.velocity - from.velocity) * fraction,
+            viewangles: blend_angles(from.viewangles, to.viewangles, fraction),
+            view_ofs_z: from.view_ofs_z + (to.view_ofs_z - from.view_ofs_z) * fraction,
+            ..*from
+        }
+    }
+
+    fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
+        world.save(words);
+    }
+
+    fn load(_rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
+        ArenaWorld::load(words)
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        EffectKind::name_of(kind)
+    }
+}
+
+impl Judge for Arena {
     fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
         judge::judge(rules, fire, targets)
     }
@@ -90,30 +127,16 @@ impl Game for Arena {
         harm::apply(rules, world, shooter, command, fire, verdict, out);
     }
 
-    fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
-        rocket::fly(rules, world, dt, out);
-        arrow::fly(rules, world, dt, out);
-        prop::step(rules, world, dt, out);
-        spawn::respawn(rules, world, dt, out);
+    fn hitgroup_name(hitgroup: u8) -> &'static str {
+        Hitgroup::name_of(hitgroup)
     }
 
-    fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
-        if fraction >= 1.0 {
-            return *to;
-        }
-        if fraction <= 0.0 || from.kind != to.kind {
-            return *from;
-        }
-        // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.
-        ArenaBody {
-            origin: from.origin + (to.origin - from.origin) * fraction,
-            velocity: from.velocity + (to.velocity - from.velocity) * fraction,
-            viewangles: blend_angles(from.viewangles, to.viewangles, fraction),
-            view_ofs_z: from.view_ofs_z + (to.view_ofs_z - from.view_ofs_z) * fraction,
-            ..*from
-        }
+    fn weapon_name(fire: &ArenaFire) -> &'static str {
+        fire.weapon.name()
     }
+}
 
+impl Categorize for Arena {
     fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
         category::category(body, own, field)
     }
@@ -142,33 +165,15 @@ impl Game for Arena {
     fn came_from(body: &ArenaBody) -> Option<(PlayerId, CommandSeq)> {
         (body.kind == BodyKind::Arrow).then(|| arrow::came_from(body))
     }
+}
 
+impl Reconcile for Arena {
     fn on_ground(body: &ArenaBody) -> bool {
         body.on_ground
     }
 
     fn was_hurt(before: &ArenaBody, after: &ArenaBody) -> bool {
         after.health < before.health
-    }
-
-    fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
-        world.save(words);
-    }
-
-    fn load(_rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
-        ArenaWorld::load(words)
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        EffectKind::name_of(kind)
-    }
-
-    fn hitgroup_name(hitgroup: u8) -> &'static str {
-        Hitgroup::name_of(hitgroup)
-    }
-
-    fn weapon_name(fire: &ArenaFire) -> &'static str {
-        fire.weapon.name()
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
         .or_else(|| input(first))
         .or_else(|| reproduced(reran))
         .or_else(|| correction(traces, first))
-        .or_else(|| told(first))
+        .or_else(|| stated(first))
         .or_else(|| shot(traces, first))
         .or_else(|| settings(traces))
         .unwrap_or_else(|| match (first.what, reran) {
@@ -145,7 +145,7 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
 }
 
 /// A teleport, a death or a spawn that only one of the runs has.
-fn told(first: &Divergence) -> Option<Found> {
+fn stated(first: &Divergence) -> Option<Found> {
     if first.table != bodies::NAME {
         return None;
     }

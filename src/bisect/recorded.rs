@@ -43,7 +43,7 @@ fn ticks(session: &Session) -> Table {
 
 fn bodies(session: &Session) -> Table {
     let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
-    let hidden = told_apart(session);
+    let hidden = sent_differently(session);
     let classes = &session.header.classes;
     let fields = session.header.body_fields();
     let mut keys = bodies::Writer::default();
@@ -76,17 +76,17 @@ fn bodies(session: &Session) -> Table {
     keys.finish(known.map(column).collect())
 }
 
-/// The fields of which one viewer was told otherwise than others: what everyone was told of them need not be the server's
+/// The fields of which one viewer was sent other values than others: what everyone was sent of them need not be the server's
 /// state.
-fn told_apart(session: &Session) -> BTreeSet<&str> {
+fn sent_differently(session: &Session) -> BTreeSet<&str> {
     let fields =
         |class: ClassId| session.header.classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
     let mut apart = BTreeSet::new();
     for (key, cells) in session.states.iter().filter(|(key, _)| key.viewer.is_some()) {
-        for (class, told) in session.states.shared(key.tick, key.entity) {
+        for (class, shared) in session.states.shared(key.tick, key.entity) {
             let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
             let differs =
-                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| told.get(place) != Some(*cell));
+                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| shared.get(place) != Some(*cell));
             let differing = fields(key.class).iter().zip(cells).filter(differs);
             apart.extend(differing.map(|(field, _)| field.name.as_str()));
         }

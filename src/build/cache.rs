@@ -16,7 +16,7 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// A cache that is not to be had.
+/// A cache that is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: traces cannot be kept here ({source}); name another folder with --cache, or use --no-cache", folder.display())]
 pub struct CacheError {

@@ -2,12 +2,12 @@
 
 use glam::Vec3;
 
+use super::experiment::Experiment;
 use super::prediction::key_to_movement;
-use super::stage::Stage;
 use super::watch::{Seen, SeenFrame, body_of};
 use super::{Claim, ClaimError, Figures, count, greatest};
 use crate::arena::{Arena, ArenaBody, BodyKind, EffectKind};
-use crate::game::{Category, Game, Placed};
+use crate::game::{Categorize as _, Category, Placed};
 use crate::units::{EntityId, Micros};
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -25,8 +25,8 @@ pub(super) const CLAIMS: &[Claim] = &[
 /// Below this nobody has left the ground, in units.
 const ABOVE_UNITS: f64 = 1.0;
 
-fn constant(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let trees = drawn_as(&seen, BodyKind::Tree);
     let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
     let moved = trees.iter().map(|(_, id, placed)| {
@@ -37,8 +37,8 @@ fn constant(stage: &Stage) -> Result<Figures, ClaimError> {
     Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
 }
 
-fn self_contained(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let bells = drawn_as(&seen, BodyKind::Bell);
     let mut uneven = Vec::new();
     for pair in bells.windows(2) {
@@ -56,8 +56,8 @@ fn self_contained(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn authoritative(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
         let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
@@ -69,8 +69,8 @@ fn authoritative(stage: &Stage) -> Result<Figures, ClaimError> {
     Ok(vec![("frames", count(off.len())), ("drawn off from the last update, most", greatest(&off))])
 }
 
-fn controlled(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn controlled(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own?.health)));
     let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
     let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
@@ -80,8 +80,8 @@ fn controlled(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn simulated(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let mut off = Vec::new();
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
         // The present of one's own avatar: when a usercmd that is made now runs.
@@ -100,8 +100,8 @@ fn simulated(stage: &Stage) -> Result<Figures, ClaimError> {
     Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
 }
 
-fn deterministic_ai(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let mut off = Vec::new();
     let mut moving = 0;
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Walker) {
@@ -114,8 +114,8 @@ fn deterministic_ai(stage: &Stage) -> Result<Figures, ClaimError> {
     Ok(vec![("frames in which it walks", count(moving)), ("off from where it was, most", greatest(&off))])
 }
 
-fn reactive(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn reactive(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let fired: Vec<&SeenFrame> = seen
         .frames_of(0)
         .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Launcher as u8))
@@ -136,8 +136,8 @@ fn reactive(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn inverted(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let mut missed = Vec::new();
     let mut frames = 0;
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
@@ -158,11 +158,11 @@ fn inverted(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn short_jump(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
     let ground = ground.fold(f32::INFINITY, f32::min);
-    let prepared = stage.variant("rules")?;
+    let prepared = experiment.variant("rules")?;
     let (mut carried, mut drawn) = (0.0_f64, 0.0_f64);
     for frame in seen.inspected(0) {
         let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);

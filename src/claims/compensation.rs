@@ -1,6 +1,6 @@
 //! Whom a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
 
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::watch::{Seen, SeenShot, body_of};
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::arena::{ArenaBody, EffectKind};
@@ -29,26 +29,26 @@ pub(super) const CLAIMS: &[Claim] = &[
 const SHOOTER: u16 = 0;
 const RUNNER: u16 = 1;
 
-fn lead_without(stage: &Stage) -> Result<Figures, ClaimError> {
+fn lead_without(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![
-        ("lead that hits, at 100 ms", lead_that_hits(&stage.play_variant("rtt-100")?)),
-        ("lead that hits, at 200 ms", lead_that_hits(&stage.play_variant("rtt-200")?)),
+        ("lead that hits, at 100 ms", lead_that_hits(&experiment.play_variant("rtt-100")?)),
+        ("lead that hits, at 200 ms", lead_that_hits(&experiment.play_variant("rtt-200")?)),
     ])
 }
 
-fn lead_with(stage: &Stage) -> Result<Figures, ClaimError> {
-    Ok(vec![("lead that hits, at 100 ms", lead_that_hits(&stage.play()?))])
+fn lead_with(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    Ok(vec![("lead that hits, at 100 ms", lead_that_hits(&experiment.play()?))])
 }
 
-fn lead_extrapolated(stage: &Stage) -> Result<Figures, ClaimError> {
+fn lead_extrapolated(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![
-        ("lead that hits, at 60 ms", lead_that_hits(&stage.play_variant("rtt-60")?)),
-        ("lead that hits, at 300 ms", lead_that_hits(&stage.play_variant("rtt-300")?)),
+        ("lead that hits, at 60 ms", lead_that_hits(&experiment.play_variant("rtt-60")?)),
+        ("lead that hits, at 300 ms", lead_that_hits(&experiment.play_variant("rtt-300")?)),
     ])
 }
 
-fn hit_tone(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (led, unled) = (stage.play_variant("led")?, stage.play_variant("not-led")?);
+fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (led, unled) = (experiment.play_variant("led")?, experiment.play_variant("not-led")?);
     let fired: Vec<Micros> = led
         .frames_of(SHOOTER)
         .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Pistol as u8))
@@ -72,12 +72,12 @@ fn hit_tone(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn three_terms(stage: &Stage) -> Result<Figures, ClaimError> {
+fn three_terms(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = stage.play_variant(name)?;
+        let seen = experiment.play_variant(name)?;
         Ok(median(&seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).collect::<Vec<_>>()))
     };
-    let sparse = stage.play_variant("sparse")?;
+    let sparse = experiment.play_variant("sparse")?;
     let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(&sparse, shot)).collect();
     let said = sparse.frames_of(SHOOTER).last().map(|frame| f64::from(frame.command.lerp_msec));
     Ok(vec![
@@ -89,8 +89,8 @@ fn three_terms(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn moves_nobody(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (with, without) = (stage.play_variant("with")?, stage.play_variant("without")?);
+fn moves_nobody(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (with, without) = (experiment.play_variant("with")?, experiment.play_variant("without")?);
     let place = |seen: &Seen| -> Vec<Option<ArenaBody>> {
         let at_rest = |body: &ArenaBody| ArenaBody { health: 0, ..*body };
         seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
@@ -108,8 +108,8 @@ fn moves_nobody(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn stance_and_life(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (ducked, died) = (stage.play_variant("ducked")?, stage.play_variant("died")?);
+fn stance_and_life(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (ducked, died) = (experiment.play_variant("ducked")?, experiment.play_variant("died")?);
     let shots = |seen: &Seen| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
     let now_ducked = ducked.shots.iter().all(|shot| {
         let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
@@ -125,8 +125,8 @@ fn stance_and_life(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn round_the_corner(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (late, quick) = (exposure(stage, "rtt-500")?, exposure(stage, "rtt-50")?);
+fn round_the_corner(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (late, quick) = (exposure(experiment, "rtt-500")?, exposure(experiment, "rtt-50")?);
     let longest = |exposure: &Exposure| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
     Ok(vec![
         ("hits in cover, shooter at 500 ms", count(late.in_cover as usize)),
@@ -135,9 +135,9 @@ fn round_the_corner(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn head_on(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_variant("scene")?;
-    let exposure = exposure(stage, "scene")?;
+fn head_on(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant("scene")?;
+    let exposure = exposure(experiment, "scene")?;
     let bends: Vec<f64> = hits(&seen).filter_map(|shot| bend_deg(&seen, shot)).collect();
     let moved: Vec<f64> = hits(&seen).filter_map(|shot| moved_back(&seen, shot)).collect();
     Ok(vec![
@@ -148,9 +148,9 @@ fn head_on(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn crossing(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_variant("scene")?;
-    let exposure = exposure(stage, "scene")?;
+fn crossing(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant("scene")?;
+    let exposure = exposure(experiment, "scene")?;
     let off_view = |shot: &SeenShot| {
         let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
         let runner = body_of(&tick.bodies, RUNNER)?;
@@ -166,8 +166,8 @@ fn crossing(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn projectiles(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (rockets, bullets) = (stage.play_variant("rockets")?, stage.play_variant("bullets")?);
+fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
     let rewind = rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).reduce(f64::max);
     let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
     let at_once = hits(&rockets).count();
@@ -182,8 +182,8 @@ fn projectiles(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn client_says_it_hit(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let claimed: Vec<_> = seen
         .frames_of(SHOOTER)
         .flat_map(|frame| &frame.shots)
@@ -200,8 +200,8 @@ fn client_says_it_hit(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn false_stamps(stage: &Stage) -> Result<Figures, ClaimError> {
-    let prepared = stage.variant("scene")?;
+fn false_stamps(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let prepared = experiment.variant("scene")?;
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let lied = forged::play(&prepared, Micros::from_ms(400))?;
     let slightly = forged::play(&prepared, Micros::from_ms(190))?;
@@ -259,8 +259,8 @@ fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
 }
 
 /// How those who were hit were in cover, by the tables of a replay.
-fn exposure(stage: &Stage, variant: &str) -> Result<Exposure, ClaimError> {
-    let prepared = stage.variant(variant)?;
+fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
+    let prepared = experiment.variant(variant)?;
     let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len());
     prepared.play(&mut tables, None)?;
     tables.judge_covers::<crate::arena::Arena>(&prepared.rules);

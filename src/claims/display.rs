@@ -1,6 +1,6 @@
 //! Where the others are drawn: extrapolation, interpolation, teleports. Player 0 looks, player 1 moves.
 
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, SeenSnapshot, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
@@ -26,8 +26,8 @@ const MOVER: u16 = 1;
 /// A step below this is none, in units.
 const REST_UNITS: f64 = 0.01;
 
-fn extrapolation_distance(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn extrapolation_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
     Ok(vec![
         ("drawn ahead of the last update, median", median(&ahead_of_last(&seen))),
@@ -35,26 +35,26 @@ fn extrapolation_distance(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn extrapolation_cap(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn extrapolation_cap(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
     let silence = silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).reduce(f64::max);
     Ok(vec![("longest silence", silence), ("drawn ahead of the last update, most", greatest(&ahead_of_last(&seen)))])
 }
 
-fn extrapolation_dodging(stage: &Stage) -> Result<Figures, ClaimError> {
+fn extrapolation_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let error = |seen: &Seen| {
         let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_of_picture(seen, frame)).collect();
         greatest(&errors)
     };
     Ok(vec![
-        ("off while running straight, most", error(&stage.play_variant("straight")?)),
-        ("off while dodging, most", error(&stage.play_variant("dodging")?)),
+        ("off while running straight, most", error(&experiment.play_variant("straight")?)),
+        ("off while dodging, most", error(&experiment.play_variant("dodging")?)),
     ])
 }
 
-fn interpolation_smooth(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn interpolation_smooth(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let steps = steps(&seen);
     Ok(vec![
         ("updates per second", updates_per_s(&seen)),
@@ -63,8 +63,8 @@ fn interpolation_smooth(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn interpolation_algorithm(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let mut origin: Vec<f64> = Vec::new();
     let mut angle: Vec<f64> = Vec::new();
     for frame in seen.inspected(VIEWER) {
@@ -89,16 +89,16 @@ fn interpolation_algorithm(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn interpolation_in_the_past(stage: &Stage) -> Result<Figures, ClaimError> {
+fn interpolation_in_the_past(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![
-        ("behind the server at 20 ms of latency", behind_ms(&stage.play_variant("near")?)),
-        ("behind the server at 200 ms of latency", behind_ms(&stage.play_variant("far")?)),
+        ("behind the server at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
+        ("behind the server at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
     ])
 }
 
-fn lost_update_100_ms(stage: &Stage) -> Result<Figures, ClaimError> {
-    let held = stage.play_variant("hold")?;
-    let carried = stage.play_variant("extrapolate")?;
+fn lost_update_100_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let held = experiment.play_variant("hold")?;
+    let carried = experiment.play_variant("extrapolate")?;
     Ok(vec![
         ("updates lost", lost_updates(&held)),
         ("held: rest", longest_rest_ms(&held)),
@@ -107,8 +107,8 @@ fn lost_update_100_ms(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn lost_update_200_ms(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn lost_update_200_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let steps = steps(&seen);
     let others = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != How::Interpolated);
     Ok(vec![
@@ -119,8 +119,9 @@ fn lost_update_200_ms(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn bouncing_ball(stage: &Stage) -> Result<Figures, ClaimError> {
-    let [slow, fast, history] = ["two-point-10", "two-point-50", "history-50"].map(|name| stage.play_variant(name));
+fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let [slow, fast, history] =
+        ["two-point-10", "two-point-50", "history-50"].map(|name| experiment.play_variant(name));
     let (slow, fast, history) = (slow?, fast?, history?);
     let resting = |seen: &Seen| {
         let steps = steps(seen);
@@ -136,8 +137,8 @@ fn bouncing_ball(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn teleport_flag(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_without(VIEWER, Part::TeleportFlag)?;
+fn teleport_flag(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(VIEWER, Part::TeleportFlag)?;
     let steps = steps(&seen);
     // Between the teleporter and where it leads nobody ever is.
     let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {
@@ -153,17 +154,17 @@ fn teleport_flag(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn teleport_distance(stage: &Stage) -> Result<Figures, ClaimError> {
+fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let share = |seen: &Seen| {
         let drawn: Vec<How> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
         let at_once = drawn.iter().filter(|how| **how == How::Teleported).count();
         (!drawn.is_empty()).then(|| 100.0 * at_once as f64 / drawn.len() as f64)
     };
-    let far = stage.play_variant("far")?;
+    let far = experiment.play_variant("far")?;
     Ok(vec![
         ("190 units between updates: moved at once", share(&far)),
         ("largest step between frames", greatest(&steps(&far))),
-        ("50 units between updates: moved at once", share(&stage.play_variant("near")?)),
+        ("50 units between updates: moved at once", share(&experiment.play_variant("near")?)),
     ])
 }
 

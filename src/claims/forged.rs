@@ -5,12 +5,12 @@
 use std::collections::VecDeque;
 
 use super::ClaimError;
-use super::hands::Scripted;
-use super::stage::{Prepared, placed};
+use super::experiment::{Prepared, placed};
+use super::scripted_input::Scripted;
 use super::watch::Seen;
 use crate::arena::Arena;
 use crate::client::Client;
-use crate::game::Game;
+use crate::game::Simulate;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::server::Server;
@@ -19,7 +19,7 @@ use crate::session::sequence::{self, ClientEnd, ServerEnds};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::Perceived;
 
-type Body = <Arena as Game>::Body;
+type Body = <Arena as Simulate>::Body;
 
 /// Plays a prepared scene whose player 0 stamps its usercmds with times that are so much too old.
 ///
@@ -32,7 +32,7 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut server = Server::<Arena>::new(setup.clone(), players);
     server.begin_from(Arena::begin(rules, setup.seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?);
     let mut clients: Vec<Client<Arena>> = (0..players).map(|p| Client::new(setup.clone(), PlayerId(p))).collect();
-    let scripts = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
+    let scripts = scene.players.iter().map(|p| (p.input.clone(), Micros::from_ms_f64(p.first_frame_ms)));
     let mut input = Scripted::new(scripts.collect(), settings.client.cmd_hz);
     let mut frames: Vec<Option<Micros>> = (0..players).map(|p| input.next_frame(PlayerId(p))).collect();
     let delays = scene.players.iter().map(|player| Micros::from_ms_f64(player.link.delay_ms)).collect();

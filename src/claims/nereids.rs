@@ -1,6 +1,6 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling on the tick, the calibrated clock.
 
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, body_of};
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::game::Cause;
@@ -20,8 +20,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "perceived-avatar", perceived_avatar),
 ];
 
-fn every_tick(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn every_tick(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
     let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
     Ok(vec![
@@ -31,8 +31,8 @@ fn every_tick(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn three_lost(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (three, four) = (stage.play_variant("three")?, stage.play_variant("four")?);
+fn three_lost(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (three, four) = (experiment.play_variant("three")?, experiment.play_variant("four")?);
     Ok(vec![
         ("packets lost in a row", count(lost_packets(&three).len())),
         ("input lost", count(lost_input(&three).len())),
@@ -41,9 +41,9 @@ fn three_lost(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn input_waits(stage: &Stage) -> Result<Figures, ClaimError> {
+fn input_waits(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = stage.play_variant(name)?;
+        let seen = experiment.play_variant(name)?;
         // From arrival at the server to the tick.
         let waits: Vec<f64> = seen
             .executed
@@ -61,8 +61,8 @@ fn input_waits(stage: &Stage) -> Result<Figures, ClaimError> {
     Ok(vec![("from arrival to the tick", wait("three-ticks")?)])
 }
 
-fn loss_of_5_percent(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn loss_of_5_percent(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let players = 0..seen.players;
     let (from, to) = seen.inspect;
     let inputs = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to).count();
@@ -91,8 +91,8 @@ fn loss_of_5_percent(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn computed_once(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn computed_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let tick = |index: u32| seen.ticks.get(index as usize - 1);
     let late = seen.executed.iter().filter(|done| done.how != Execution::Run).count();
     let over = seen.executed.iter().filter(|done| done.how == Execution::Run).filter(|done| {
@@ -120,8 +120,8 @@ fn computed_once(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn warnings(stage: &Stage) -> Result<Figures, ClaimError> {
-    let prepared = stage.variant("scene")?;
+fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let prepared = experiment.variant("scene")?;
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let late = forged::play(&prepared, Micros::from_ms(1_000))?;
     let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
@@ -142,8 +142,8 @@ fn warnings(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn calibration_helper(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let (from, to) = seen.inspect;
     let told: Vec<f64> = seen
         .sent
@@ -172,12 +172,14 @@ fn calibration_helper(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn perceived_avatar(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let (mut agreed, mut disagreed) = (0, Vec::new());
     let mut reference = ClientReference::default();
     for frame in seen.frames_of(0) {
-        let Some((told, server_has, at)) = perceived(&seen, frame, &mut reference, stage.is_off()) else { continue };
+        let Some((told, server_has, at)) = perceived(&seen, frame, &mut reference, experiment.is_off()) else {
+            continue;
+        };
         if told == Some(server_has) {
             agreed += 1;
         } else if told.is_some() {

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, median};
@@ -24,13 +24,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "push-latency", push_latency),
 ];
 
-fn dumb_client(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn dumb_client(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     Ok(vec![("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64))])
 }
 
-fn prediction_at_once(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn prediction_at_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
     let wrong = checked.iter().filter(|error| **error > 0.0).count();
     Ok(vec![
@@ -40,8 +40,8 @@ fn prediction_at_once(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn five_in_flight(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let from = Micros::from_s(1);
     let mut acked = 0;
     let mut in_flight: Vec<f64> = Vec::new();
@@ -63,8 +63,8 @@ fn five_in_flight(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn server_corrects(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
     let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
     let corrected = seen.received_by(0).find(|s| s.correction.is_some());
@@ -82,8 +82,8 @@ fn server_corrects(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn effects_once(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_without(0, Part::FirstRunMark)?;
+fn effects_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::FirstRunMark)?;
     let is_shot = |effect: &&Effect| effect.kind == EffectKind::Pistol as u8 && effect.entity == EntityId(0);
     let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
     let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
@@ -96,12 +96,12 @@ fn effects_once(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn effects_not_told(stage: &Stage) -> Result<Figures, ClaimError> {
+fn effects_not_told(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
     let told = |seen: &Seen, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
     let played = |seen: &Seen| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
-    let seen = stage.play_variant("weapons")?;
-    let movement = stage.play_variant("movement")?;
+    let seen = experiment.play_variant("weapons")?;
+    let movement = experiment.play_variant("movement")?;
     let heard = played(&movement) + told(&movement, 0);
     Ok(vec![
         ("effects played by the client that predicts", count(played(&seen))),
@@ -111,8 +111,8 @@ fn effects_not_told(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn eye_height(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play_without(0, Part::ClientOnlyState)?;
+fn eye_height(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::ClientOnlyState)?;
     // What the frame begins with: everything is acked by then, so it is the acked state with what the client keeps.
     let eyes: Vec<(Micros, f32)> = seen
         .frames
@@ -134,8 +134,8 @@ fn eye_height(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn weapons_predicted(stage: &Stage) -> Result<Figures, ClaimError> {
-    let seen = stage.play()?;
+fn weapons_predicted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
     let from_key = |key: &dyn Fn(&SeenFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
         let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
         let shown = seen.frames_of(0).find(|frame| frame.at >= pressed.at && frame.own.as_ref().is_some_and(shows))?;
@@ -157,9 +157,9 @@ fn weapons_predicted(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn push_latency(stage: &Stage) -> Result<Figures, ClaimError> {
+fn push_latency(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let lag = |name| -> Result<Option<f64>, ClaimError> {
-        Ok(key_to_movement(&stage.play_variant(name)?, 0).map(Micros::as_ms_f64))
+        Ok(key_to_movement(&experiment.play_variant(name)?, 0).map(Micros::as_ms_f64))
     };
     Ok(vec![
         ("key to movement at -1000", lag("beyond")?),

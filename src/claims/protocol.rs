@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::{Claim, ClaimError, Figures, count, greatest};
 use crate::game::{Body, Field, Role, body};
 use crate::history::Frame;
@@ -71,8 +71,8 @@ fn always_a_value(_: &Field) -> Role {
     Role::Value
 }
 
-fn update_bitfield(stage: &Stage) -> Result<Figures, ClaimError> {
-    if stage.is_off() { Ok(bits_of::<Shapeless>()) } else { Ok(bits_of::<Creature>()) }
+fn update_bitfield(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    if experiment.is_off() { Ok(bits_of::<Shapeless>()) } else { Ok(bits_of::<Creature>()) }
 }
 
 /// The highest bit that each change sets.
@@ -105,7 +105,7 @@ fn bits_of<B: Body>() -> Figures {
     ]
 }
 
-fn frame_index_wraps(stage: &Stage) -> Result<Figures, ClaimError> {
+fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let mut sender = Sender::<Creature>::new(PlayerId(0), 1);
     let mut receiver = Receiver::<Creature>::new();
     let (mut told, mut right, mut backwards) = (0usize, 0usize, 0usize);
@@ -121,7 +121,7 @@ fn frame_index_wraps(stage: &Stage) -> Result<Figures, ClaimError> {
         let Ok(Decoded::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else { continue };
         sender.handle_ack(&receiver.received());
         let index = Wrapping16::of(counter);
-        let got = if stage.is_off() { Tick(u32::from(index.0)) } else { received.snapshot.frame.tick };
+        let got = if experiment.is_off() { Tick(u32::from(index.0)) } else { received.snapshot.frame.tick };
         right += usize::from(got.0 == counter);
         backwards += usize::from(last.is_some_and(|last| got < last));
         let time = received.snapshot.frame.server_time;
@@ -138,9 +138,9 @@ fn frame_index_wraps(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn entity_definition(stage: &Stage) -> Result<Figures, ClaimError> {
+fn entity_definition(experiment: &Experiment) -> Result<Figures, ClaimError> {
     // Without players every entity is the server's own.
-    let mut sender = Sender::<Creature>::new(PlayerId(1), if stage.is_off() { 0 } else { 2 });
+    let mut sender = Sender::<Creature>::new(PlayerId(1), if experiment.is_off() { 0 } else { 2 });
     let mut receiver = Receiver::<Creature>::new();
     let mut definitions = Vec::new();
     let mut held = Vec::new();
@@ -169,11 +169,11 @@ fn entity_definition(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
+fn update_priority(experiment: &Experiment) -> Result<Figures, ClaimError> {
     const CROWD: u16 = 60;
     const EVENTFUL: u16 = 3;
     let mut sender = Sender::<Creature>::new(PlayerId(0), CROWD);
-    if stage.is_off() {
+    if experiment.is_off() {
         sender.prioritize(|urgency| Urgency { waited: 0, ..*urgency }.score());
     }
     let mut receiver = Receiver::<Creature>::new();
@@ -204,7 +204,7 @@ fn update_priority(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn redundancy_adapts(stage: &Stage) -> Result<Figures, ClaimError> {
+fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
     const ROOM: f64 = 1e9;
     let fits = |level: f64| (45.0 + 16.0 * level) / 0.032;
     let lines = [
@@ -216,7 +216,7 @@ fn redundancy_adapts(stage: &Stage) -> Result<Figures, ClaimError> {
         ("1:1 on it with 150 ms of jitter", 1, Line { jitter_ms: 150, loss: 0.0, bytes_per_s: fits(1.4) }),
     ];
     let share = |(name, level, line): (&'static str, u8, Line)| {
-        let levels = line.levels(stage.is_off());
+        let levels = line.levels(experiment.is_off());
         let at = levels.iter().filter(|l| **l == level).count();
         (name, Some(100.0 * at as f64 / levels.len() as f64))
     };
@@ -257,12 +257,12 @@ impl Line {
     }
 }
 
-fn calibration_converges(stage: &Stage) -> Result<Figures, ClaimError> {
+fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let mut settled: Vec<f64> = Vec::new();
     let mut corrections: Vec<f64> = Vec::new();
     let mut moved: Vec<f64> = Vec::new();
     for (seed, offset_ms) in [(1, -2_000), (2, -700), (3, 0), (4, 900), (5, 2_000)] {
-        let run = Steered::run(Seed(seed), Micros::from_ms(offset_ms), stage.is_off());
+        let run = Steered::run(Seed(seed), Micros::from_ms(offset_ms), experiment.is_off());
         settled.push(run.settled_at.as_ms_f64());
         corrections.push(f64::from(run.corrections));
         moved.push(run.moved_after.as_ms_f64());

@@ -95,8 +95,8 @@ pub(super) struct Variant {
     pub(super) rules: RulesChange,
     /// Connections that differ, by player.
     pub(super) links: Vec<Connection>,
-    /// The hands of a player that differ, by player; none leaves them as they are.
-    pub(super) hands: BTreeMap<String, Vec<Step>>,
+    /// The input of players that differs, by player; no entry leaves it as it is.
+    pub(super) input: BTreeMap<String, Vec<Step>>,
 }
 
 /// Rules that differ.
@@ -147,9 +147,9 @@ pub(super) struct Player {
     /// When the first client frame is; the others follow at `client.cmd_hz`.
     #[serde(default)]
     pub(super) first_frame_ms: f64,
-    /// What the hands do.
+    /// What the player does.
     #[serde(default)]
-    pub(super) hands: Vec<Step>,
+    pub(super) input: Vec<Step>,
 }
 
 /// A player's connection.
@@ -168,7 +168,7 @@ pub(super) struct Connection {
     pub(super) lose_down_ms: Vec<[f64; 2]>,
 }
 
-/// What hands do from a time on, until the next step.
+/// What a player does from a time on, until the next step.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Step {

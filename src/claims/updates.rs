@@ -1,7 +1,7 @@
 //! Updates and clocks: how often, when the line is full, and what time it is. Player 0 looks, player 1 runs.
 
 use super::display::{longest_rest_ms, steps};
-use super::stage::Stage;
+use super::experiment::Experiment;
 use super::watch::Seen;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::units::Micros;
@@ -13,17 +13,17 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Server, "clock-adopted", clock_adopted),
 ];
 
-fn update_rate(stage: &Stage) -> Result<Figures, ClaimError> {
+fn update_rate(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let per_s = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = stage.play_variant(name)?;
+        let seen = experiment.play_variant(name)?;
         Ok(median(&spacing_ms(&seen)).map(|ms| 1000.0 / ms))
     };
     Ok(vec![("updates/s by default", per_s("default")?), ("updates/s when asked for 50", per_s("fifty")?)])
 }
 
-fn choke_spacing(stage: &Stage) -> Result<Figures, ClaimError> {
+fn choke_spacing(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let (free, choked, uneven) =
-        (stage.play_variant("free")?, stage.play_variant("choked")?, stage.play_variant("uneven")?);
+        (experiment.play_variant("free")?, experiment.play_variant("choked")?, experiment.play_variant("uneven")?);
     let uneven = spacing_ms(&uneven);
     Ok(vec![
         ("spacing with room", median(&spacing_ms(&free))),
@@ -33,9 +33,10 @@ fn choke_spacing(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn choke_and_interpolation(stage: &Stage) -> Result<Figures, ClaimError> {
-    let even = stage.play_variant("two-point-even")?;
-    let (two_point, history) = (stage.play_variant("two-point-choked")?, stage.play_variant("history-choked")?);
+fn choke_and_interpolation(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let even = experiment.play_variant("two-point-even")?;
+    let (two_point, history) =
+        (experiment.play_variant("two-point-choked")?, experiment.play_variant("history-choked")?);
     Ok(vec![
         ("two-point, even updates: longest rest", longest_rest_ms(&even)),
         ("two-point, choked: longest rest", longest_rest_ms(&two_point)),
@@ -45,8 +46,8 @@ fn choke_and_interpolation(stage: &Stage) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn clock_adopted(stage: &Stage) -> Result<Figures, ClaimError> {
-    let (steady, rough) = (stage.play_variant("steady")?, stage.play_variant("rough")?);
+fn clock_adopted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
     let behind: Vec<f64> =
         steady.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect();
     let off = |seen: &Seen| {

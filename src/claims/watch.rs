@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use super::hands::Meant;
+use super::scripted_input::Meant;
 use crate::arena::{Arena, ArenaBody, ArenaWorld};
-use crate::game::{Effect, Game, Placed, Verdict};
+use crate::game::{Effect, Judge as _, Placed, Simulate as _, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution};

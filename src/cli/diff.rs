@@ -15,7 +15,8 @@ use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
-use crate::report::{diff_junit, diff_line, diff_page};
+use crate::replay::WhatIf;
+use crate::report::{diff_junit, diff_line, diff_page, what_if_line};
 use crate::store;
 use looking::Looking;
 use running::Running;
@@ -62,6 +63,9 @@ pub(super) struct Args {
 struct Compared<'a> {
     a: &'a str,
     b: &'a str,
+    /// Which question about other settings the counts of hits answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what_if: Option<&'static str>,
     summary: String,
     #[serde(flatten)]
     diff: &'a TraceDiff,
@@ -87,12 +91,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(path) = &args.junit {
         write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
-    let compared = Compared { a: &names[0], b: &names[1], summary: diff_line(&found), diff: &found };
+    let compared = Compared {
+        a: &names[0],
+        b: &names[1],
+        what_if: sides.what_if().map(WhatIf::name),
+        summary: diff_line(&found),
+        diff: &found,
+    };
     output.show(&compared, |page| match args.summary {
         true => page.line(&compared.summary),
         false => {
             page.pair("A", &names[0]);
             page.pair("B", &names[1]);
+            if let Some(what_if) = sides.what_if() {
+                page.faint(0, &what_if_line(what_if));
+            }
             page.blank();
             page.append(diff_page(&found));
         }

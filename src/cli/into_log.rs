@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::figures::bytes;
 use super::progress::Progress;
 use super::trouble::Trouble;
-use crate::live::{Keeper, Rates};
+use crate::live::{LiveSink, Rates};
 use crate::record::{Header, Record};
 use crate::store::{Recording, StoreError};
 use crate::units::Micros;
@@ -89,7 +89,7 @@ impl IntoLog {
     }
 }
 
-impl Keeper for IntoLog {
+impl LiveSink for IntoLog {
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
         let begun = Recording::begin(&self.path, header).map(|recording| self.recording = Some(recording));
         self.note(begun)

@@ -87,10 +87,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         link.check().map_err(|error| Trouble::Request(error.to_string()))?;
     }
     let stop = stop_at_ctrl_c()?;
-    let mut keeper = IntoLog::new(&args.output, "playing", Micros::ZERO);
+    let mut sink = IntoLog::new(&args.output, "playing", Micros::ZERO);
     let joining = Joining { server, link: link.as_ref(), stop: &stop };
-    let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut keeper));
-    let span = keeper.finish(ran.is_ok())?;
+    let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
+    let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
     let recorded = Recorded {
         path: args.output.clone(),

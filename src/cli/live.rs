@@ -52,13 +52,13 @@ pub(super) struct LiveArgs {
 
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = args.scenario()?;
-    let staged = args.session.session.stage(games, &scenario)?;
-    let header = staged.live_header()?;
+    let ready = args.session.session.set_up(games, &scenario)?;
+    let header = ready.live_header()?;
     let stop = stop_at_ctrl_c()?;
     let path = &args.session.output;
-    let mut keeper = IntoLog::new(path, "recording live", scenario.length());
-    let ran = staged.run_live(args.port, &stop, &mut keeper);
-    let span = keeper.finish(ran.is_ok())?;
+    let mut sink = IntoLog::new(path, "recording live", scenario.length());
+    let ran = ready.run_live(args.port, &stop, &mut sink);
+    let span = sink.finish(ran.is_ok())?;
     let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));
     output.show(&hosted, |page| print(page, &hosted))?;
     Ok(Outcome::Done)

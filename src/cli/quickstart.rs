@@ -15,7 +15,8 @@ use crate::engine::Games;
 use crate::info::Info;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::Session;
-use crate::replay::{Options, Replayed};
+use crate::replay::{Options, Replayed, WhatIf};
+use crate::report::what_if_line;
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
 use crate::summary::Summary;
@@ -26,7 +27,7 @@ use changed::{Changed, changed};
 ///
 /// Four bots fight for 20 seconds over connections of 50 ms each way with jitter and a little loss. The session is recorded
 /// and replayed twice: every tick must have the recorded state hash, and both replays must be the same to the last
-/// byte. Then it is replayed without lag compensation, to see which shots come out differently.
+/// byte. Then each of its shots is judged again without lag compensation, to see which come out differently.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -62,15 +63,15 @@ struct Report<'a> {
 struct Without {
     fired: u64,
     hit: u64,
-    first_different_tick: Option<u32>,
+    what_if: &'static str,
     changed: Vec<Changed>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let staged = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let recorded = record::record(&*staged, scenario.length(), &args.output)?;
+    let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
+    let recorded = record::record(&*ready, scenario.length(), &args.output)?;
     // From here on only the file counts.
     let session = files::read_log(&args.output)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(&args.output, error))?;
@@ -89,7 +90,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         without_lag_compensation: Without {
             fired: off.fired,
             hit: off.hit,
-            first_different_tick: without.first_difference.map(|difference| difference.tick.0),
+            what_if: WhatIf::Rejudge.name(),
             changed: changed(&first.trace, &without.trace),
         },
         log: &args.output,
@@ -114,7 +115,7 @@ fn scenario(seed: u64) -> Scenario {
 fn without_lag_compensation(session: &Session) -> Result<Options, Trouble> {
     let mut settings = Settings::from_pairs(&session.header.settings)?;
     settings.lag_compensation.enabled = false;
-    Ok(Options { settings: Some(settings), ..Options::default() })
+    Ok(Options { judged_under: Some(settings), ..Options::default() })
 }
 
 impl Report<'_> {
@@ -140,7 +141,7 @@ impl Report<'_> {
         self.print_proof(page);
         self.print_summary(page);
 
-        page.heading("3. Replayed without lag compensation: who is hit instead?");
+        page.heading("3. The same shots without lag compensation: who is hit instead?");
         self.print_without(page);
 
         page.heading("Try next");
@@ -223,6 +224,6 @@ impl Report<'_> {
         };
         let rows: Vec<Vec<Cell>> = all.iter().take(MOST_ROWS).map(row).collect();
         page.table(&head, &rows);
-        page.faint(2, "From the first hit that changes, the fight itself goes another way.");
+        page.faint(2, &what_if_line(WhatIf::Rejudge));
     }
 }

@@ -13,7 +13,7 @@ use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::engine::{Games, Staged};
+use crate::engine::{Games, ReadySession};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
@@ -99,20 +99,20 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Source::Live(args) => return live::run(games, args, output),
     };
     let scenario = args.scenario()?;
-    let recorded = record(&*args.session.stage(games, &scenario)?, scenario.length(), &args.output)?;
+    let recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &args.output)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
 
 /// Runs a synthetic session into a log.
-pub(super) fn record(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
-    let header = staged.header();
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
+    let header = ready.header();
     let watch = Stopwatch::start();
     let tally = if is_stream(path) {
-        into_stream(staged, length, path)?
+        into_stream(ready, length, path)?
     } else {
         let mut recording = Recording::begin(path, header)?;
-        let tally = run_into(staged, length, |record| recording.push(record))??;
+        let tally = run_into(ready, length, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
@@ -134,11 +134,11 @@ fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-fn into_stream(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Tally, Trouble> {
+fn into_stream(ready: &dyn ReadySession, length: Micros, path: &Path) -> Result<Tally, Trouble> {
     let mut ran = Ok(Tally::default());
     store::save(path, |out| {
-        let mut writer = LogWriter::new(out, staged.header(), Options::live())?;
-        ran = match run_into(staged, length, |record| writer.push(record)) {
+        let mut writer = LogWriter::new(out, ready.header(), Options::live())?;
+        ran = match run_into(ready, length, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
         };
@@ -149,13 +149,13 @@ fn into_stream(staged: &dyn Staged, length: Micros, path: &Path) -> Result<Tally
 
 /// Runs a session, giving each record to `push`, until the end or until `push` fails.
 fn run_into<E>(
-    staged: &dyn Staged,
+    ready: &dyn ReadySession,
     length: Micros,
     push: impl FnMut(&Record) -> Result<(), E>,
 ) -> Result<Result<Tally, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
     let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
-    staged.run(&mut writing)?;
+    ready.run(&mut writing)?;
     Ok(writing.error.map_or(Ok(writing.tally), Err))
 }
 

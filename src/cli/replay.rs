@@ -28,14 +28,15 @@ use crate::summary::{AsPlayed, Exercised, Prediction, Share, Shots, Summary};
 /// snapshots, and holds every prediction against the recorded truth; that needs no server, so it works on
 /// recordings of real games.
 ///
-/// With --set or --preset the same input runs under other settings.
+/// With --set or --preset the same input runs under other settings; with --what-if rejudge too, the session runs as recorded, and
+/// each of its shots is judged under the other settings.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg replay match.hitlog
   hitreg replay match.hitlog -o match.hittrace
   hitreg replay match.hitlog --record again.hitlog
-  hitreg replay match.hitlog --set lag_compensation.enabled=false
+  hitreg replay match.hitlog --set lag_compensation.enabled=false --what-if rejudge
   hitreg replay match.hitlog --preset quakeworld --format json")]
 pub(super) struct Args {
     /// The log
@@ -59,6 +60,10 @@ struct Report<'a> {
     digest: String,
     /// Settings that are not the log's own.
     settings_changed: &'a [String],
+    /// Which question about them the counts of hits answer.
+    what_if: &'static str,
+    #[serde(skip)]
+    what_if_means: &'static str,
     /// What a later version recorded, and this build does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
@@ -92,6 +97,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         store::save_trace(path, &replayed.trace)?;
     }
     if let Some(path) = &args.record {
+        if options.judged_under.is_some() {
+            return Err(Trouble::Request(
+                "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
+            ));
+        }
         let again = game.rerecord(&log.session, options.settings.as_ref());
         let again = again.map_err(|error| Trouble::file(&args.log, error))?;
         store::save_log(path, &again, LogOptions::whole())?;
@@ -105,6 +115,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         mode: &replayed.trace.header.mode,
         digest: replayed.trace.digest().to_string(),
         settings_changed: &changed,
+        what_if: args.what_if.question().name(),
+        what_if_means: args.what_if.question().meaning(),
         passed_over: games.passed_over(&log.session),
         hashes: Hashes {
             compared: replayed.hashes_compared,
@@ -152,7 +164,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     page.pair("exercised", &exercised(report.exercised));
     if !report.settings_changed.is_empty() {
         page.pair("under", &report.settings_changed.join(" "));
-        page.pair("input", "as recorded: nobody reacts to what the settings change on his screen");
+        page.pair("what-if", &format!("{}, {}", report.what_if, report.what_if_means));
     }
     if !report.passed_over.is_empty() {
         page.pair("passed over", &report.passed_over.join(", "));

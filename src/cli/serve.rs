@@ -48,12 +48,12 @@ pub(super) struct Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let scenario = args.session.scenario()?;
-    let staged = args.session.stage(games, &scenario)?;
-    let header = staged.live_header()?;
+    let ready = args.session.set_up(games, &scenario)?;
+    let header = ready.live_header()?;
     let stop = stop_at_ctrl_c()?;
-    let mut keeper = IntoLog::new(&args.output, "serving", scenario.length());
-    let ran = staged.serve(SocketAddr::new(args.bind, args.port), &stop, &mut keeper);
-    let span = keeper.finish(ran.is_ok())?;
+    let mut sink = IntoLog::new(&args.output, "serving", scenario.length());
+    let ran = ready.serve(SocketAddr::new(args.bind, args.port), &stop, &mut sink);
+    let span = sink.finish(ran.is_ok())?;
     let served = Hosted::new(&args.output, header, Kept::new(&args.output, span, &stop, ran?));
     output.show(&served, |page| print(page, &served))?;
     Ok(Outcome::Done)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::trouble::Trouble;
-use crate::engine::{Games, MapFile, PlaysItself, Staged};
+use crate::engine::{Games, MapFile, PlaysItself, ReadySession};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
 use crate::store;
@@ -61,7 +61,7 @@ pub(super) struct LinkArgs {
 
 impl SessionArgs {
     /// Gets the session ready to be run.
-    pub(super) fn stage(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn Staged>, Trouble> {
+    pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, Trouble> {
         self.game.with_map(games, |game, map| game.set_up(scenario, map))
     }
 

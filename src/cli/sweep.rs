@@ -8,21 +8,28 @@ use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::Games;
 use crate::record::Session;
+use crate::replay::WhatIf;
 use crate::report::sweep_page;
 use crate::store;
 use crate::sweep::{Axis, PRESET, Plan};
 
-/// Replay logs under many values of a setting: hits, view error, shots round corners, corrections
+/// Run logs under many values of a setting: hits, view error, shots round corners, corrections
 ///
-/// One or two settings go through ranges (lo..hi:step) or lists (a,b,c), and presets through a list; the logs are replayed under
+/// One or two settings go through ranges (lo..hi:step) or lists (a,b,c), and presets through a list; the logs are run under
 /// every combination, as many at once as there are cores. A row's figures are those of all logs together.
+///
+/// Whether more hits under a setting mean that it is better depends on what is asked (--what-if). In a replay the players aim as
+/// they did under the recorded settings, so hits favour those. Where bots play anew, each setting has its own players'
+/// aim, and the hits have a confidence interval.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:25
   hitreg sweep logs/*.hitlog --presets half-life,quake3,quakeworld
   hitreg sweep match.hitlog --set lag_compensation.max_unlag_ms=0..500:100 \\
-      --set interpolation.lerp_ms=50,100 --csv sweep.csv")]
+      --set interpolation.lerp_ms=50,100 --csv sweep.csv
+  hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 --what-if rerecord
+  hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge")]
 pub(super) struct Args {
     /// Logs
     #[arg(value_name = "LOG", required = true)]
@@ -33,9 +40,38 @@ pub(super) struct Args {
     /// Presets, by commas
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     presets: Vec<String>,
+    /// What is asked: `replay` the recorded input, `rejudge` each recorded shot, or `rerecord` with bots that play anew
+    #[arg(
+        long,
+        value_enum,
+        value_name = "replay|rejudge|rerecord",
+        hide_possible_values = true,
+        default_value = "replay"
+    )]
+    what_if: Question,
+    /// From how many seeds bots play anew [default: 16]
+    #[arg(long, value_name = "N")]
+    seeds: Option<u16>,
     /// Write all figures as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Question {
+    Replay,
+    Rejudge,
+    Rerecord,
+}
+
+impl Question {
+    fn what_if(self) -> WhatIf {
+        match self {
+            Question::Replay => WhatIf::Replay,
+            Question::Rejudge => WhatIf::Rejudge,
+            Question::Rerecord => WhatIf::Rerecord,
+        }
+    }
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -43,7 +79,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
-    let plan = Plan::new(axes).map_err(|error| request(&error))?;
+    let mut plan = Plan::new(axes).map_err(|error| request(&error))?.asking(args.what_if.what_if());
+    if let Some(seeds) = args.seeds {
+        if args.what_if != Question::Rerecord {
+            return Err(Trouble::Request("--seeds goes with --what-if rerecord: nothing else has chances".to_owned()));
+        }
+        plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
+    }
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let mut log = files::read_log(path)?;
@@ -55,7 +97,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     }
     let Some(first) = sessions.first() else { return Err(Trouble::Request("there is no log to sweep".to_owned())) };
     let game = games.of(first).map_err(|error| Trouble::file(&args.logs[0], error))?;
-    let progress = Progress::of_things("sweeping", (plan.points().len() * sessions.len()) as u64);
+    let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
     let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| request(&error))?;
     drop(progress);
     let table = swept.table();

@@ -30,7 +30,7 @@ pub(super) enum Trouble {
         /// What is wrong with it, and where.
         what: Box<dyn Error + Send + Sync>,
     },
-    /// Something was asked for that is not to be had.
+    /// Something was asked for that is not available.
     #[error("{0}")]
     Request(String),
     /// Whoever read the output has stopped.

@@ -2,7 +2,7 @@
 
 use super::trouble::Trouble;
 use crate::record::Session;
-use crate::replay::{Mode, Options, own_settings};
+use crate::replay::{self, Mode, Options, own_settings};
 
 /// How a log is replayed.
 #[derive(clap::Args)]
@@ -13,9 +13,32 @@ pub(super) struct WhatIf {
     /// Replay under a preset instead of the log's own settings
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
+    /// What is asked of the other settings: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
+    /// under them and changes nothing else
+    #[arg(long, value_enum, value_name = "replay|rejudge", hide_possible_values = true, default_value = "replay")]
+    what_if: Question,
     /// Which pipelines run: server and clients, or clients alone on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
     mode: Option<Loop>,
+}
+
+/// What can be asked of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Question {
+    /// The recorded input under the other settings.
+    Replay,
+    /// Each recorded shot judged under the other settings.
+    Rejudge,
+}
+
+impl Question {
+    /// In the engine's words.
+    pub(super) fn what_if(self) -> replay::WhatIf {
+        match self {
+            Question::Replay => replay::WhatIf::Replay,
+            Question::Rejudge => replay::WhatIf::Rejudge,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -51,6 +74,15 @@ impl WhatIf {
             Some(Loop::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        Ok((Options { mode, settings, ..Options::default() }, changed))
+        let options = match self.what_if {
+            Question::Replay => Options { mode, settings, ..Options::default() },
+            Question::Rejudge => Options { mode, judged_under: settings, ..Options::default() },
+        };
+        Ok((options, changed))
+    }
+
+    /// What is asked of the other settings.
+    pub(super) fn question(&self) -> replay::WhatIf {
+        self.what_if.what_if()
     }
 }

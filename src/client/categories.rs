@@ -7,11 +7,11 @@ use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Meaning,
 use crate::history::Frame;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-/// How long what a usercmd gave off is drawn without the server's word on it. As long as NeREIDS lets a client be ahead of
+/// How long what a usercmd caused is drawn without the server's word on it. As long as NeREIDS lets a client be ahead of
 /// its server: an input that is off by more is "not acceptable".
 const UNCONFIRMED_MAX: Micros = Micros::from_ms(1_000);
 
-/// How many ids there are for what usercmds gave off, before the first comes round again.
+/// How many ids there are for what usercmds caused, before the first comes round again.
 const LOCAL_IDS: u16 = u16::MAX - FIRST_LOCAL_ENTITY.0;
 
 /// What a client knows when it draws.
@@ -39,9 +39,9 @@ pub(super) struct Categories<G: Game> {
     known: Vec<Known<G::Body>>,
     /// The tick of that update.
     known_at: Option<Tick>,
-    /// What the client's own usercmds gave off and the server has said nothing of, in ascending order of id.
+    /// What the client's own usercmds caused and the server has said nothing of, in ascending order of id.
     reactions: Vec<Reaction<G::Body>>,
-    given_off: u16,
+    local_bodies: u16,
 }
 
 /// One entity since it became known, or became another (a teleport, another ringing of the bell).
@@ -81,11 +81,11 @@ impl<G: Game> Categories<G> {
             known: Vec::new(),
             known_at: None,
             reactions: Vec::new(),
-            given_off: 0,
+            local_bodies: 0,
         }
     }
 
-    /// Draws every entity but the client's own avatar, and what its usercmds gave off, in ascending order of id.
+    /// Draws every entity but the client's own avatar, and what its usercmds caused, in ascending order of id.
     pub(super) fn draw(&mut self, moment: &Moment<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
         self.learn(moment);
         // The server has dealt with the usercmd and knows of nothing that came of it, or has long said nothing at all.
@@ -115,14 +115,14 @@ impl<G: Game> Categories<G> {
     ) {
         let Some(body) = G::reaction(&moment.rules, fire) else { return };
         if self.reactions.is_empty() {
-            self.given_off = 0;
+            self.local_bodies = 0;
         }
-        if self.given_off == LOCAL_IDS {
+        if self.local_bodies == LOCAL_IDS {
             // Thousands within a second: more than can be told apart, and far more than can be seen.
             return;
         }
-        let entity = EntityId(FIRST_LOCAL_ENTITY.0 + self.given_off);
-        self.given_off += 1;
+        let entity = EntityId(FIRST_LOCAL_ENTITY.0 + self.local_bodies);
+        self.local_bodies += 1;
         let reaction = Reaction { entity, command, body, left: moment.local };
         out.push((entity, reaction.place(moment)));
         self.reactions.push(reaction);
@@ -197,28 +197,28 @@ impl<B: Body> Known<B> {
         last: &B,
         predicted: Option<&B>,
     ) -> Placed<B> {
-        let (rules, told_at) = (&*moment.rules, moment.newest.server_time);
+        let (rules, updated_at) = (&*moment.rules, moment.newest.server_time);
         let (body, how, at) = match category {
             Category::Constant => (self.defined.clone(), How::Held, self.defined_at),
             Category::SelfContained => {
                 let at = self.met_own + (moment.local - self.met_local);
                 (G::play(rules, &self.defined, after(self.defined_at, at)), How::Extrapolated, at)
             }
-            Category::Authoritative => (last.clone(), How::Held, told_at),
+            Category::Authoritative => (last.clone(), How::Held, updated_at),
             Category::Controlled => match predicted {
                 Some(predicted) => (predicted.clone(), How::Extrapolated, moment.own),
-                None => (last.clone(), How::Held, told_at),
+                None => (last.clone(), How::Held, updated_at),
             },
             Category::Simulated | Category::Reactive => {
-                (G::simulate(rules, last, after(told_at, moment.own)), How::Extrapolated, moment.own)
+                (G::simulate(rules, last, after(updated_at, moment.own)), How::Extrapolated, moment.own)
             }
             Category::DeterministicAi => {
-                (G::carry_out(rules, last, after(told_at, moment.server)), How::Extrapolated, moment.server)
+                (G::carry_out(rules, last, after(updated_at, moment.server)), How::Extrapolated, moment.server)
             }
             Category::Inverted => match G::final_state(rules, last) {
-                None => (last.clone(), How::Held, told_at),
+                None => (last.clone(), How::Held, updated_at),
                 Some((end, left)) => {
-                    let way = told_at + left - self.met_own;
+                    let way = updated_at + left - self.met_own;
                     let gone = moment.own - self.met_own;
                     let fraction = if gone >= way { 1.0 } else { gone.0.max(0) as f32 / way.0 as f32 };
                     (G::blend(&self.start, &end, fraction), How::Interpolated, moment.own)

@@ -23,10 +23,10 @@ impl Clock {
     }
 
     pub(super) fn handle_update(&mut self, now: Micros, server_time: Micros) {
-        let told = server_time - now;
+        let newest = server_time - now;
         self.offset = Some(match (self.mode, self.offset) {
-            (ClockMode::Adopt | ClockMode::Calibrated, _) | (ClockMode::Drift, None) => told,
-            (ClockMode::Drift, Some(offset)) => drift(offset, told),
+            (ClockMode::Adopt | ClockMode::Calibrated, _) | (ClockMode::Drift, None) => newest,
+            (ClockMode::Drift, Some(offset)) => drift(offset, newest),
         });
     }
 
@@ -50,11 +50,11 @@ impl Clock {
     }
 }
 
-fn drift(offset: Micros, told: Micros) -> Micros {
-    let off = told - offset;
+fn drift(offset: Micros, newest: Micros) -> Micros {
+    let off = newest - offset;
     let distance = Micros(off.0.abs());
     if distance > RESET_ABOVE {
-        told
+        newest
     } else if distance > HALVE_ABOVE {
         offset + Micros(off.0 / 2)
     } else if off.0 > 0 {
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn drifting_goes_in_small_steps_unless_it_is_far_off() {
         let mut clock = Clock::new(ClockMode::Drift);
-        let shown_after = |clock: &mut Clock, told_ms| {
-            clock.handle_update(Micros::ZERO, Micros::from_ms(told_ms));
+        let shown_after = |clock: &mut Clock, update_ms| {
+            clock.handle_update(Micros::ZERO, Micros::from_ms(update_ms));
             clock.read(Micros::ZERO).expect("an update came").0 / 1000
         };
         assert_eq!(shown_after(&mut clock, 0), 0);

@@ -34,8 +34,8 @@ impl InputTime {
     /// Takes what a new snapshot says of the usercmds' timing.
     pub(super) fn handle_update<B>(&mut self, now: Micros, snapshot: &Snapshot<B>) {
         let Some(options) = self.options else { return };
-        let told = snapshot.frame.server_time - now;
-        let steering = self.steering.get_or_insert_with(|| Steering::new(options, told + options.lead, now));
+        let offset = snapshot.frame.server_time - now;
+        let steering = self.steering.get_or_insert_with(|| Steering::new(options, offset + options.lead, now));
         if let Some(helper_ms) = snapshot.helper_ms {
             steering.handle_helper(now, helper_ms, self.round_trip);
         }

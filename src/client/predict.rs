@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::fields::Predicted;
-use super::{GivenOff, cause};
+use super::{CommandOutput, cause};
 use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -123,17 +123,23 @@ impl<G: Game> Window<G> {
 
     /// Runs what has not run yet, as far as prediction goes. Returns how many commands ran, with those
     /// that the last reconciliation ran again.
-    pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut GivenOff<G::Fire>) -> u32 {
+    pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut CommandOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         again + self.run_window(context, self.entries.len(), self.push, out)
     }
 
     /// Runs those of the first `until` commands that have no valid body yet, and no more than `push` in all.
-    fn run_window(&mut self, context: &Context<'_, G>, until: usize, push: Micros, out: &mut GivenOff<G::Fire>) -> u32 {
+    fn run_window(
+        &mut self,
+        context: &Context<'_, G>,
+        until: usize,
+        push: Micros,
+        out: &mut CommandOutput<G::Fire>,
+    ) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
         // The server tells all effects to those who do not predict weapons.
-        let hears = context.settings.predicts_weapons();
+        let with_effects = context.settings.predicts_weapons();
         let mut ran = 0;
         while self.valid < until {
             spent += self.entries[self.valid].time();
@@ -147,7 +153,7 @@ impl<G: Game> Window<G> {
             let entry = &self.entries[self.valid];
             let first = entry.command.seq > self.first_runs;
             out.touches.clear();
-            let mut sink = Running { first, hears, seq: entry.command.seq, fires: 0, out };
+            let mut sink = Running { first, with_effects, seq: entry.command.seq, fires: 0, out };
             let after = context.run(before, &entry.command, &mut sink);
             self.first_runs = self.first_runs.max(entry.command.seq);
             let entry = &mut self.entries[self.valid];
@@ -159,12 +165,12 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Takes the server's word for everything that a snapshot acks; `told` is the own body in it.
+    /// Corrects the prediction by everything that a snapshot acks; `authoritative` is the own body in it.
     pub(super) fn reconcile(
         &mut self,
         context: &Context<'_, G>,
         snapshot: &Snapshot<G::Body>,
-        told: &G::Body,
+        authoritative: &G::Body,
     ) -> Reconciled {
         let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
         let played = match acked.checked_sub(1) {
@@ -179,7 +185,7 @@ impl<G: Game> Window<G> {
             Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
             Among::AckingPacket | Among::Known => None,
         };
-        let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(told);
+        let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
         let (commands, touches) = self.take_acked(acked);
         let last_command = self.base_command;
         self.base_command = commands.last().copied().or(last_command);
@@ -187,36 +193,36 @@ impl<G: Game> Window<G> {
         let acked = Acked {
             scene: context.scene(),
             before,
-            told: snapshot.told(),
+            extras: snapshot.extras(),
             lost_input: self.lost_input,
             from: from.as_ref(),
             last_command,
             commands: &commands,
             predicted,
-            authoritative: told,
+            authoritative,
             touches: &touches,
         };
         let next = G::resume(context.rules, &acked);
         self.base = Some(next.clone());
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(context) };
         let was_predicted = ran.is_some() || played.is_some();
-        let Some(grade) = G::grade(predicted, told).filter(|_| was_predicted) else {
+        let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
             return Reconciled { comparison: None, correction: None, round_trip: None };
         };
-        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, told));
+        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, authoritative));
         let comparison = checks.then(|| Comparison {
             command: snapshot.ack,
             commands: commands.len() as u32,
             grade,
             as_played,
-            error_units: predicted.origin().distance(told.origin()),
+            error_units: predicted.origin().distance(authoritative.origin()),
             velocity_error: predicted.velocity().distance(next.velocity()),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         // What the rounding of a record explains is not wrong.
         let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
         let is_wrong = may_be_wrong && next != *predicted;
-        let errors = if is_wrong { self.fields.errors(predicted, told, &next) } else { Vec::new() };
+        let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let correction = (!errors.is_empty()).then(|| {
             let (cause, evidence) = cause::explain(context, &self.fields, &acked);
             Correction { command: snapshot.ack, errors, reran, cause, evidence }
@@ -267,11 +273,11 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Runs the first `count` commands again from the base, unheard.
+    /// Runs the first `count` commands again from the base, unused.
     fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
         self.valid = 0;
-        let mut unheard = GivenOff { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
-        self.run_window(context, count, push, &mut unheard)
+        let mut unused = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        self.run_window(context, count, push, &mut unused)
     }
 }
 
@@ -284,15 +290,15 @@ impl<B> Entry<B> {
 /// Lets effects and shots through only while a command runs for the first time.
 struct Running<'a, F> {
     first: bool,
-    hears: bool,
+    with_effects: bool,
     seq: CommandSeq,
     fires: u8,
-    out: &'a mut GivenOff<F>,
+    out: &'a mut CommandOutput<F>,
 }
 
 impl<F> Sink<F> for Running<'_, F> {
     fn effect(&mut self, effect: Effect) {
-        if self.first && self.hears {
+        if self.first && self.with_effects {
             self.out.effects.push(effect);
         }
     }

@@ -68,13 +68,13 @@ pub enum EngineError {
         /// The log.
         path: PathBuf,
     },
-    /// A setting that is not to be had.
+    /// A setting that is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A build that is not there, or is no program.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A cache that is not to be had.
+    /// A cache that is not available.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// Two traces that cannot be compared as asked.
@@ -107,7 +107,7 @@ pub enum EngineError {
         folder: PathBuf,
     },
     /// Threads that the system does not give.
-    #[error("{threads} threads are not to be had: {source}")]
+    #[error("cannot start {threads} threads: {source}")]
     Threads {
         /// How many; 0 for one on each core.
         threads: usize,

@@ -8,23 +8,23 @@ use std::marker::PhantomData;
 
 #[cfg(feature = "live")]
 pub use bots::{JoinError, Joining};
-pub use bots::{PlaysItself, SetupError, Staged};
+pub use bots::{PlaysItself, ReadySession, SetupError};
 
 use super::EngineError;
 #[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, BadCells, Body, Bots, Effect, Game, Scene, Sink, Touch};
+use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Session};
-use crate::replay::{self, Options, ReplayError, Replayed};
+use crate::replay::{self, Options, ReplayError, Replayed, WhatIf};
 use crate::score::{self, ModeScore};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use bots::WithBots;
 
 /// A map file, as it is handed to a game that makes its rules from it.
@@ -40,7 +40,7 @@ pub struct MapFile<'a> {
 pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes a game's rules: its own, or those for a map file.
-type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Game>::Rules, RulesError>;
+type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
 /// The games of a build.
 #[derive(Default)]
@@ -220,10 +220,10 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(&shrink::Step),
     ) -> Result<Shrunk, ShrinkError<EngineError>>;
 
-    /// Replays sessions under every combination of settings.
+    /// Runs sessions under every combination of settings, as the plan asks.
     ///
     /// # Errors
-    /// When a session cannot be replayed under one of them.
+    /// When a session cannot be run under one of them.
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
     /// The classes and fields of a log that this build of the game does not know, in words.
@@ -295,7 +295,22 @@ impl<G: Netcode> Playable for Of<G> {
     }
 
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
-        sweep::sweep::<G>(sessions, plan, done)
+        let run = |session: &Session, settings: Settings, repeat: u16| match plan.what_if() {
+            WhatIf::Replay => {
+                let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
+                replay::replay::<G>(session, &options, &mut |_| {})
+            }
+            WhatIf::Rejudge => {
+                let options = Options { judged_under: Some(settings), sizes: true, ..Options::default() };
+                replay::replay::<G>(session, &options, &mut |_| {})
+            }
+            WhatIf::Rerecord => {
+                let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
+                let seed = Seed(session.header.seed.0.wrapping_add(u64::from(repeat)));
+                bots.play_anew(session, &settings, seed)
+            }
+        };
+        sweep::sweep(sessions, plan, &run, done)
     }
 
     fn unknown_states(&self, header: &Header) -> Vec<String> {
@@ -312,7 +327,7 @@ impl<G: Netcode> Playable for Of<G> {
     }
 }
 
-/// Takes what a usercmd gives off when only the body after it matters.
+/// Takes the effects of a usercmd when only the body after it matters.
 struct Unheard;
 
 impl<F> Sink<F> for Unheard {

@@ -10,7 +10,7 @@ use crate::bisect::recorded;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::Side;
 use crate::log::Options as LogOptions;
-use crate::replay::{Mode, Options, Replayed, own_settings};
+use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
 use crate::settings::Settings;
 use crate::store;
 use crate::trace::Trace;
@@ -57,6 +57,8 @@ pub struct Way {
     pub set: Vec<String>,
     /// Clients alone, on the recorded snapshots.
     pub open: bool,
+    /// Preset and settings judge the recorded shots, and change nothing else: [`WhatIf::Rejudge`].
+    pub rejudge: bool,
 }
 
 /// The two traces, or which side has none.
@@ -93,7 +95,7 @@ impl Sides {
     /// Makes both sides' traces, at the same time.
     ///
     /// # Errors
-    /// When a file, a setting or a build is not to be had, or it was stopped. What a build cannot play is no error.
+    /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner);
@@ -160,6 +162,14 @@ impl Sides {
         let mut way = way.clone();
         way.set.push(pair);
         Ok(way.trace(engine, runner, &source, name)?.ok())
+    }
+
+    /// What is asked of other settings than the log's; `None` where no side has any.
+    pub fn what_if(&self) -> Option<WhatIf> {
+        let sides = [&self.ways.a, &self.ways.b];
+        let rejudged = sides.iter().any(|way| way.rejudge);
+        let has_settings = sides.iter().any(|way| way.preset.is_some() || !way.set.is_empty());
+        has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }
 
     /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
@@ -293,7 +303,9 @@ impl Way {
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
-        let options = Options { mode, settings: self.settings(log)?, ..Options::default() };
+        let settings = self.settings(log)?;
+        let (settings, judged_under) = if self.rejudge { (None, settings) } else { (settings, None) };
+        let options = Options { mode, settings, judged_under, ..Options::default() };
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
@@ -328,6 +340,9 @@ impl Way {
         options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
         if self.open {
             options.extend(["--mode".to_owned(), "open".to_owned()]);
+        }
+        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
+            options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
         }
         options
     }

@@ -73,7 +73,7 @@ pub type Evidence = &'static str;
 
 /// What a snapshot tells beside bodies.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct SnapshotExtras<'a> {
     /// Sounds and sights since the last snapshot.
     pub effects: &'a [Effect],
     /// How many updates were held back before this one because the rate was used up.
@@ -99,7 +99,7 @@ pub struct Acked<'a, B> {
     /// The bodies of the snapshot before, from whose ack the prediction starts; none for the first.
     pub before: &'a [(EntityId, B)],
     /// What the snapshot that brought the ack tells beside bodies.
-    pub told: Told<'a>,
+    pub extras: SnapshotExtras<'a>,
     /// What the server does about usercmds that were lost.
     pub lost_input: LostInput,
     /// The body that the prediction starts from; none for the first state that a client has.

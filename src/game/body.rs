@@ -28,7 +28,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When there are not exactly [`Body::CELLS`] words, or one is no value of its field.
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
-    /// What a field means to those who are told about it: where the live protocol has it, and how important it is. Server
+    /// What a field means to the clients that it is sent to: where the live protocol has it, and how important it is. Server
     /// and client must have the same roles: they are part of the game's version.
     fn role(field: &Field) -> Role {
         Role::by_default(field)

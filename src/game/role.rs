@@ -1,8 +1,8 @@
-//! What the cells of a body mean to those who are told about them.
+//! What the cells of a body mean to the clients that they are sent to.
 
 use super::{Field, Meaning, Scope};
 
-/// What a cell means to those who are told about it. The protocol's bits are in order of importance, 7 first.
+/// What a cell means to the clients that it is sent to. The protocol's bits are in order of importance, 7 first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Bit 7: who controls it, or what an AI decided.

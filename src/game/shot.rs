@@ -17,7 +17,7 @@ pub struct Verdict {
 pub struct Wound {
     /// Who is hit.
     pub target: EntityId,
-    /// Where: the game's numbering, named by [`Game::hitgroup_name`](crate::game::Game::hitgroup_name).
+    /// Where: the game's numbering, named by [`Judge::hitgroup_name`](crate::game::Judge::hitgroup_name).
     pub hitgroup: u8,
     /// Health points that the hit is worth, before armour and before the target's health runs out.
     pub damage: i32,

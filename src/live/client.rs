@@ -141,18 +141,18 @@ where
         };
         let Some(bytes) = socket.hear(wait)? else { continue };
         match running.handle_datagram(&bytes) {
-            Told::Nothing => {}
-            Told::Frame if frames.is_some() => {}
-            Told::Frame => {
+            Handled::Nothing => {}
+            Handled::SessionRuns if frames.is_some() => {}
+            Handled::SessionRuns => {
                 let now = clock.now();
                 socket.counters.began_at.get_or_init(|| now);
                 running.bot.begin(now);
                 frames = Some(Schedule::new(now + frame_phase(seed, player, cmd_hz), cmd_hz));
             }
-            Told::Farewell if frames.is_none() && !socket.is_over() => {
+            Handled::SessionOver if frames.is_none() && !socket.is_over() => {
                 return Err(LiveError::NeverBegan { server: socket.server });
             }
-            Told::Farewell => return Ok(()),
+            Handled::SessionOver => return Ok(()),
         }
     }
 }
@@ -174,17 +174,17 @@ struct End<'a, B> {
 }
 
 /// What a datagram was about.
-enum Told {
+enum Handled {
     /// Nothing that the session depends on.
     Nothing,
     /// The session runs.
-    Frame,
+    SessionRuns,
     /// The session is over.
-    Farewell,
+    SessionOver,
 }
 
 impl<G: Bots + Netcode> Running<'_, G> {
-    fn handle_datagram(&mut self, bytes: &[u8]) -> Told {
+    fn handle_datagram(&mut self, bytes: &[u8]) -> Handled {
         let counters = self.end.socket.counters;
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
@@ -197,27 +197,27 @@ impl<G: Bots + Netcode> Running<'_, G> {
                     Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, bytes);
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
-                Told::Frame
+                Handled::SessionRuns
             }
             Ok(Some(ClientEvent::Duplicate)) => {
                 counters.down_duplicates.add(1);
-                Told::Frame
+                Handled::SessionRuns
             }
-            Ok(Some(ClientEvent::Part)) => Told::Frame,
+            Ok(Some(ClientEvent::Part)) => Handled::SessionRuns,
             Ok(Some(ClientEvent::Waiting(waiting))) => {
                 counters.ready.set(waiting.ready.into());
                 counters.places.set(waiting.places.into());
-                Told::Nothing
+                Handled::Nothing
             }
-            Ok(Some(ClientEvent::Left(_))) => Told::Farewell,
-            Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => Told::Nothing,
+            Ok(Some(ClientEvent::Left(_))) => Handled::SessionOver,
+            Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => Handled::Nothing,
             Ok(None) | Err(DecodeError::MissingBase { .. } | DecodeError::MissingFrame { .. }) => {
                 counters.down_undecodable.add(1);
-                Told::Nothing
+                Handled::Nothing
             }
             Err(_) => {
                 counters.refused.add(1);
-                Told::Nothing
+                Handled::Nothing
             }
         }
     }

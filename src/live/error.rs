@@ -20,7 +20,7 @@ pub enum LiveError {
         /// The address that was asked for.
         address: SocketAddr,
     },
-    /// The address is not to be had.
+    /// The address is not available.
     #[error("no UDP socket can be opened on {address}: {source}")]
     Bind {
         /// The address that was asked for.

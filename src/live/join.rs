@@ -12,7 +12,7 @@ use super::client::{ClientSocket, Playing, connect, play};
 use super::clock::Clock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
-use super::report::{Keeper, LiveReport};
+use super::report::{LiveReport, LiveSink};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{InTransit, ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
@@ -48,13 +48,13 @@ pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
 ///
 /// # Errors
 /// When there is no place, nobody answers, the server plays something else or falls silent, or sockets and threads are
-/// not to be had.
+/// not available.
 pub fn join<G>(
     server: SocketAddr,
     rules: &Arc<G::Rules>,
     link: Option<&LinkModel>,
     stop: &AtomicBool,
-    keeper: &mut dyn Keeper,
+    sink: &mut dyn LiveSink,
 ) -> Result<Joined, LiveError>
 where
     G: Bots + Netcode,
@@ -85,7 +85,7 @@ where
             let socket = ClientSocket { stop: &ending, ..socket };
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
             let place = Place { socket, connection, accepted };
-            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), &main_loop, keeper)?;
+            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), &main_loop, sink)?;
             Ok(Some(player))
         };
         let ran = run();
@@ -117,7 +117,7 @@ fn play_in<'scope, 'env, G>(
     rules: &Arc<G::Rules>,
     link: Option<(&LinkModel, Receiver<InTransit>)>,
     main_loop: &MainLoop<'_>,
-    keeper: &mut dyn Keeper,
+    sink: &mut dyn LiveSink,
 ) -> Result<(), LiveError>
 where
     G: Bots + Netcode,
@@ -132,8 +132,8 @@ where
         let clock = place.socket.clock;
         spawn(scope, "links", move || deliver(clock, vec![links], &posted))?;
     }
-    keeper.expecting(welcome.length());
-    if keeper.begin(&header).is_break() {
+    sink.expecting(welcome.length());
+    if sink.begin(&header).is_break() {
         place.leave();
         return Ok(());
     }
@@ -146,7 +146,7 @@ where
         let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: true };
         play::<G>(playing, rules, bot)
     })?;
-    main_loop.run(keeper, &recorded);
+    main_loop.run(sink, &recorded);
     wait_for(client)
 }
 

@@ -12,7 +12,7 @@ use super::client::{ClientSocket, Playing, connect, play};
 use super::clock::Clock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
-use super::report::{Keeper, LiveReport};
+use super::report::{LiveReport, LiveSink};
 use super::server::{self, Serving};
 use super::socket::{Datagram, open};
 use super::threads::{read_from, spawn, wait_for};
@@ -28,7 +28,7 @@ use crate::units::{Micros, PlayerId, Seed};
 /// The header of the log that a scenario gives when it is recorded live.
 ///
 /// # Errors
-/// When the scenario is out of bounds or a setting is not to be had.
+/// When the scenario is out of bounds or a setting is not available.
 pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<Header, LiveError> {
     let header = scenario.header::<G>(rules)?;
     match scenario.settings().map_err(SynthError::from)?.wire.sizes {
@@ -41,13 +41,13 @@ pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<Hea
 /// free. When `stop` is set the session ends early, but whole.
 ///
 /// # Errors
-/// When the scenario cannot be run, or sockets and threads are not to be had.
+/// When the scenario cannot be run, or sockets and threads are not available.
 pub fn record_live<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     port: u16,
     stop: &AtomicBool,
-    keeper: &mut dyn Keeper,
+    sink: &mut dyn LiveSink,
 ) -> Result<LiveReport, LiveError>
 where
     G: Bots + Netcode,
@@ -63,8 +63,8 @@ where
         over: AtomicBool::new(false),
     };
     let server = open_local(port)?;
-    keeper.listening(server.local_addr().map_err(LiveError::Socket)?);
-    if keeper.begin(&session.header).is_break() {
+    sink.listening(server.local_addr().map_err(LiveError::Socket)?);
+    if sink.begin(&session.header).is_break() {
         return Ok(LiveReport::new(&session.counters, Vec::new()));
     }
     let clients = (0..scenario.players).map(|_| open_local(0)).collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +73,7 @@ where
         let ran = session.start::<G>(scope, rules, &server, &clients, records).and_then(|running| {
             let main_loop =
                 MainLoop { clock: session.clock, counters: &session.counters, stop, ending: &session.ending };
-            main_loop.run(keeper, &recorded);
+            main_loop.run(sink, &recorded);
             running.finish()
         });
         // Those threads that run although others could not be started end too.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::counters::Counters;
-use super::report::{Keeper, Rates};
+use super::report::{LiveSink, Rates};
 use crate::record::Record;
 use crate::units::Micros;
 
@@ -29,23 +29,23 @@ pub(super) struct MainLoop<'a> {
 
 impl MainLoop<'_> {
     /// Hands records on until all who make them are gone.
-    pub(super) fn run(&self, keeper: &mut dyn Keeper, recorded: &Receiver<Record>) {
+    pub(super) fn run(&self, sink: &mut dyn LiveSink, recorded: &Receiver<Record>) {
         let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
         let mut kept = ControlFlow::Continue(());
         loop {
             match recorded.recv_timeout(Duration::from_millis(50)) {
-                Ok(record) if kept.is_continue() => kept = keeper.record(&record),
+                Ok(record) if kept.is_continue() => kept = sink.record(&record),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let now = self.clock.now();
             if now >= show_at {
                 show_at = now + SHOW_EVERY;
-                keeper.show(&Rates::new(self.counters, now));
+                sink.show(&Rates::new(self.counters, now));
             }
             if now >= save_at && kept.is_continue() {
                 save_at = now + SAVE_EVERY;
-                kept = keeper.every_second();
+                kept = sink.every_second();
             }
             if kept.is_break() || self.stop.load(Ordering::Relaxed) {
                 self.ending.store(true, Ordering::Relaxed);

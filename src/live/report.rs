@@ -11,7 +11,7 @@ use crate::stats::percentile;
 use crate::units::Micros;
 
 /// Keeps the records of a live session. Called on one thread, in an order in which causes come before effects.
-pub trait Keeper {
+pub trait LiveSink {
     /// Called once before the first record, when the header of the log is known. To break off is to end the session.
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
         let _ = header;

@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::loopback::live_header;
 use super::main_loop::MainLoop;
-use super::report::{Keeper, LiveReport};
+use super::report::{LiveReport, LiveSink};
 use super::server::{self, Serving};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
@@ -27,13 +27,13 @@ use crate::session::scenario::Scenario;
 /// early, but whole.
 ///
 /// # Errors
-/// When the scenario cannot be run, or sockets and threads are not to be had.
+/// When the scenario cannot be run, or sockets and threads are not available.
 pub fn serve<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     address: SocketAddr,
     stop: &AtomicBool,
-    keeper: &mut dyn Keeper,
+    sink: &mut dyn LiveSink,
 ) -> Result<LiveReport, LiveError>
 where
     G: Bots + Netcode,
@@ -47,9 +47,9 @@ where
     let welcome = Welcome::new(&header, session, length)?.encode()?;
     let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
     let socket = Arc::new(open(address)?);
-    keeper.listening(socket.local_addr().map_err(LiveError::Socket)?);
+    sink.listening(socket.local_addr().map_err(LiveError::Socket)?);
     let (clock, counters) = (Clock::start(), Counters::default());
-    if keeper.begin(&header).is_break() {
+    if sink.begin(&header).is_break() {
         return Ok(LiveReport::new(&counters, Vec::new()));
     }
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -72,7 +72,7 @@ where
             spawn(scope, "server", move || server::run::<G>(serving, rules))
         };
         let ran = start().and_then(|server| {
-            MainLoop { clock, counters: &counters, stop, ending: &ending }.run(keeper, &recorded);
+            MainLoop { clock, counters: &counters, stop, ending: &ending }.run(sink, &recorded);
             wait_for(server)
         });
         over.store(true, Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub(super) type Datagram = (SocketAddr, Vec<u8>);
 /// Opens a socket.
 ///
 /// # Errors
-/// When the address is not to be had, its port taken first of all.
+/// When the address is not available, its port taken first of all.
 pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
     let fail = |source: std::io::Error| match source.kind() {
         ErrorKind::AddrInUse => LiveError::PortTaken { address },

@@ -59,7 +59,7 @@ pub enum WelcomeError {
         /// The map's name.
         map: String,
     },
-    /// A setting that is not to be had here.
+    /// A setting that is not available here.
     #[error("the server's settings: {0}")]
     Setting(#[from] SettingError),
     /// The same words, but other values behind them.

@@ -41,17 +41,17 @@ impl Extra {
 
 /// A packet's events, sorted into a snapshot's fields.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct PacketEvents {
     /// Packets held back, at most 255.
     pub(crate) choked: u8,
     pub(crate) effects: Vec<Effect>,
     pub(crate) rest: Vec<(u32, Event)>,
 }
 
-impl Told {
+impl PacketEvents {
     /// Sorts the events.
-    pub(crate) fn of(events: &[Event]) -> Told {
-        let mut told = Told::default();
+    pub(crate) fn of(events: &[Event]) -> PacketEvents {
+        let mut sorted = PacketEvents::default();
         let chokes = events.iter().filter(|event| matches!(event, Event::Choked(_))).count();
         // One choke that comes first of what has a field, as servers send it, needs no place.
         let first_with_field = events.iter().find(|event| matches!(event, Event::Choked(_) | Event::Effect { .. }));
@@ -59,19 +59,19 @@ impl Told {
         for (place, event) in events.iter().enumerate() {
             match *event {
                 Event::Choked(packets) => {
-                    told.choked = told.choked.saturating_add(packets);
+                    sorted.choked = sorted.choked.saturating_add(packets);
                     if !plain {
-                        told.rest.push((place as u32, *event));
+                        sorted.rest.push((place as u32, *event));
                     }
                 }
-                Event::Effect { kind, origin } => told.effects.push(effect(kind, origin)),
-                _ => told.rest.push((place as u32, *event)),
+                Event::Effect { kind, origin } => sorted.effects.push(effect(kind, origin)),
+                _ => sorted.rest.push((place as u32, *event)),
             }
         }
-        told
+        sorted
     }
 
-    /// Inverse of [`Told::of`]; `Err` holds an effect's kind that QuakeWorld does not have.
+    /// Inverse of [`PacketEvents::of`]; `Err` holds an effect's kind that QuakeWorld does not have.
     pub(crate) fn events(&self) -> Result<Vec<Event>, u8> {
         let choke_has_place = self.rest.iter().any(|(_, event)| matches!(event, Event::Choked(_)));
         let choke = (self.choked > 0 && !choke_has_place).then_some(Event::Choked(self.choked));
@@ -99,11 +99,11 @@ impl Told {
 ///
 /// # Errors
 /// When it is not from a QuakeWorld recording.
-pub(crate) fn events_of(told: &game::Told<'_>) -> Result<Vec<Event>, BadCells> {
+pub(crate) fn events_of(extras: &game::SnapshotExtras<'_>) -> Result<Vec<Event>, BadCells> {
     let bad = |what: &str, found: u8| BadCells { what: what.to_owned(), found: u32::from(found) };
-    let first = told.extra.first().copied().unwrap_or(0);
-    let extra = Extra::of_bytes(told.extra).map_err(|_| bad("the first byte of what else its packet told", first))?;
-    let sorted = Told { choked: told.choked, effects: told.effects.to_vec(), rest: extra.events };
+    let first = extras.extra.first().copied().unwrap_or(0);
+    let extra = Extra::of_bytes(extras.extra).map_err(|_| bad("the first byte of what else its packet held", first))?;
+    let sorted = PacketEvents { choked: extras.choked, effects: extras.effects.to_vec(), rest: extra.events };
     sorted.events().map_err(|kind| bad("the kind of an effect", kind))
 }
 
@@ -143,9 +143,9 @@ mod tests {
             &[HURT, Event::Intermission],
         ];
         for events in orders {
-            assert_eq!(Told::of(events).events().as_deref(), Ok(events));
+            assert_eq!(PacketEvents::of(events).events().as_deref(), Ok(events));
         }
-        assert_eq!(Told::of(orders[6]).choked, 255);
+        assert_eq!(PacketEvents::of(orders[6]).choked, 255);
     }
 
     #[test]

@@ -12,7 +12,10 @@ use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
 use super::rounding::{self, resume};
 use super::rules::Rules;
 use super::surroundings;
-use crate::game::{Acked, BadCells, Body, Cause, Evidence, Game, Grade, Scene, Sink, Told, Touch, Verdict, WorldSink};
+use crate::game::{
+    Acked, BadCells, Body, Categorize, Cause, Evidence, Grade, Judge, Reconcile, Scene, Simulate, Sink, SnapshotExtras,
+    Touch, Verdict, WorldSink,
+};
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
@@ -36,9 +39,8 @@ impl Netcode for QuakeWorld {
     type Client = crate::client::Client<QuakeWorld>;
 }
 
-impl Game for QuakeWorld {
+impl Simulate for QuakeWorld {
     const NAME: &'static str = "quakeworld";
-    const RECORDS_ARE_ROUNDED: bool = true;
     type Rules = Rules;
     type World = Moment;
     type Body = BodyRow;
@@ -78,30 +80,6 @@ impl Game for QuakeWorld {
         if let Some((_, place)) = world.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
             *place = body;
         }
-    }
-
-    fn judge(_rules: &Rules, fire: &Shot, _targets: &[(EntityId, BodyRow)]) -> Verdict {
-        match *fire {}
-    }
-
-    fn aim(fire: &Shot) -> (Vec3, Vec3) {
-        match *fire {}
-    }
-
-    fn is_projectile(fire: &Shot) -> bool {
-        match *fire {}
-    }
-
-    fn apply(
-        _rules: &Rules,
-        _world: &mut Moment,
-        _shooter: PlayerId,
-        _command: &Usercmd,
-        fire: &Shot,
-        _verdict: &Verdict,
-        _out: &mut impl WorldSink,
-    ) {
-        match *fire {}
     }
 
     fn step_world(_rules: &Rules, _world: &mut Moment, _dt: Micros, _out: &mut impl WorldSink) {}
@@ -146,6 +124,50 @@ impl Game for QuakeWorld {
         Ok(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? })
     }
 
+    fn effect_name(kind: u8) -> &'static str {
+        effect_name(kind)
+    }
+}
+
+impl Judge for QuakeWorld {
+    fn judge(_rules: &Rules, fire: &Shot, _targets: &[(EntityId, BodyRow)]) -> Verdict {
+        match *fire {}
+    }
+
+    fn aim(fire: &Shot) -> (Vec3, Vec3) {
+        match *fire {}
+    }
+
+    fn is_projectile(fire: &Shot) -> bool {
+        match *fire {}
+    }
+
+    fn apply(
+        _rules: &Rules,
+        _world: &mut Moment,
+        _shooter: PlayerId,
+        _command: &Usercmd,
+        fire: &Shot,
+        _verdict: &Verdict,
+        _out: &mut impl WorldSink,
+    ) {
+        match *fire {}
+    }
+
+    fn hitgroup_name(_hitgroup: u8) -> &'static str {
+        "body"
+    }
+
+    fn weapon_name(fire: &Shot) -> &'static str {
+        match *fire {}
+    }
+}
+
+impl Categorize for QuakeWorld {}
+
+impl Reconcile for QuakeWorld {
+    const RECORDS_ARE_ROUNDED: bool = true;
+
     fn on_ground(body: &BodyRow) -> bool {
         body.on_ground
     }
@@ -179,24 +201,12 @@ impl Game for QuakeWorld {
         Missed::new(rules, miss).map(|missed| explain(&missed))
     }
 
-    fn check_snapshot(bodies: &[(EntityId, BodyRow)], told: &Told<'_>) -> Result<(), BadCells> {
-        events_of(told)?;
+    fn check_snapshot(bodies: &[(EntityId, BodyRow)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
+        events_of(extras)?;
         match bodies.iter().find(|(_, body)| !body.is_finite()) {
             Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
             None => Ok(()),
         }
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        effect_name(kind)
-    }
-
-    fn hitgroup_name(_hitgroup: u8) -> &'static str {
-        "body"
-    }
-
-    fn weapon_name(fire: &Shot) -> &'static str {
-        match *fire {}
     }
 }
 

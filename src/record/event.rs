@@ -134,14 +134,14 @@ impl GapCause {
 /// A sound or sight that is heard or seen once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Which one; the game's own numbering, named by [`Game::effect_name`](crate::game::Game::effect_name).
+    /// Which one; the game's own numbering, named by [`Simulate::effect_name`](crate::game::Simulate::effect_name).
     pub kind: u8,
     /// The entity that it comes from. A client that predicts its own effects is not sent those of its own entity
     /// which [`Effect::predictable`] marks.
     pub entity: EntityId,
     /// Where, in units.
     pub at: Vec3,
-    /// Whether shared code gives it off, so that its player's client plays it without being told.
+    /// Whether shared code causes it, so that its player's client plays it without being told.
     pub predictable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Entities' states: what whom was told of which entity after which tick.
+//! Entities' states: which entity was sent to whom after which tick.
 
 use super::ClassId;
 use crate::units::{EntityId, PlayerId, Tick};
@@ -118,15 +118,15 @@ impl States {
     /// The states of one entity that a viewer was sent of a tick, its own before those for everyone. More than one where it was
     /// sent states of several classes.
     pub fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
-        self.told(tick, Some(viewer), entity).chain(self.shared(tick, entity))
+        self.at(tick, Some(viewer), entity).chain(self.shared(tick, entity))
     }
 
     /// The states of one entity that everyone was sent of a tick who was sent the entity.
     pub fn shared(&self, tick: Tick, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
-        self.told(tick, None, entity)
+        self.at(tick, None, entity)
     }
 
-    fn told(&self, tick: Tick, viewer: Option<PlayerId>, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+    fn at(&self, tick: Tick, viewer: Option<PlayerId>, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         let first = StateKey { tick, viewer, entity, class: ClassId(0) };
         let begin = self.keys.partition_point(|key| *key < first);
         let of = move |key: &&StateKey| (key.tick, key.viewer, key.entity) == (tick, viewer, entity);

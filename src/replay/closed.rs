@@ -1,13 +1,15 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
 
+use std::sync::Arc;
+
 use super::made::{Counted, Made};
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
-use crate::game::{Game, StateRows, Verdict};
+use crate::game::{Bots, Game, StateRows, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
 use crate::record::{Execution, PacketRecord, Session, StateKey};
-use crate::session::{InputSource, Links, Machine, Observer, Screen, Shown};
+use crate::session::{BotInput, InputSource, Links, Machine, Observer, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
@@ -21,21 +23,31 @@ pub(super) fn replay<G: Netcode>(
     if !options.sizes
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
-        let mut machine = prepared(machine, session, setup, options.rollback_every)?;
-        let replayed = replay_on(&mut machine, session, setup, progress)?;
+        let mut machine = prepared(machine, session, setup, options)?;
+        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)?;
         if !machine.bytes_matter() {
             return Ok(Replayed { traffic: None, ..replayed });
         }
     }
-    let mut machine = machine(session, setup, options.rollback_every)?;
-    replay_on(&mut machine, session, setup, progress)
+    let mut machine = machine(session, setup, options)?;
+    watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)
 }
 
-/// The replay on a machine.
-fn replay_on<G: Netcode>(
+/// Bots in the places of the session's players. Nothing of it is recorded, so nothing is held against a record.
+pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<Replayed, ReplayError> {
+    let mut machine = machine(session, setup, &Options::default())?;
+    let players = session.players.len() as u16;
+    let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
+    let replayed = watched(&mut machine, session, setup, &mut bots, &mut |_| {})?;
+    Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
+}
+
+/// A session with this input on a machine.
+fn watched<G: Netcode>(
     machine: &mut Machine<G, RecordedLink>,
     session: &Session,
     setup: &Setup<G>,
+    input: &mut impl InputSource<G>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let mut watch = Watch {
@@ -46,7 +58,7 @@ fn replay_on<G: Netcode>(
         traffic: Traffic::default(),
         progress,
     };
-    run(machine, session, setup, &mut watch)?;
+    run_by(machine, session, setup, input, &mut watch)?;
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
     tables.judge_covers::<G>(&setup.rules);
@@ -64,9 +76,9 @@ fn replay_on<G: Netcode>(
 pub(super) fn machine<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
-    rollback_every: Option<u32>,
+    options: &Options,
 ) -> Result<Machine<G, RecordedLink>, ReplayError> {
-    prepared(Machine::new(setup, links(session)), session, setup, rollback_every)
+    prepared(Machine::new(setup, links(session)), session, setup, options)
 }
 
 /// The recorded input through a machine, watched by `observer`.
@@ -76,11 +88,21 @@ pub(super) fn run<G: Netcode>(
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
+    run_by(machine, session, setup, &mut RecordedInput::of(session), observer)
+}
+
+/// Some input through a machine, until all ticks are over or too much has been made of them.
+fn run_by<G: Netcode>(
+    machine: &mut Machine<G, RecordedLink>,
+    session: &Session,
+    setup: &Setup<G>,
+    input: &mut impl InputSource<G>,
+    observer: &mut impl Observer<G>,
+) -> Result<(), ReplayError> {
     let made = Made::new(session.allowance);
     made.begin(session.players.len())?;
     let ticks = tick_times(session, &setup.settings)?.take_while(|_| !made.is_too_much());
-    let mut input = RecordedInput { session, next: vec![0; session.players.len()], made: &made };
-    machine.run(ticks, &mut input, &mut Counted::new(&made, observer));
+    machine.run(ticks, &mut made.bound(input), &mut Counted::new(&made, observer));
     made.check()
 }
 
@@ -97,12 +119,17 @@ fn prepared<G: Netcode>(
     mut machine: Machine<G, RecordedLink>,
     session: &Session,
     setup: &Setup<G>,
-    rollback_every: Option<u32>,
+    options: &Options,
 ) -> Result<Machine<G, RecordedLink>, ReplayError> {
-    if let Some(every) = rollback_every
+    if let Some(every) = options.rollback_every
         && !machine.server().check_rollback(every)
     {
         return Err(ReplayError::NoRollback(G::NAME));
+    }
+    if let Some(other) = &options.judged_under
+        && !machine.server().judge_under(Arc::new(other.clone()))
+    {
+        return Err(ReplayError::NoRejudging(G::NAME));
     }
     if let Some(world) = beginning::<G>(session, &setup.rules)? {
         machine.server().begin_from(world);
@@ -165,15 +192,17 @@ fn tick_times<'a>(
 struct RecordedInput<'a> {
     session: &'a Session,
     next: Vec<usize>,
-    made: &'a Made,
+}
+
+impl RecordedInput<'_> {
+    fn of(session: &Session) -> RecordedInput<'_> {
+        RecordedInput { session, next: vec![0; session.players.len()] }
+    }
 }
 
 impl<G: Game> InputSource<G> for RecordedInput<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let index = usize::from(player.0);
-        if self.made.is_too_much() {
-            return None;
-        }
         self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
     }
 

@@ -7,8 +7,9 @@ use crate::game::{Body, Game, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
-use crate::session::{Observer, Shown};
+use crate::session::{InputSource, Observer, Screen, Shown};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::usercmd::Input;
 
 /// About what a row of each kind takes, in bytes; those of bodies have their cells besides.
 const FRAME: usize = 128;
@@ -56,9 +57,30 @@ impl Made {
         self.bytes.get() > self.most.bytes
     }
 
+    /// The same input, which ends when it is time to stop.
+    pub(super) fn bound<'a, I>(&'a self, input: &'a mut I) -> Bound<'a, I> {
+        Bound { made: self, input }
+    }
+
     /// What comes of it at the end.
     pub(super) fn check(&self) -> Result<(), ReplayError> {
         if self.is_too_much() { Err(ReplayError::TooLarge { limit_bytes: self.most.bytes }) } else { Ok(()) }
+    }
+}
+
+/// Input that ends when too much has been made of it.
+pub(super) struct Bound<'a, I> {
+    made: &'a Made,
+    input: &'a mut I,
+}
+
+impl<G: Game, I: InputSource<G>> InputSource<G> for Bound<'_, I> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        if self.made.is_too_much() { None } else { self.input.next_frame(player) }
+    }
+
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+        self.input.input(at, screen)
     }
 }
 

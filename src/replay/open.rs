@@ -118,6 +118,6 @@ pub(crate) fn snapshot<G: Game>(
         warnings: timing.warnings,
         extra: record.extra.clone(),
     };
-    G::check_snapshot(&snapshot.frame.entities, &snapshot.told()).map_err(bad)?;
+    G::check_snapshot(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
     Ok(snapshot)
 }

@@ -115,7 +115,7 @@ impl Shots {
     fn push<G: Game>(&mut self, shot: Shot<'_>) {
         let Shot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
         let seen = Wounded::of::<G>(predicted);
-        let told = Wounded::of::<G>(judged);
+        let wounded = Wounded::of::<G>(judged);
         self.rows.push(Row {
             shooter: shooter.0.into(),
             command: command.0,
@@ -134,11 +134,11 @@ impl Shots {
             predicted_hitgroup: seen.hitgroup,
             predicted_damage: seen.damage,
             predicted_pellets: seen.pellets,
-            reason: told.reason,
-            target: &told.target,
-            hitgroup: told.hitgroup,
-            damage: told.damage,
-            pellets: told.pellets,
+            reason: wounded.reason,
+            target: &wounded.target,
+            hitgroup: wounded.hitgroup,
+            damage: wounded.damage,
+            pellets: wounded.pellets,
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,

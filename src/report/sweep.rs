@@ -2,6 +2,8 @@
 
 use super::page::Align::{Left, Right};
 use super::page::{Align, Cell, Page};
+use super::what_if_line;
+use crate::replay::WhatIf;
 use crate::stats::Spread;
 use crate::sweep::{Figures, Sweep};
 
@@ -21,19 +23,36 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         "kB/s\ndown",
         "\nup",
     ];
-    let columns: Vec<(&str, Align)> = names.iter().map(|name| (*name, Right)).collect();
+    let mut columns: Vec<(&str, Align)> = names.iter().map(|name| (*name, Right)).collect();
+    let has_intervals = sweep.what_if == WhatIf::Rerecord;
+    if has_intervals {
+        columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
+    }
     let row = |row: &crate::sweep::Row| -> Vec<Cell> {
-        [row.values.join(" ")].into_iter().chain(figures(&row.figures)).map(Cell::from).collect()
+        let mut cells = figures(&row.figures).to_vec();
+        if has_intervals {
+            cells.splice(1..1, hit_share(&row.figures));
+        }
+        [row.values.join(" ")].into_iter().chain(cells).map(Cell::from).collect()
     };
     let rows: Vec<Vec<Cell>> = sweep.rows.iter().map(row).collect();
     page.table(&[&[("", Left)], &columns[..]].concat(), &rows);
     page.blank();
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
+    let seeds = if has_intervals { format!(" ({} of them)", sweep.repeats) } else { String::new() };
+    page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
     page.line("* on target on the shooter's screen");
     page.line("errors in units; in cover: medians of time and way on the target's own screen");
     page.line("corr.: predictions that had to be corrected, and by how much");
     page.line("kB/s: of each player, from the server and to it");
     page
+}
+
+/// The share of shots that hit, and half its confidence interval.
+fn hit_share(f: &Figures) -> [String; 2] {
+    let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
+    let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));
+    [share, interval].map(|cell| cell.unwrap_or("-".to_owned()))
 }
 
 fn figures(f: &Figures) -> [String; 11] {

@@ -3,9 +3,9 @@
 use super::Server;
 use crate::game::{Body, Effect, Game, Reason, Scene, Sink, Touch, Verdict, WorldSink};
 use crate::packet::ClientPacket;
-use crate::pipeline::{Event, Judged};
+use crate::pipeline::{Event, Judged, Rewind};
 use crate::record::Execution;
-use crate::settings::OnLost;
+use crate::settings::{OnLost, Settings};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
@@ -88,31 +88,49 @@ impl<G: Game> Server<G> {
         let entities = G::entities(&self.world);
         let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
         let scene = Scene { seed: self.seed, player, entities, weapons: true };
-        let mut given_off = GivenOff { effects: Vec::new(), fires: Vec::new() };
-        let next = G::step_body(&self.rules, &scene, body, command, &mut given_off);
+        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
+        let next = G::step_body(&self.rules, &scene, body, command, &mut output);
         G::place_body(&self.rules, &mut self.world, player, next);
         if let Some(rollback) = &mut self.rollback {
             rollback.command_ran(player, *command);
         }
-        for effect in given_off.effects {
+        for effect in output.effects {
             self.tell(effect);
         }
-        for (index, fire) in given_off.fires.into_iter().enumerate() {
+        for (index, fire) in output.fires.into_iter().enumerate() {
             self.shoot(player, arrived, command, index as u8, fire);
         }
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
-        let rewind = self.rewind(player, arrived, command, &fire);
-        let verdict = self.without_the_dead(G::judge(&self.rules, &fire, &rewind.targets));
+        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
+        // What other rules make of the shot is for the record alone: the world goes on as it did.
+        let other = self.judged_under.as_ref().map(|other| {
+            let command = as_drawn_under(command, &self.settings, other);
+            self.judge(player, arrived, &command, &fire, other)
+        });
         let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
         G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
         if let Some(rollback) = &mut self.rollback {
             rollback.shot_applied(fire.clone(), verdict.clone());
         }
         self.take(happened);
+        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
         let judged = Judged { shooter: player, command: command.seq, index, fire, verdict, rewind };
         self.events.push_back(Event::Judged(judged));
+    }
+
+    fn judge(
+        &self,
+        shooter: PlayerId,
+        arrived: Micros,
+        command: &Usercmd,
+        fire: &G::Fire,
+        settings: &Settings,
+    ) -> (Rewind<G::Body>, Verdict) {
+        let rewind = self.rewind(shooter, arrived, command, fire, settings);
+        let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
+        (rewind, verdict)
     }
 
     /// Nobody dies twice: who is dead at present takes no wound from a shot at his past.
@@ -143,13 +161,21 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// What a command gave off.
-struct GivenOff<F> {
+/// A usercmd as a client would have sent it that draws the others as far behind its clock as these settings say. One of a
+/// client that drew elsewhere than its settings had it stays as it is.
+fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
+    let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
+    let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
+    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..*command }
+}
+
+/// The effects, shots and touches of a command.
+struct CommandOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<F>,
 }
 
-impl<F> Sink<F> for GivenOff<F> {
+impl<F> Sink<F> for CommandOutput<F> {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }

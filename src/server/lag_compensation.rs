@@ -19,15 +19,16 @@ impl<G: Game> Server<G> {
         arrived: Micros,
         command: &Usercmd,
         fire: &G::Fire,
+        settings: &Settings,
     ) -> Rewind<G::Body> {
         let present =
             || G::entities(&self.world).iter().filter(|(id, _)| *id != shooter.entity()).cloned().collect::<Vec<_>>();
-        if !self.settings.lag_compensation.enabled || G::is_projectile(fire) {
+        if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
         }
         let connection = &self.connections[usize::from(shooter.0)];
-        let (wanted, limit) = drawn_time(connection, arrived, command, &self.settings);
-        let (at, limit) = bounded(connection, wanted, self.now, limit, &self.settings);
+        let (wanted, limit) = drawn_time(connection, arrived, command, settings);
+        let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
         if at >= self.now {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
         }

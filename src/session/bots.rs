@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::scenario::Scenario;
 use super::{InputSource, Screen};
 use crate::game::Bots;
 use crate::rng::Rng;
@@ -11,7 +10,7 @@ use crate::units::{Hz, Micros, PlayerId, Seed};
 use crate::usercmd::Input;
 
 /// The bots of a synthetic session.
-pub(super) struct BotInput<G: Bots> {
+pub(crate) struct BotInput<G: Bots> {
     rules: Arc<G::Rules>,
     players: Vec<Regular<G>>,
     cmd_hz: Hz,
@@ -37,11 +36,10 @@ pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
 }
 
 impl<G: Bots> BotInput<G> {
-    pub(super) fn new(scenario: &Scenario, rules: Arc<G::Rules>, settings: &Settings) -> BotInput<G> {
-        let seed = Seed(scenario.seed);
+    pub(crate) fn new(seed: Seed, players: u16, rules: Arc<G::Rules>, settings: &Settings) -> BotInput<G> {
         let cmd_hz = settings.client.cmd_hz;
         let players = (0u16..)
-            .zip(G::bots(&rules, seed, scenario.players))
+            .zip(G::bots(&rules, seed, players))
             .map(|(p, bot)| {
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);
                 Regular { bot: BotPlayer::new(bot, phase), phase, frames: 0 }

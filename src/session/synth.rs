@@ -18,7 +18,7 @@ pub enum SynthError {
     /// The scenario is out of bounds.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A setting is not to be had.
+    /// A setting is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The game's rules cannot be stored.
@@ -30,7 +30,7 @@ impl Scenario {
     /// The settings: the preset's, with what the scenario changes.
     ///
     /// # Errors
-    /// When a preset, key or value is not to be had.
+    /// When a preset, key or value is not available.
     pub fn settings(&self) -> Result<Settings, SettingError> {
         let mut settings = Settings::preset(&self.preset)?;
         for (key, value) in &self.settings {
@@ -42,7 +42,7 @@ impl Scenario {
     /// The header of the log that the scenario gives.
     ///
     /// # Errors
-    /// When the scenario is out of bounds or a setting is not to be had.
+    /// When the scenario is out of bounds or a setting is not available.
     pub fn header<G: Game>(&self, rules: &G::Rules) -> Result<Header, SynthError> {
         self.check()?;
         let player = |p| PlayerInfo { name: format!("p{p}"), recorded: true };
@@ -84,7 +84,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
     let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
-    let mut input = BotInput::<G>::new(scenario, Arc::clone(rules), &settings);
+    let mut input = BotInput::<G>::new(seed, scenario.players, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);
     Ok(())
 }

@@ -77,7 +77,7 @@ impl Unencoded {
         self.bytes_matter |= self.players.iter().any(is_held_back);
     }
 
-    /// A snapshot leaves: all of it must have room, and what it is told from must be known.
+    /// A snapshot leaves: all of it must have room, and what it would be coded against must be known.
     pub(super) fn send_snapshot<B: Body>(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
         let ends = &mut self.players[player];
         let entities = &snapshot.frame.entities;
@@ -88,8 +88,8 @@ impl Unencoded {
             ends.entities.clear();
             ends.entities.extend(entities.iter().map(|(id, _)| *id));
         }
-        let told = entities.len() + ends.gone.iter().map(|(_, gone)| gone).sum::<usize>();
-        let most = snapshot_bytes_max::<B>(told, snapshot.effects.len(), snapshot.warnings.len());
+        let count = entities.len() + ends.gone.iter().map(|(_, gone)| gone).sum::<usize>();
+        let most = snapshot_bytes_max::<B>(count, snapshot.effects.len(), snapshot.warnings.len());
         let fits = most.is_some_and(|bytes| bytes <= self.message_max_bytes);
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
         self.bytes_matter |= !fits || !is_known;

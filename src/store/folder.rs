@@ -13,7 +13,7 @@ pub struct LockedFolder {
     _lock: File,
 }
 
-/// Why a folder is not to be had.
+/// Why a folder is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another process works in it.

@@ -18,7 +18,7 @@ pub struct Axis {
 /// Text that says no axis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AxisError {
-    /// A setting, value or preset that is not to be had.
+    /// A setting, value or preset that is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// There are no values.

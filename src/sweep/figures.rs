@@ -15,6 +15,9 @@ pub struct Figures {
     pub shots: u64,
     /// Shots and projectiles that hurt somebody.
     pub hits: u64,
+    /// Half the width of the 95 % confidence interval around the share of shots that hit, where bots played anew from several
+    /// seeds.
+    pub hit_share_ci95: Option<f64>,
     /// Shots that hit on the shooter's screen and not on the server; `None` when no client predicts its shots.
     pub missed_on_target: Option<u64>,
     /// Between where a target was drawn and where the server judged it to be.
@@ -117,6 +120,11 @@ impl Gathered {
         }
     }
 
+    /// The share of shots that hit; `None` without shots.
+    pub(super) fn hit_share(&self) -> Option<f64> {
+        (self.shots > 0).then(|| self.hits as f64 / self.shots as f64)
+    }
+
     pub(super) fn plus(mut self, other: Gathered) -> Gathered {
         self.usercmds += other.usercmds;
         self.shots += other.shots;
@@ -146,6 +154,7 @@ impl Gathered {
             usercmds: self.usercmds,
             shots: self.shots,
             hits: self.hits,
+            hit_share_ci95: None,
             missed_on_target: (self.predicted_shots > 0).then_some(self.missed_on_target),
             view_error_units: Spread::of(self.view_errors),
             hits_in_cover: (self.known_covers > 0).then_some(self.hits_in_cover),

@@ -73,9 +73,13 @@ impl Sweep {
         let names = of_nothing.into_iter().map(|(name, _)| name.to_owned());
         let row = |row: &super::Row| {
             let values = row.values.iter().cloned().map(Cell::Text);
-            values.chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
+            let what_if = std::iter::once(Cell::Text(self.what_if.name().to_owned()));
+            values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
         };
-        Table { columns: self.keys.iter().cloned().chain(names).collect(), rows: self.rows.iter().map(row).collect() }
+        Table {
+            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(names).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
 }
 
@@ -90,6 +94,8 @@ fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {
         ("usercmds", Cell::Count(f.usercmds)),
         ("shots", Cell::Count(f.shots)),
         ("hits", Cell::Count(f.hits)),
+        ("hit_share", number((f.shots > 0).then(|| f.hits as f64 / f.shots as f64))),
+        ("hit_share_ci95", number(f.hit_share_ci95)),
         ("missed_on_target", count(f.missed_on_target)),
         ("view_error_units_p50", part(view, |s| s.p50)),
         ("view_error_units_p95", part(view, |s| s.p95)),

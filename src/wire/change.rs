@@ -14,7 +14,7 @@ use crate::units::{EntityId, SnapshotSeq};
 
 const BASE_CHUNK_BITS: u32 = 4;
 
-/// What the client has to be told about one entity.
+/// What the client has to be sent about one entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) id: EntityId,
@@ -53,7 +53,7 @@ impl Change {
         if self.cells.is_some() && self.base.is_none() { 2 } else { 1 }
     }
 
-    /// Writes it. `usual` is the distance to the snapshot that most entities are told from.
+    /// Writes it. `usual` is the distance to the snapshot that most entities are coded against.
     pub(crate) fn put<B: Body>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
         let Some(cells) = &self.cells else {
             put_kind(out, kind::ENTITY_REMOVAL, self.id);

@@ -20,7 +20,7 @@ const PERCEIVED_NOTHING: u64 = 0;
 const PERCEIVED_HASH: u64 = 1;
 const PERCEIVED_ORIGIN: u64 = 2;
 
-/// Quantised origins are told in eighths of a unit, in 24 bits each.
+/// Quantised origins are sent in eighths of a unit, in 24 bits each.
 const ORIGIN_BITS: u32 = 24;
 
 /// How a client sees its own avatar after its newest usercmd: what it predicts. The server compares it with what it
@@ -43,7 +43,7 @@ impl Perceived {
         Perceived::Hash(hash_words(&cells) as u32)
     }
 
-    /// The quantised form of an origin in units. What is out of range is told as the nearest that is not.
+    /// The quantised form of an origin in units. What is out of range is sent as the nearest that is not.
     pub fn origin(origin_units: glam::Vec3) -> Perceived {
         let limit = f32::from(i16::MAX) * 32.0;
         let eighths = |units: f32| libm::roundf((units * 8.0).clamp(-limit * 8.0, limit * 8.0)) as i32;
@@ -69,7 +69,7 @@ impl ClientMessage {
     }
 }
 
-/// What the server knows of a client, from which the 16-bit numbers of its next datagram are told.
+/// What the server knows of a client, from which the 16-bit numbers of its next datagram are widened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientReference {
     /// The number of the newest packet that came.

@@ -49,10 +49,10 @@ pub enum DecodeError {
         /// The snapshot that carried the state.
         base: SnapshotSeq,
     },
-    /// A snapshot is told from one that is not known here.
-    #[error("the snapshot is told from snapshot {base}, which is not known here")]
+    /// A snapshot is coded against one that is not known here.
+    #[error("the snapshot is coded against snapshot {base}, which is not known here")]
     MissingFrame {
-        /// The snapshot that it is told from.
+        /// The snapshot that it is coded against.
         base: SnapshotSeq,
     },
     /// More entities than a client keeps.

@@ -50,7 +50,7 @@ impl FrameInfo {
         }
     }
 
-    /// Reads it, type and all. Also tells how far back the snapshot is from which most entities are told.
+    /// Reads it, type and all. Also says how far back the snapshot is that most entities are coded against.
     /// `known` finds a snapshot that the receiver has.
     pub(crate) fn get(
         from: &mut BitReader<'_>,

@@ -1,5 +1,5 @@
 //! Submessages that are not about the state of an entity: answers to requests and chat, which are repeated until they
-//! are acked and heard once and in order, and warnings and effects, which are told once.
+//! are acked, and read once and in order, and warnings and effects, which are sent once.
 
 use std::collections::VecDeque;
 
@@ -184,7 +184,7 @@ impl OutOfSeqWarning {
     }
 }
 
-/// Writes an effect. Its place is told from `near`, the origin of its entity, if the same datagram carries that.
+/// Writes an effect. Its place is coded relative to `near`, the origin of its entity, if the same datagram carries that.
 pub(crate) fn put_effect(out: &mut BitWriter, effect: &Effect, near: Option<Vec3>) {
     out.put(kind::EFFECT, 4);
     out.put(u64::from(effect.kind), 8);

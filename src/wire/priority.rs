@@ -1,4 +1,4 @@
-//! Which entities are told about first, when there is no room for all: by what changed (the update bitfield is in order of
+//! Which entities are sent first, when there is no room for all: by what changed (the update bitfield is in order of
 //! importance), by the distance to the client's avatar, and by how long they have waited.
 //!
 //! Waiting is added, not multiplied, so that nothing starves. An entity that has waited [`OVERTAKES_AFTER`] packets

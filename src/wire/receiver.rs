@@ -40,7 +40,7 @@ pub struct Received<B> {
     pub calibration_ms: Option<i16>,
     /// Frames of the client that the server could not use.
     pub warnings: Vec<OutOfSeqWarning>,
-    /// What the client hears for the first time, in order.
+    /// What the client reads for the first time, in order.
     pub notices: Vec<Notice>,
     /// Entities that came into the client's knowledge, and the connection that controls each; `None` is an AI.
     pub definitions: Vec<(EntityId, Option<u16>)>,
@@ -101,7 +101,7 @@ impl<B: Body> Receiver<B> {
     }
 
     /// Reads a datagram whose seal was checked. `newest_command` is the newest usercmd that the client has made,
-    /// from which the 16-bit ack is told.
+    /// from which the 16-bit ack is widened.
     ///
     /// # Errors
     /// When it is not what the server would send. Nothing has changed then.
@@ -255,7 +255,7 @@ impl<B> Draft<B> {
     fn insert(&mut self, id: EntityId, state: Option<B>) -> Result<(), DecodeError> {
         match self.states.insert(id, state) {
             None => Ok(()),
-            Some(_) => Err(DecodeError::bad("an entity that is told about twice: its id", u64::from(id.0))),
+            Some(_) => Err(DecodeError::bad("an entity that stands there twice: its id", u64::from(id.0))),
         }
     }
 

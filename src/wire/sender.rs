@@ -1,5 +1,5 @@
 //! The server's end of one client's updates: each snapshot becomes one message of at most a given size, in which every
-//! entity is told from the last state of it that the client acked.
+//! entity is coded as its difference from the last state of it that the client acked.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -64,7 +64,7 @@ pub struct Encoded {
     pub deferred: Vec<EntityId>,
     /// How many effects wait for a later datagram.
     pub effects_waiting: usize,
-    /// How many warnings there was no room for; they are not told later.
+    /// How many warnings there was no room for; they are not sent later.
     pub warnings_dropped: usize,
 }
 
@@ -127,7 +127,7 @@ impl<B: Body> Sender<B> {
         self.outbox.push(notice)
     }
 
-    /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is told about.
+    /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is sent.
     pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
         self.score = score;
     }
@@ -187,7 +187,7 @@ impl<B: Body> Sender<B> {
         self.effects.drain(..excess);
         let next_notice = self.put_notices(&mut page, snapshot.seq);
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
-        // Effects come last, so that they can be told from entities' places; a part of what is left is kept for them.
+        // Effects come last, so that they can be coded relative to their entities; a part of what is left is kept for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
             if page.put(change.submessages(), reserved, |out| change.put(&self.layout, usual, out)) {
@@ -207,13 +207,13 @@ impl<B: Body> Sender<B> {
         })
     }
 
-    /// What the client has to be told, in ascending order of entity.
+    /// What the client has to be sent, in ascending order of entity.
     fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<Change> {
         let frame = &snapshot.frame;
         for (id, _) in &frame.entities {
             self.tracks.entry(*id).or_insert_with(Track::new);
         }
-        // One that was never told about, and has waited for room, is over only once it has left.
+        // One that was never sent, and has waited for room, is over only once it has left.
         self.tracks.retain(|id, track| !track.is_over() || frame.get(*id).is_some());
         let viewer = frame.get(self.avatar).map(Body::origin);
         let mut changes = Vec::new();
@@ -280,7 +280,7 @@ impl<B: Body> Sender<B> {
     }
 }
 
-/// A page with its header and what the header has no room for, told from `from`.
+/// A page with its header and what the header has no room for, as differences from `from`.
 fn begin_page<B>(snapshot: &Snapshot<B>, calibration_ms: Option<i16>, from: Option<Sent>, limit_bits: usize) -> Page {
     let frame = Wrapping16::of(snapshot.frame.tick.0);
     let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };

@@ -1,4 +1,4 @@
-//! A usercmd, told from the one before it.
+//! A usercmd, coded as its difference from the one before it.
 
 use glam::Vec3;
 

@@ -154,7 +154,7 @@ fn ends_that_are_not_what_they_are_said_to_be_are_no_answer() {
 }
 
 /// A repository of 100 commits, of which `bad` brings the bug; `broken` ones do not build. Its checkout has a change that
-/// is staged and one that is not.
+/// is ready and one that is not.
 fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
     let repository = folder.join("repository");
     crate::repository::history(&repository, 100, |commit| {
@@ -162,8 +162,8 @@ fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
         let build = format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", example("pucks_bug").display());
         Commit::with(if broken.contains(&commit) { "moved.sh" } else { "game.sh" }, &build)
     });
-    std::fs::write(repository.join("staged"), "staged").unwrap();
-    git(&repository, &["add", "staged"]);
+    std::fs::write(repository.join("ready"), "ready").unwrap();
+    git(&repository, &["add", "ready"]);
     std::fs::write(repository.join("game.sh"), "changed").unwrap();
     repository
 }

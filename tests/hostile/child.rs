@@ -1,4 +1,9 @@
 //! Commands, each in a process of its own whose memory is counted.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a child is told by its environment, writes to a file, and may hang"
+)]
 
 use std::fs;
 use std::io::Read;

@@ -179,12 +179,12 @@ fn ticks_far_apart_are_no_reason_to_replay_all_between_them() {
 fn many_frames() {
     let mut session = session();
     let player = session.of(PlayerId(0)).expect("a player");
-    let (first, last) = (player.frames[10].clone(), player.frames.pop().expect("a frame"));
+    let (first, last) = (player.frames[10], player.frames.pop().expect("a frame"));
     player.frames.truncate(11);
     for n in 1..600_000u32 {
-        let mut frame = first.clone();
+        let mut frame = first;
         frame.command.seq.0 += n;
-        frame.at = frame.at + Micros(i64::from(n) / 100_000);
+        frame.at += Micros(i64::from(n) / 100_000);
         player.frames.push(frame);
     }
     player.frames.push(last);

@@ -119,8 +119,8 @@ fn a_taken_port_is_said_to_be() {
     let rules = Arc::new(ArenaRules::default());
     let scenario = scenario(1, 1.0, LinkModel::default());
     let header = live_header::<Arena>(&scenario, &rules).expect("a good scenario");
-    let mut keeper = InMemory { session: Session::new(header) };
-    let ran = record_live::<Arena>(&scenario, &rules, port, &AtomicBool::new(false), &mut keeper);
+    let mut sink = InMemory { session: Session::new(header) };
+    let ran = record_live::<Arena>(&scenario, &rules, port, &AtomicBool::new(false), &mut sink);
     assert!(matches!(ran, Err(LiveError::PortTaken { .. })));
 }
 
@@ -173,7 +173,7 @@ fn play_under_fire(seconds: f64, most: u64) {
     let scenario = scenario(3, seconds, bad_link());
     let rules = Arc::new(ArenaRules::default());
     let header = live_header::<Arena>(&scenario, &rules).expect("a good scenario");
-    let mut keeper = InMemory { session: Session::new(header) };
+    let mut sink = InMemory { session: Session::new(header) };
     let over = AtomicBool::new(false);
     let (report, fired) = std::thread::scope(|scope| {
         let enemy = scope.spawn(|| {
@@ -192,14 +192,14 @@ fn play_under_fire(seconds: f64, most: u64) {
             }
             fired
         });
-        let report = record_live::<Arena>(&scenario, &rules, port, &stop, &mut keeper).expect("a session");
+        let report = record_live::<Arena>(&scenario, &rules, port, &stop, &mut sink).expect("a session");
         over.store(true, Ordering::Relaxed);
         (report, enemy.join().expect("an enemy without accidents"))
     });
     eprintln!("{fired} datagrams fired: {report:?}");
     assert_eq!(fired, most, "the session was over before");
     assert!(report.refused > fired / 4, "most of them reach the server");
-    let session = keeper.session;
+    let session = sink.session;
     assert!(session.ticks.len() as f64 > 20.0 * seconds);
     assert!(session.players.iter().all(|p| p.reached.len() > 20 && p.received.len() > 20));
     assert_replays(&session);
@@ -229,14 +229,14 @@ fn a_session_that_is_stopped_is_whole() {
     let scenario = scenario(2, 60.0, bad_link());
     let rules = Arc::new(ArenaRules::default());
     let header = live_header::<Arena>(&scenario, &rules).expect("a good scenario");
-    let mut keeper = InMemory { session: Session::new(header) };
+    let mut sink = InMemory { session: Session::new(header) };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(1_500));
             stop.store(true, Ordering::Relaxed);
         });
-        record_live::<Arena>(&scenario, &rules, 0, &stop, &mut keeper).expect("a session");
+        record_live::<Arena>(&scenario, &rules, 0, &stop, &mut sink).expect("a session");
     });
-    assert!((30..400).contains(&keeper.session.ticks.len()), "{} ticks", keeper.session.ticks.len());
-    assert_replays(&keeper.session);
+    assert!((30..400).contains(&sink.session.ticks.len()), "{} ticks", sink.session.ticks.len());
+    assert_replays(&sink.session);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::live::{Keeper, LiveReport, Rates, live_header, record_live};
+use hitreg::live::{LiveReport, LiveSink, Rates, live_header, record_live};
 use hitreg::record::{Record, Session};
 use hitreg::session::scenario::Scenario;
 
@@ -16,7 +16,7 @@ pub(crate) struct InMemory {
     pub(crate) session: Session,
 }
 
-impl Keeper for InMemory {
+impl LiveSink for InMemory {
     fn record(&mut self, record: &Record) -> ControlFlow<()> {
         self.session.push(record.clone()).expect("the session's own records");
         ControlFlow::Continue(())
@@ -42,7 +42,7 @@ pub(crate) fn has_sockets() -> bool {
 pub(crate) fn record(scenario: &Scenario) -> (Session, LiveReport) {
     let rules = Arc::new(ArenaRules::default());
     let header = live_header::<Arena>(scenario, &rules).expect("a good scenario");
-    let mut keeper = InMemory { session: Session::new(header) };
-    let report = record_live::<Arena>(scenario, &rules, 0, &AtomicBool::new(false), &mut keeper).expect("a session");
-    (keeper.session, report)
+    let mut sink = InMemory { session: Session::new(header) };
+    let report = record_live::<Arena>(scenario, &rules, 0, &AtomicBool::new(false), &mut sink).expect("a session");
+    (sink.session, report)
 }

@@ -1,7 +1,9 @@
 //! The discs as another build has them: one bit is wrong, in one field, once.
 
 use glam::Vec3;
-use hitreg::game::{BadCells, Body, Bots, Game, Placed, Scene, Sink, Verdict, WorldSink};
+use hitreg::game::{
+    BadCells, Body, Bots, Categorize, Judge, Placed, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink,
+};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
 
@@ -32,7 +34,7 @@ pub(crate) fn flipped(body: &Disc, cell: usize, bit: u32) -> Disc {
     Disc::read(&cells).expect("a cell of which any bit may be set")
 }
 
-impl Game for Bugged {
+impl Simulate for Bugged {
     const NAME: &'static str = Discs::NAME;
     type Rules = Rules;
     type World = Plane;
@@ -73,6 +75,34 @@ impl Game for Bugged {
         Discs::place_body(&rules.discs, world, player, body);
     }
 
+    fn step_world(rules: &Rules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
+        Discs::step_world(&rules.discs, world, dt, out);
+        if let Some(Bug::Tick { tick, entity, cell, bit }) = rules.bug
+            && world.forgotten == tick
+        {
+            let body = flipped(&Discs::entities(world)[usize::from(entity)].1, cell, bit);
+            Discs::place_body(&rules.discs, world, PlayerId(entity), body);
+        }
+    }
+
+    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
+        Discs::blend(from, to, fraction)
+    }
+
+    fn save(world: &Plane, words: &mut Vec<u32>) {
+        Discs::save(world, words);
+    }
+
+    fn load(rules: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+        Discs::load(&rules.discs, words)
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        Discs::effect_name(kind)
+    }
+}
+
+impl Judge for Bugged {
     fn judge(rules: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
         Discs::judge(&rules.discs, fire, targets)
     }
@@ -97,46 +127,24 @@ impl Game for Bugged {
         Discs::apply(&rules.discs, world, player, command, fire, verdict, out);
     }
 
-    fn step_world(rules: &Rules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
-        Discs::step_world(&rules.discs, world, dt, out);
-        if let Some(Bug::Tick { tick, entity, cell, bit }) = rules.bug
-            && world.forgotten == tick
-        {
-            let body = flipped(&Discs::entities(world)[usize::from(entity)].1, cell, bit);
-            Discs::place_body(&rules.discs, world, PlayerId(entity), body);
-        }
-    }
-
-    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
-        Discs::blend(from, to, fraction)
-    }
-
-    fn on_ground(body: &Disc) -> bool {
-        Discs::on_ground(body)
-    }
-
-    fn was_hurt(before: &Disc, after: &Disc) -> bool {
-        Discs::was_hurt(before, after)
-    }
-
-    fn save(world: &Plane, words: &mut Vec<u32>) {
-        Discs::save(world, words);
-    }
-
-    fn load(rules: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
-        Discs::load(&rules.discs, words)
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        Discs::effect_name(kind)
-    }
-
     fn hitgroup_name(hitgroup: u8) -> &'static str {
         Discs::hitgroup_name(hitgroup)
     }
 
     fn weapon_name(fire: &Line) -> &'static str {
         Discs::weapon_name(fire)
+    }
+}
+
+impl Categorize for Bugged {}
+
+impl Reconcile for Bugged {
+    fn on_ground(body: &Disc) -> bool {
+        Discs::on_ground(body)
+    }
+
+    fn was_hurt(before: &Disc, after: &Disc) -> bool {
+        Discs::was_hurt(before, after)
     }
 }
 

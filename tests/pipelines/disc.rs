@@ -3,7 +3,8 @@
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Effect, Game, Placed, Reason, Scene, Sink, Touch, Verdict, WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, Effect, Judge, Placed, Reason, Reconcile, Scene, Simulate, Sink, Touch, Verdict,
+    WorldSink, Wound, body,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
@@ -63,7 +64,7 @@ pub(crate) struct Line {
     shooter: EntityId,
 }
 
-impl Game for Discs {
+impl Simulate for Discs {
     const NAME: &'static str = "discs";
     type Rules = Rules;
     type World = Plane;
@@ -128,6 +129,37 @@ impl Game for Discs {
         world.entities[usize::from(player.0)].1 = body;
     }
 
+    fn step_world(rules: &Rules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
+        world.forgotten += 1;
+        if rules.forgets {
+            world.entities[0].1.hits_taken = world.forgotten;
+        }
+    }
+
+    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
+        Disc { origin: from.origin.lerp(to.origin, fraction), ..*to }
+    }
+
+    fn save(world: &Plane, words: &mut Vec<u32>) {
+        words.push(world.entities.len() as u32);
+        for (_, disc) in &world.entities {
+            let start = words.len();
+            words.resize(start + Disc::CELLS, 0);
+            disc.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+        let discs = words[1..].chunks(Disc::CELLS).map(Disc::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 })
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        ["shot", "ouch"][usize::from(kind)]
+    }
+}
+
+impl Judge for Discs {
     fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
         let hit = targets.iter().filter(|(id, body)| *id != fire.shooter && body.alive).find(|(_, body)| {
             let to = body.origin - fire.from;
@@ -150,10 +182,6 @@ impl Game for Discs {
         (fire.from, fire.direction)
     }
 
-    fn is_projectile(_: &Line) -> bool {
-        false
-    }
-
     fn apply(
         rules: &Rules,
         world: &mut Plane,
@@ -171,49 +199,20 @@ impl Game for Discs {
         }
     }
 
-    fn step_world(rules: &Rules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
-        world.forgotten += 1;
-        if rules.forgets {
-            world.entities[0].1.hits_taken = world.forgotten;
-        }
-    }
-
-    fn blend(from: &Disc, to: &Disc, fraction: f32) -> Disc {
-        Disc { origin: from.origin.lerp(to.origin, fraction), ..*to }
-    }
-
-    fn on_ground(_: &Disc) -> bool {
-        true
-    }
-
-    fn was_hurt(before: &Disc, after: &Disc) -> bool {
-        before.hits_taken != after.hits_taken
-    }
-
-    fn save(world: &Plane, words: &mut Vec<u32>) {
-        words.push(world.entities.len() as u32);
-        for (_, disc) in &world.entities {
-            let start = words.len();
-            words.resize(start + Disc::CELLS, 0);
-            disc.write(&mut words[start..]);
-        }
-    }
-
-    fn load(_: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
-        let discs = words[1..].chunks(Disc::CELLS).map(Disc::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 })
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        ["shot", "ouch"][usize::from(kind)]
-    }
-
     fn hitgroup_name(_: u8) -> &'static str {
         "disc"
     }
 
     fn weapon_name(_: &Line) -> &'static str {
         "line"
+    }
+}
+
+impl Categorize for Discs {}
+
+impl Reconcile for Discs {
+    fn was_hurt(before: &Disc, after: &Disc) -> bool {
+        before.hits_taken != after.hits_taken
     }
 }
 

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld};
-use hitreg::game::{BadCells, Game, Scene, Sink, Verdict, WorldSink};
+use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::Usercmd;
 
@@ -13,9 +13,8 @@ pub(crate) const NEAR_UNITS: f32 = 300.0;
 #[derive(Debug)]
 pub(crate) struct Patched;
 
-impl Game for Patched {
+impl Simulate for Patched {
     const NAME: &'static str = Arena::NAME;
-
     type Rules = ArenaRules;
     type World = ArenaWorld;
     type Body = ArenaBody;
@@ -60,6 +59,28 @@ impl Game for Patched {
         Arena::place_body(rules, world, player, body);
     }
 
+    fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
+        Arena::step_world(rules, world, dt, out);
+    }
+
+    fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
+        Arena::blend(from, to, fraction)
+    }
+
+    fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
+        Arena::save(world, words);
+    }
+
+    fn load(rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
+        Arena::load(rules, words)
+    }
+
+    fn effect_name(kind: u8) -> &'static str {
+        Arena::effect_name(kind)
+    }
+}
+
+impl Judge for Patched {
     fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
         Arena::judge(rules, fire, targets)
     }
@@ -84,36 +105,20 @@ impl Game for Patched {
         Arena::apply(rules, world, shooter, command, fire, verdict, out);
     }
 
-    fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
-        Arena::step_world(rules, world, dt, out);
-    }
-
-    fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
-        Arena::blend(from, to, fraction)
-    }
-
-    fn on_ground(body: &ArenaBody) -> bool {
-        Arena::on_ground(body)
-    }
-
-    fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
-        Arena::save(world, words);
-    }
-
-    fn load(rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
-        Arena::load(rules, words)
-    }
-
-    fn effect_name(kind: u8) -> &'static str {
-        Arena::effect_name(kind)
-    }
-
     fn hitgroup_name(hitgroup: u8) -> &'static str {
         Arena::hitgroup_name(hitgroup)
     }
 
     fn weapon_name(fire: &ArenaFire) -> &'static str {
         Arena::weapon_name(fire)
+    }
+}
+
+impl Categorize for Patched {}
+
+impl Reconcile for Patched {
+    fn on_ground(body: &ArenaBody) -> bool {
+        Arena::on_ground(body)
     }
 }
 

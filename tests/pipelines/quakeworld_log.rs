@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hitreg::game::Game;
+use hitreg::game::Simulate;
 use hitreg::log::{Options, read_session, write_session};
 use hitreg::quakeworld::{Demo, ImportError, ImportOptions, OriginWire, QuakeWorld, Rules, import, unpacked};
 use hitreg::record::{PlayerRecords, Session};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::disc::{Disc, Discs, Rules, TELEPORT};
 use glam::Vec3;
-use hitreg::game::{Game, Reason};
+use hitreg::game::{Reason, Simulate};
 use hitreg::packet::{ClientPacket, Snapshot};
 use hitreg::pipeline::{Event, Judged, Limit, ServerPipeline, Setup};
 use hitreg::record::Execution;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Class, ClassId, Game, Placed, Reason, Scene, Sink, Verdict, WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, Class, ClassId, Judge, Placed, Reason, Reconcile, Scene, Simulate, Sink, Verdict,
+    WorldSink, Wound, body,
 };
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -52,7 +53,7 @@ pub(crate) struct Throw {
     by: EntityId,
 }
 
-impl Game for Yard {
+impl Simulate for Yard {
     const NAME: &'static str = "yard";
     type Rules = ();
     type World = Ground;
@@ -122,45 +123,6 @@ impl Game for Yard {
         world.0[usize::from(player.0)].1 = body;
     }
 
-    fn judge((): &(), fire: &Throw, targets: &[(EntityId, Thing)]) -> Verdict {
-        let ahead = Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0);
-        let is_hit = |(id, body): &&(EntityId, Thing)| {
-            let to = body.origin - fire.from;
-            *id != fire.by && body.alive && to.dot(ahead) > 0.0 && to.cross(ahead).length() < 20.0
-        };
-        match targets.iter().find(is_hit) {
-            Some((target, _)) => Verdict {
-                reason: Reason::Hit,
-                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
-            },
-            None => Verdict::miss(Reason::Wide),
-        }
-    }
-
-    fn aim(fire: &Throw) -> (Vec3, Vec3) {
-        (fire.from, Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0))
-    }
-
-    fn is_projectile(_: &Throw) -> bool {
-        false
-    }
-
-    fn apply(
-        (): &(),
-        world: &mut Ground,
-        _: PlayerId,
-        _: &Usercmd,
-        _: &Throw,
-        verdict: &Verdict,
-        _: &mut impl WorldSink,
-    ) {
-        for wound in &verdict.wounds {
-            if let Some((_, thing)) = world.0.iter_mut().find(|(id, _)| *id == wound.target) {
-                thing.spin += 10.0 * f32::from(u8::from(thing.is_ball));
-            }
-        }
-    }
-
     fn step_world((): &(), world: &mut Ground, dt: Micros, _: &mut impl WorldSink) {
         for (_, ball) in world.0.iter_mut().filter(|(_, thing)| thing.is_ball) {
             ball.origin += ball.velocity * dt.as_s_f64() as f32;
@@ -186,12 +148,45 @@ impl Game for Yard {
         words.chunks(1 + Thing::CELLS).map(thing).collect::<Result<_, _>>().map(Ground)
     }
 
-    fn on_ground(_: &Thing) -> bool {
-        true
-    }
-
     fn effect_name(_: u8) -> &'static str {
         "none"
+    }
+}
+
+impl Judge for Yard {
+    fn judge((): &(), fire: &Throw, targets: &[(EntityId, Thing)]) -> Verdict {
+        let ahead = Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0);
+        let is_hit = |(id, body): &&(EntityId, Thing)| {
+            let to = body.origin - fire.from;
+            *id != fire.by && body.alive && to.dot(ahead) > 0.0 && to.cross(ahead).length() < 20.0
+        };
+        match targets.iter().find(is_hit) {
+            Some((target, _)) => Verdict {
+                reason: Reason::Hit,
+                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+            },
+            None => Verdict::miss(Reason::Wide),
+        }
+    }
+
+    fn aim(fire: &Throw) -> (Vec3, Vec3) {
+        (fire.from, Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0))
+    }
+
+    fn apply(
+        (): &(),
+        world: &mut Ground,
+        _: PlayerId,
+        _: &Usercmd,
+        _: &Throw,
+        verdict: &Verdict,
+        _: &mut impl WorldSink,
+    ) {
+        for wound in &verdict.wounds {
+            if let Some((_, thing)) = world.0.iter_mut().find(|(id, _)| *id == wound.target) {
+                thing.spin += 10.0 * f32::from(u8::from(thing.is_ball));
+            }
+        }
     }
 
     fn hitgroup_name(_: u8) -> &'static str {
@@ -202,6 +197,10 @@ impl Game for Yard {
         "throw"
     }
 }
+
+impl Categorize for Yard {}
+
+impl Reconcile for Yard {}
 
 impl Netcode for Yard {
     type Server = Culling;

@@ -23,7 +23,7 @@ pub use state::{
     VIEW_HEIGHT_STANDING_UNITS,
 };
 
-/// Moves a player by one usercmd and returns where that leaves them. `on` hears what happens on the way.
+/// Moves a player by one usercmd and returns where that leaves them. `on` is called with what happens on the way.
 ///
 /// Numbers that are none in `state` or `input` end as zeros, as in the original, never as a panic.
 pub fn pmove(

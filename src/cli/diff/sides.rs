@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::what_if::Question;
 use crate::engine::{Across, Sides, Way, Ways};
 
 /// What is compared with what.
@@ -44,6 +45,17 @@ pub(in crate::cli) struct WayArgs {
     /// A preset for side B in place of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides")]
     b_preset: Option<String>,
+    /// What is asked of the settings of a side: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
+    /// under them and changes nothing else
+    #[arg(
+        long,
+        value_enum,
+        value_name = "replay|rejudge",
+        hide_possible_values = true,
+        default_value = "replay",
+        help_heading = "The two sides"
+    )]
+    what_if: Question,
     /// Replay open loop: clients alone, on the recorded snapshots
     #[arg(long, help_heading = "The two sides")]
     open: bool,
@@ -64,6 +76,7 @@ impl WayArgs {
             preset: preset.clone(),
             set: set.to_vec(),
             open: self.open,
+            rejudge: self.what_if == Question::Rejudge,
         };
         Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) }
     }

@@ -20,8 +20,8 @@ pub(super) struct Ahead<'scope, 'env, K, T> {
     running: BTreeMap<K, Running>,
     done: BTreeMap<K, T>,
     begun: usize,
-    told: Sender<Ended<K, T>>,
-    heard: Receiver<Ended<K, T>>,
+    ended: Sender<Ended<K, T>>,
+    endings: Receiver<Ended<K, T>>,
 }
 
 struct Running {
@@ -39,7 +39,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         stop: &Stop,
         jobs: usize,
     ) -> Ahead<'scope, 'env, K, T> {
-        let (told, heard) = channel();
+        let (ended, endings) = channel();
         Ahead {
             scope,
             probe,
@@ -48,8 +48,8 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
             running: BTreeMap::new(),
             done: BTreeMap::new(),
             begun: 0,
-            told,
-            heard,
+            ended,
+            endings,
         }
     }
 
@@ -70,7 +70,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
                 }
             }
             // Something runs: the first one, or what stands in its way and has been told to end.
-            let Ok((key, ended)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
+            let Ok((key, ended)) = self.endings.recv() else { unreachable!("a sender is kept for as long as this is") };
             let stopped = self.running.remove(&key).is_none_or(|running| running.stop.is_stopped());
             match ended {
                 Ok(found) if !stopped || self.stop.is_stopped() => drop(self.done.insert(key, found)),
@@ -84,7 +84,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
     pub(super) fn end(&mut self) {
         self.stop_all();
         while !self.running.is_empty() {
-            let Ok((key, _)) = self.heard.recv() else { unreachable!("a sender is kept for as long as this is") };
+            let Ok((key, _)) = self.endings.recv() else { unreachable!("a sender is kept for as long as this is") };
             self.running.remove(&key);
         }
     }
@@ -105,7 +105,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         let stop = self.stop.part();
         self.running.insert(key.clone(), Running { stop: stop.clone(), place });
         self.begun += 1;
-        let (probe, key, sender) = (self.probe, key.clone(), self.told.clone());
+        let (probe, key, sender) = (self.probe, key.clone(), self.ended.clone());
         self.scope.spawn(move || {
             let ended = catch_unwind(AssertUnwindSafe(|| probe(&key, &stop, place)));
             // Nobody listens when the search has come to its end.

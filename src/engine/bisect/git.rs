@@ -149,15 +149,15 @@ impl Bisection<'_, '_, '_> {
     fn next(&self, bad: &str) -> Result<Vec<String>, EngineError> {
         let most = self.jobs + self.ahead.waiting();
         let mut next: Vec<String> = Vec::new();
-        let mut told = VecDeque::from([(bad.to_owned(), self.goods())]);
+        let mut ranges = VecDeque::from([(bad.to_owned(), self.goods())]);
         while next.len() < most {
-            let Some((bad, goods)) = told.pop_front() else { break };
+            let Some((bad, goods)) = ranges.pop_front() else { break };
             let mut left = self.candidates(&bad, &goods)?;
             let between = left.len();
             left.retain(|commit| self.state.answer_of(commit).is_none());
             let Some(commit) = choose(&left, between - left.len()) else { continue };
-            told.push_back((commit.clone(), goods.clone()));
-            told.push_back((bad, goods.into_iter().chain([commit.clone()]).collect()));
+            ranges.push_back((commit.clone(), goods.clone()));
+            ranges.push_back((bad, goods.into_iter().chain([commit.clone()]).collect()));
             if !next.contains(commit) {
                 next.push(commit.clone());
             }

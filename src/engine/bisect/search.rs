@@ -43,9 +43,9 @@ impl Line {
             let Some(line) = lines.pop_front() else { break };
             let Some(at) = line.next() else { continue };
             found.push(at);
-            for told in [Line::bad, Line::good] {
+            for mark in [Line::bad, Line::good] {
                 let mut line = line.clone();
-                told(&mut line, at);
+                mark(&mut line, at);
                 lines.push_back(line);
             }
         }

@@ -11,11 +11,14 @@ use crate::game::{Bots, Game};
 #[cfg(feature = "live")]
 use crate::link::LinkModel;
 #[cfg(feature = "live")]
-use crate::live::{self, Joined, Keeper, LiveError, LiveReport};
+use crate::live::{self, Joined, LiveError, LiveReport, LiveSink};
 use crate::pipeline::Netcode;
-use crate::record::{Header, Record};
+use crate::record::{Header, Record, Session};
+use crate::replay::{self, ReplayError, Replayed};
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
+use crate::settings::Settings;
+use crate::units::Seed;
 
 /// Where to play, and how.
 #[cfg(feature = "live")]
@@ -30,7 +33,7 @@ pub struct Joining<'a> {
 }
 
 /// A synthetic session that is ready to be run.
-pub trait Staged {
+pub trait ReadySession {
     /// What its log begins with.
     fn header(&self) -> &Header;
 
@@ -52,14 +55,14 @@ pub trait Staged {
     /// # Errors
     /// When there are no sockets, or the log cannot be kept.
     #[cfg(feature = "live")]
-    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
+    fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError>;
 
     /// Serves it, for clients elsewhere.
     ///
     /// # Errors
     /// When nothing can listen there, or the log cannot be kept.
     #[cfg(feature = "live")]
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError>;
+    fn serve(&self, at: SocketAddr, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError>;
 }
 
 /// What a game can do that has bots.
@@ -74,7 +77,13 @@ pub trait PlaysItself: Send + Sync {
     ///
     /// # Errors
     /// When the scenario is out of bounds, or the map gives no rules.
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError>;
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
+
+    /// Bots play a recorded session anew: [`replay::play_anew`].
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay closed loop.
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError>;
 
     /// Plays as a bot on a server.
     ///
@@ -85,7 +94,7 @@ pub trait PlaysItself: Send + Sync {
         &self,
         map: Option<&MapFile<'_>>,
         joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
+        sink: &mut dyn LiveSink,
     ) -> Result<Joined, JoinError>;
 }
 
@@ -104,7 +113,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         }
     }
 
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn Staged>, SetupError> {
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError> {
         scenario.check().map_err(SynthError::from)?;
         let named = match (map, &scenario.map) {
             (None, Some(name)) => Some(self.map(name)?),
@@ -115,15 +124,19 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
     }
 
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError> {
+        replay::play_anew::<G>(session, settings, seed)
+    }
+
     #[cfg(feature = "live")]
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
         joining: &Joining<'_>,
-        keeper: &mut dyn Keeper,
+        sink: &mut dyn LiveSink,
     ) -> Result<Joined, JoinError> {
         let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.stop, keeper)?)
+        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.stop, sink)?)
     }
 }
 
@@ -165,7 +178,7 @@ struct Ready<G: Game> {
     header: Header,
 }
 
-impl<G: Bots + Netcode> Staged for Ready<G> {
+impl<G: Bots + Netcode> ReadySession for Ready<G> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -181,13 +194,13 @@ impl<G: Bots + Netcode> Staged for Ready<G> {
     }
 
     #[cfg(feature = "live")]
-    fn run_live(&self, port: u16, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
-        live::record_live::<G>(&self.scenario, &self.rules, port, stop, keeper)
+    fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError> {
+        live::record_live::<G>(&self.scenario, &self.rules, port, stop, sink)
     }
 
     #[cfg(feature = "live")]
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, keeper: &mut dyn Keeper) -> Result<LiveReport, LiveError> {
-        live::serve::<G>(&self.scenario, &self.rules, at, stop, keeper)
+    fn serve(&self, at: SocketAddr, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError> {
+        live::serve::<G>(&self.scenario, &self.rules, at, stop, sink)
     }
 }
 

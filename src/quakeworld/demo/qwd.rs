@@ -109,20 +109,20 @@ impl Import {
     }
 
     fn take_packet(&mut self, time_s: f32, sequence: u32, ack: i32, packet: &mut Bytes<'_>) -> Result<(), QwdError> {
-        let told = self.client.read_packet(packet, sequence)?;
-        self.note_level(told.levels_started);
+        let content = self.client.read_packet(packet, sequence)?;
+        self.note_level(content.levels_started);
         if [self.others.len(), self.movers.len(), self.events.len()].into_iter().any(|len| len > MOST_LISTED) {
             let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
             return Err(QwdError::OutOfBounds { offset: packet.offset(), what, value, limit });
         }
-        let others = extend(&mut self.others, told.others);
+        let others = extend(&mut self.others, content.others);
         let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
-        let events = extend(&mut self.events, told.events);
-        let own = told.own;
+        let events = extend(&mut self.events, content.events);
+        let own = content.own;
         let move_vars = self.current_move_vars();
         let level = self.levels.len().saturating_sub(1) as u16;
         self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
-        if told.disconnected {
+        if content.disconnected {
             self.end = Some(DemoEnd::Disconnect);
         }
         Ok(())

@@ -30,9 +30,9 @@ pub(crate) struct Level {
     pub(crate) move_vars: MoveVars,
 }
 
-/// What one packet told.
+/// What one packet holds.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct PacketContent {
     pub(crate) own: Option<OwnState>,
     pub(crate) others: Vec<OtherPlayer>,
     pub(crate) events: Vec<Event>,
@@ -48,13 +48,13 @@ struct Message {
 
 impl Client {
     /// Reads all messages of the packet `sequence`.
-    pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> Result<Told, QwdError> {
-        let mut told = Told::default();
-        while !bytes.is_empty() && !told.disconnected {
+    pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> Result<PacketContent, QwdError> {
+        let mut content = PacketContent::default();
+        while !bytes.is_empty() && !content.disconnected {
             let message = Message { offset: bytes.offset(), kind: bytes.u8()? };
-            self.read_message(&message, bytes, sequence, &mut told)?;
+            self.read_message(&message, bytes, sequence, &mut content)?;
         }
-        Ok(told)
+        Ok(content)
     }
 
     fn extensions(&self) -> Extensions {
@@ -66,20 +66,20 @@ impl Client {
         message: &Message,
         bytes: &mut Bytes<'_>,
         sequence: u32,
-        told: &mut Told,
+        content: &mut PacketContent,
     ) -> Result<(), QwdError> {
         let ext = self.extensions();
         match message.kind {
             svc::NOP | svc::KILLED_MONSTER | svc::FOUND_SECRET | svc::SELL_SCREEN | svc::SMALL_KICK | svc::BIG_KICK => {
             }
-            svc::DISCONNECT => told.disconnected = true,
+            svc::DISCONNECT => content.disconnected = true,
             svc::UPDATE_STAT => {
                 let (stat, value) = (bytes.u8()?, bytes.u8()?);
-                note_stat(stat, i32::from(value), told);
+                note_stat(stat, i32::from(value), content);
             }
             svc::UPDATE_STAT_LONG => {
                 let (stat, value) = (bytes.u8()?, bytes.i32()?);
-                note_stat(stat, value, told);
+                note_stat(stat, value, content);
             }
             svc::SOUND => skip_sound(bytes, ext)?,
             svc::TIME | svc::MAX_SPEED | svc::ENTITY_GRAVITY => self.read_number(message, bytes)?,
@@ -93,17 +93,17 @@ impl Client {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
-                told.events.push(Event::SetAngle { angles });
+                content.events.push(Event::SetAngle { angles });
             }
             svc::SERVER_DATA => {
                 self.read_server_data(bytes)?;
-                told.levels_started += 1;
+                content.levels_started += 1;
             }
             svc::UPDATE_FRAGS | svc::UPDATE_PING => skip(bytes, 3)?,
             svc::STOP_SOUND | svc::MUZZLE_FLASH | svc::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
             svc::DAMAGE => {
                 let (armor, health) = (bytes.u8()?, bytes.u8()?);
-                told.events.push(Event::Damage { armor, health, from: read_coords(bytes, ext)? });
+                content.events.push(Event::Damage { armor, health, from: read_coords(bytes, ext)? });
             }
             svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
             svc::SPAWN_STATIC2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
@@ -112,10 +112,10 @@ impl Client {
                 self.entities.read_baseline(bytes, ext, Some(number))?;
             }
             svc::SPAWN_BASELINE2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, true)?,
-            svc::TEMP_ENTITY => read_effect(bytes, ext, told)?,
+            svc::TEMP_ENTITY => read_effect(bytes, ext, content)?,
             svc::SET_PAUSE => {
                 let paused = bytes.u8()? != 0;
-                told.events.push(Event::Pause(paused));
+                content.events.push(Event::Pause(paused));
             }
             svc::CENTER_PRINT | svc::FINALE => {
                 bytes.zero_terminated()?;
@@ -129,7 +129,7 @@ impl Client {
                 for _ in 0..3 {
                     read_angle(bytes, ext)?;
                 }
-                told.events.push(Event::Intermission);
+                content.events.push(Event::Intermission);
             }
             svc::CD_TRACK => skip(bytes, 1)?,
             svc::UPDATE_ENTER_TIME => skip(bytes, 5)?,
@@ -138,11 +138,11 @@ impl Client {
                 bytes.zero_terminated()?;
             }
             svc::DOWNLOAD => skip_download(bytes, ext)?,
-            svc::PLAYER_INFO => self.read_player(message, bytes, told)?,
+            svc::PLAYER_INFO => self.read_player(message, bytes, content)?,
             svc::NAILS => skip_nails(bytes, 6)?,
             svc::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
-                told.events.push(Event::Choked(packets));
+                content.events.push(Event::Choked(packets));
             }
             svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
             svc::MODEL_LIST_SHORT if ext.models() => self.read_list(true, true, bytes)?,
@@ -238,15 +238,20 @@ impl Client {
         Ok(())
     }
 
-    fn read_player(&mut self, message: &Message, bytes: &mut Bytes<'_>, told: &mut Told) -> Result<(), QwdError> {
+    fn read_player(
+        &mut self,
+        message: &Message,
+        bytes: &mut Bytes<'_>,
+        content: &mut PacketContent,
+    ) -> Result<(), QwdError> {
         let Some(level) = self.level else {
             return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
         };
         let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
         if info.slot == level.player {
-            told.own = Some(info.own(self.info.server_extensions()));
-        } else if told.others.len() < usize::from(MOST_PLAYERS) {
-            told.others.push(info.state);
+            content.own = Some(info.own(self.info.server_extensions()));
+        } else if content.others.len() < usize::from(MOST_PLAYERS) {
+            content.others.push(info.state);
         }
         Ok(())
     }
@@ -279,9 +284,9 @@ fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> Result<f32, QwdError> {
     if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }
 }
 
-fn note_stat(stat: u8, value: i32, told: &mut Told) {
+fn note_stat(stat: u8, value: i32, content: &mut PacketContent) {
     const HEALTH: u8 = 0;
     if stat == HEALTH {
-        told.events.push(Event::Health(value.clamp(-32_768, 32_767) as i16));
+        content.events.push(Event::Health(value.clamp(-32_768, 32_767) as i16));
     }
 }

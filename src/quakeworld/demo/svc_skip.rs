@@ -3,7 +3,7 @@
 use super::error::QwdError;
 use super::protocol::Extensions;
 use super::recording::{EffectKind, Event};
-use super::svc::Told;
+use super::svc::PacketContent;
 use super::wire::read_coords;
 use crate::quakeworld::bytes::Bytes;
 
@@ -44,7 +44,7 @@ pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<()
     skip(bytes, 1 + usize::try_from(size).unwrap_or(0))
 }
 
-pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, told: &mut Told) -> Result<(), QwdError> {
+pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> Result<(), QwdError> {
     let offset = bytes.offset();
     let kind = match bytes.u8()? {
         0 | 1 | 4 | 7 | 8 | 10 => None,
@@ -71,7 +71,7 @@ pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, told: &mut Tol
     };
     let origin = read_coords(bytes, ext)?;
     if let Some(kind) = kind {
-        told.events.push(Event::Effect { kind, origin });
+        content.events.push(Event::Effect { kind, origin });
     }
     Ok(())
 }

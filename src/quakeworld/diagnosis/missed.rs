@@ -61,7 +61,7 @@ impl<'a> Missed<'a> {
             commands: acked.commands.iter().map(|command| command_of(&command.input)).collect(),
             lost_input: acked.lost_input,
             players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
-            events: events_of(&acked.told).ok()?,
+            events: events_of(&acked.extras).ok()?,
             recorded: acked.authoritative.own(),
             touches: acked.touches,
             run: Run::at(state),

@@ -79,7 +79,7 @@ pub enum ImportError {
     /// The rules or a packet's events do not go into MessagePack.
     #[error("writing what the demo tells: {0}")]
     Encode(#[from] rmp_serde::encode::Error),
-    /// The preset is not to be had.
+    /// The preset is not available.
     #[error(transparent)]
     Settings(#[from] SettingError),
     /// The session does not take a record.

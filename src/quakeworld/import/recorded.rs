@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::game::Body;
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, SentCommand, ServerPacket, Span};
-use crate::quakeworld::extra::{Extra, Told};
+use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::rules::Rules;
 use crate::record::{FrameRecord, Session, SnapshotRecord};
 use crate::units::{CommandSeq, EntityId, Micros};
@@ -50,9 +50,9 @@ impl Rebuild<'_> {
         let extra = Extra::of_bytes(&snapshot.extra).expect("an import's");
         self.level = extra.level.unwrap_or(self.level);
         self.move_vars = extra.move_vars.unwrap_or(self.move_vars);
-        let told = Told { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
+        let sorted = PacketEvents { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
         let starts = [self.demo.others.len(), self.demo.movers.len(), self.demo.events.len()];
-        self.demo.events.extend(told.events().expect("an import's"));
+        self.demo.events.extend(sorted.events().expect("an import's"));
         let mut own = None;
         for entity in &snapshot.entities {
             let row =

@@ -9,10 +9,10 @@
 use super::convert::ImportOptions;
 use super::error::ImportError;
 use super::jumps::Jumps;
-use crate::game::{Body, Game};
+use crate::game::{Body, Simulate as _};
 use crate::quakeworld::body::{BodyRow, flag, input_of};
 use crate::quakeworld::demo::{Demo, Event, OwnState, ServerPacket};
-use crate::quakeworld::extra::{Extra, Told};
+use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::{LATEST_TIME_S, Rules, entity_of_model};
 use crate::record::{
@@ -134,12 +134,12 @@ impl Importer<'_> {
         let ack = self.rules.log_seq(packet.ack).ok_or(ImportError::Numbers { index, seq: packet.ack })?;
         let seq = SnapshotSeq(packet.sequence);
         self.collect_states(packet, own, at)?;
-        let told = Told::of(&self.events);
+        let sorted = PacketEvents::of(&self.events);
         let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);
         let extra = Extra {
             level: changed(packet.level, self.last.map(|(_, level, _)| level)),
             move_vars: changed(packet.move_vars, self.last.map(|(.., move_vars)| move_vars)),
-            events: told.rest,
+            events: sorted.rest,
         };
         let record = SnapshotRecord {
             seq,
@@ -147,10 +147,10 @@ impl Importer<'_> {
             at,
             server_time: at,
             ack,
-            bytes: nominal_bytes(50 + 20 * self.states.len() + 8 * told.effects.len()),
-            choked: told.choked,
+            bytes: nominal_bytes(50 + 20 * self.states.len() + 8 * sorted.effects.len()),
+            choked: sorted.choked,
             entities: self.states.iter().map(|(entity, _)| *entity).collect(),
-            effects: told.effects,
+            effects: sorted.effects,
             extra: extra.to_bytes()?,
             timing: None,
         };

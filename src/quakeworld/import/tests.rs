@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::recorded::recorded_demo;
-use crate::game::{Body, Game};
+use crate::game::{Body, Simulate};
 use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state, server_data};
 use crate::quakeworld::{
     BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Map, MoveVars, PlayerState, QuakeWorld, QwdError, Rules,

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use hitreg::arena::{Arena, ArenaBody, ArenaRules, ArenaWorld, Bot, WeaponId};
-use hitreg::game::{Body, Game, Reason, Scene};
+use hitreg::game::{Body, Judge, Reason, Scene, Simulate};
 use hitreg::hash::StateHasher;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};

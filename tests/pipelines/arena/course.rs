@@ -4,7 +4,7 @@ use glam::Vec3;
 use hitreg::arena::{
     Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, Hull, Solid, Touch, VIEW_HEIGHT_STANDING_UNITS,
 };
-use hitreg::game::{Effect, Game, Scene, Sink, Touch as Met};
+use hitreg::game::{Effect, Scene, Simulate, Sink, Touch as Met};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 

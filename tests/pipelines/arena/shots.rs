@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Hitgroup, WeaponId};
-use hitreg::game::{Effect, Game, Reason, Verdict, WorldSink};
+use hitreg::game::{Effect, Judge, Reason, Simulate, Verdict, WorldSink};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, ArenaWorld, WeaponId};
-use hitreg::game::{Body, Game};
+use hitreg::game::{Body, Judge, Simulate};
 use hitreg::hash::hash_words;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::Usercmd;

@@ -9,7 +9,7 @@ use std::path::Path;
 use self::stage::{Play, Screen, Stage, change};
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, BodyKind};
-use hitreg::game::{Category, Game};
+use hitreg::game::{Categorize, Category};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::packet::Snapshot;
 use hitreg::replay::{Options, replay};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind};
 use hitreg::client::Client;
-use hitreg::game::{Game, Placed};
+use hitreg::game::{Placed, Simulate};
 use hitreg::history::Frame;
 use hitreg::link::{Link, LinkModel, ModelledLink};
 use hitreg::packet::{ClientPacket, Snapshot};

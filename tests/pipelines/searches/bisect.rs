@@ -7,7 +7,7 @@ use crate::bugged::{Bug, Bugged, Rules};
 use crate::disc::Disc;
 use hitreg::bisect::{Reran, Step, bisect_ticks, recorded};
 use hitreg::diff::{DiffOptions, Named, On, Side, Value, Verdict};
-use hitreg::game::{Body, CellKind, Effect, Game, Scene, Sink, Touch};
+use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
 use hitreg::replay::{Options, replay};

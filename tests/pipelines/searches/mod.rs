@@ -7,3 +7,4 @@ mod diff_properties;
 mod diff_text;
 mod shrink;
 mod sweep;
+mod what_if;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::disc::Discs;
 use hitreg::arena::{Arena, ArenaRules};
+use hitreg::engine::Games;
 use hitreg::fairness::Fairness;
 use hitreg::game::Bots;
 use hitreg::link::{Jitter, LinkModel};
@@ -15,7 +16,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::sweep::{Axis, Cell, Plan, PlanError, Sweep, sweep};
+use hitreg::sweep::{Axis, Cell, Plan, PlanError, Sweep};
 use hitreg::trace::{Data, Trace};
 
 fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
@@ -41,7 +42,12 @@ fn plan(axes: &[&str]) -> Plan {
 }
 
 fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
-    sweep::<Discs>(sessions, &plan(axes), &|| {}).expect("logs of this build")
+    asked(sessions, &plan(axes), &|| {})
+}
+
+fn asked(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Sweep {
+    let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::Rules::default()));
+    games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
 }
 
 fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
@@ -84,7 +90,7 @@ fn points_come_in_order_whatever_the_threads() {
         let count = || {
             done.fetch_add(1, Ordering::Relaxed);
         };
-        let sweep = pool.install(|| sweep::<Discs>(&sessions, &plan(&axes), &count).expect("logs of this build"));
+        let sweep = pool.install(|| asked(&sessions, &plan(&axes), &count));
         assert_eq!(done.into_inner(), 2 * 2 * 2 * 3);
         sweep
     };
@@ -119,7 +125,13 @@ fn a_sweep_is_written_as_text_csv_and_json() {
     let csv = table.to_csv();
     let lines: Vec<&str> = csv.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 5);
-    assert!(lines[0].starts_with("preset,interpolation.lerp_ms,usercmds,shots,hits,missed_on_target,"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with(
+            "preset,interpolation.lerp_ms,what_if,usercmds,shots,hits,hit_share,hit_share_ci95,missed_on_target,"
+        ),
+        "{}",
+        lines[0]
+    );
     assert!(lines.iter().all(|line| line.matches(',').count() == table.columns.len() - 1));
     let json = serde_json::to_value(&table).expect("a table is JSON");
     assert_eq!(json[1]["interpolation.lerp_ms"], "100");

@@ -1,4 +1,4 @@
-//! Plays a claim's scene: the real server and clients on modelled links in virtual time, with scripted hands.
+//! Plays a claim's scene: the real server and clients on modelled links in virtual time, with scripted input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::ClaimError;
-use super::hands::Scripted;
 use super::link::Holed;
 use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
+use super::scripted_input::Scripted;
 use super::watch::Seen;
 use super::without::{Part, Without};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
-use crate::game::Game;
+use crate::game::Simulate as _;
 use crate::link::{LinkModel, ModelledLink};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::session::{Links, Machine, Observer};
@@ -21,7 +21,7 @@ use crate::units::{EntityId, Micros, PlayerId, Seed};
 
 /// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
 #[derive(Clone, Debug)]
-pub(super) struct Stage {
+pub(super) struct Experiment {
     script: Script,
     is_off: bool,
 }
@@ -33,9 +33,9 @@ pub(super) struct Prepared {
     pub(super) scene: Scene,
 }
 
-impl Stage {
-    pub(super) fn new(script: Script, is_off: bool) -> Stage {
-        Stage { script, is_off }
+impl Experiment {
+    pub(super) fn new(script: Script, is_off: bool) -> Experiment {
+        Experiment { script, is_off }
     }
 
     /// Whether the mechanism is switched off. For mechanisms that no setting switches.
@@ -93,9 +93,9 @@ impl Stage {
         for (player, link) in scene.players.iter_mut().zip(&variant.links) {
             player.link = link.clone();
         }
-        for (name, hands) in &variant.hands {
+        for (name, input) in &variant.input {
             let player = name.parse().ok().and_then(|index: usize| scene.players.get_mut(index));
-            player.ok_or_else(|| ClaimError::NoPlayer(name.clone()))?.hands.clone_from(hands);
+            player.ok_or_else(|| ClaimError::NoPlayer(name.clone()))?.input.clone_from(input);
         }
         Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
     }
@@ -103,8 +103,8 @@ impl Stage {
 
 fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Result<Seen, ClaimError> {
     let mut seen = Seen::default();
-    let hands = prepared.play(&mut seen, without)?;
-    seen.meant = hands.meant;
+    let played = prepared.play(&mut seen, without)?;
+    seen.meant = played.meant;
     let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
     seen.players = prepared.scene.players.len() as u16;
     seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
@@ -137,12 +137,12 @@ impl Prepared {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
             machine.server().begin_from(world);
         }
-        let players = scene.players.iter().map(|p| (p.hands.clone(), Micros::from_ms_f64(p.first_frame_ms)));
-        let mut hands = Scripted::new(players.collect(), settings.client.cmd_hz);
+        let players = scene.players.iter().map(|p| (p.input.clone(), Micros::from_ms_f64(p.first_frame_ms)));
+        let mut input = Scripted::new(players.collect(), settings.client.cmd_hz);
         let end = Micros((scene.seconds * 1e6) as i64);
         let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
-        machine.run(ticks, &mut hands, observer);
-        Ok(hands)
+        machine.run(ticks, &mut input, observer);
+        Ok(input)
     }
 }
 

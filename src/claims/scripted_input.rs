@@ -1,4 +1,4 @@
-//! Hands that do what a script says.
+//! Players whose input a script says.
 
 use glam::Vec3;
 
@@ -8,9 +8,9 @@ use crate::session::{InputSource, Screen};
 use crate::units::{Hz, Micros, PlayerId};
 use crate::usercmd::{Input, buttons};
 
-/// The hands of all players of a scene.
+/// The scripted input of all players of a scene.
 pub(super) struct Scripted {
-    players: Vec<Puppet>,
+    players: Vec<ScriptedPlayer>,
     cmd_hz: Hz,
     /// What each frame's player saw of its own body, and by how much it led, in the order of frames.
     pub(super) meant: Vec<Meant>,
@@ -25,7 +25,7 @@ pub(super) struct Meant {
     pub(super) lead_units: f32,
 }
 
-struct Puppet {
+struct ScriptedPlayer {
     steps: Vec<Step>,
     phase: Micros,
     frames: i64,
@@ -38,9 +38,9 @@ struct Puppet {
 }
 
 impl Scripted {
-    /// Hands for these steps and first frames, one each player.
+    /// Input by these steps and first frames, one each player.
     pub(super) fn new(players: Vec<(Vec<Step>, Micros)>, cmd_hz: Hz) -> Scripted {
-        let puppet = |(steps, phase): (Vec<Step>, Micros)| Puppet {
+        let player = |(steps, phase): (Vec<Step>, Micros)| ScriptedPlayer {
             steps,
             phase,
             frames: 0,
@@ -48,27 +48,27 @@ impl Scripted {
             begun: None,
             pulsed: None,
         };
-        Scripted { players: players.into_iter().map(puppet).collect(), cmd_hz, meant: Vec::new() }
+        Scripted { players: players.into_iter().map(player).collect(), cmd_hz, meant: Vec::new() }
     }
 }
 
 impl InputSource<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
-        let puppet = self.players.get_mut(usize::from(player.0))?;
-        let at = puppet.phase + self.cmd_hz.turn(puppet.frames);
-        puppet.frames += 1;
+        let player = self.players.get_mut(usize::from(player.0))?;
+        let at = player.phase + self.cmd_hz.turn(player.frames);
+        player.frames += 1;
         Some(at)
     }
 
     fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> Input {
-        let puppet = &mut self.players[usize::from(screen.player.0)];
-        let (input, lead_units) = puppet.input(at, screen);
+        let player = &mut self.players[usize::from(screen.player.0)];
+        let (input, lead_units) = player.input(at, screen);
         self.meant.push(Meant { own_before: screen.own.copied(), lead_units });
         input
     }
 }
 
-impl Puppet {
+impl ScriptedPlayer {
     fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> (Input, f32) {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;

@@ -1,0 +1,39 @@
+//! What is asked of a session under other settings than its own. The three answers differ, and which of them a count of hits
+//! is belongs beside the count (docs/what-if.md).
+
+/// A question about other settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
+pub enum WhatIf {
+    /// The recorded input runs through pipelines with the other settings.
+    #[default]
+    Replay,
+    /// The session runs as it was recorded, and each of its shots is judged under the other settings too.
+    Rejudge,
+    /// Bots play the session anew under the other settings, from many seeds.
+    Rerecord,
+}
+
+/// The settings, and sections of settings, that decide about a recorded shot and about nothing else. [`WhatIf::Rejudge`]
+/// takes no others.
+pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
+
+impl WhatIf {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What its counts of hits mean, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            WhatIf::Replay => {
+                "the recorded input under other settings: players aim as they did under the recorded ones, so hits favour those"
+            }
+            WhatIf::Rejudge => {
+                "the session as recorded, each of its shots judged under other settings: nothing that follows from a shot changes"
+            }
+            WhatIf::Rerecord => "bots play anew under each setting, over the recorded links, from several seeds",
+        }
+    }
+}

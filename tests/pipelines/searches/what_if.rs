@@ -1,0 +1,119 @@
+//! The three questions about other settings: what each leaves as it was, and what its counts of hits do not depend on.
+
+use std::sync::Arc;
+
+use crate::disc::{Discs, Rules};
+use hitreg::engine::Games;
+use hitreg::link::LinkModel;
+use hitreg::record::Session;
+use hitreg::replay::{Options, ReplayError, Replayed, WhatIf, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::sweep::{Axis, Plan, PlanError, Sweep};
+use hitreg::trace::schema::shots;
+
+/// Discs at constant distances, recorded with an interpolation of so many milliseconds.
+fn recorded_under(lerp_ms: &str) -> Session {
+    let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
+    let settings = [("interpolation.lerp_ms".to_owned(), lerp_ms.to_owned())].into();
+    let scenario = Scenario { seed: 8, seconds: 5.0, link, settings, ..Scenario::default() };
+    let mut session = Session::new(scenario.header::<Discs>(&Rules::default()).expect("a good scenario"));
+    record_synthetic::<Discs>(&scenario, &Arc::new(Rules::default()), &mut Recorder::new(&mut session))
+        .expect("a good scenario");
+    session
+}
+
+fn own(session: &Session) -> Settings {
+    Settings::from_pairs(&session.header.settings).expect("recorded settings")
+}
+
+fn rejudged(session: &Session, change: &str) -> Result<Replayed, ReplayError> {
+    let mut settings = own(session);
+    settings.set_pair(change).expect("a good setting");
+    replay::<Discs>(session, &Options { judged_under: Some(settings), ..Options::default() }, &mut |_| {})
+}
+
+fn swept(session: &Session, what_if: WhatIf) -> Sweep {
+    let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
+    let plan = Plan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
+    let games = Games::default().recording::<Discs>(|_| Ok(Rules::default()));
+    games.of(session).expect("discs").sweep(std::slice::from_ref(session), &plan, &|| {}).expect("a log of this build")
+}
+
+#[test]
+fn judging_again_changes_nothing_but_what_is_said_of_shots() {
+    let session = recorded_under("100");
+    let plain = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let off = rejudged(&session, "lag_compensation.enabled=false").expect("a server to judge");
+    assert_eq!(off.first_difference, None, "the world went its own way");
+    assert_eq!(off.hashes_compared, session.ticks.len() as u64);
+    for (before, after) in plain.trace.tables.iter().zip(&off.trace.tables) {
+        assert_eq!(before == after, before.name != "shots", "table {}", before.name);
+    }
+    let (with, without) = (shots::Columns::of(&plain.trace), shots::Columns::of(&off.trace));
+    assert!(with.rewind_us.iter().any(|us| *us > 200_000), "nothing was compensated");
+    assert!(without.rewind_us.iter().all(|us| *us == 0), "something still is");
+    let hits = |shots: &shots::Columns<'_>| shots.reason.iter().filter(|reason| *reason == "hit").count();
+    assert!(hits(&with) > 2 * hits(&without), "{} and {}", hits(&with), hits(&without));
+}
+
+#[test]
+fn judging_again_under_the_same_settings_is_the_replay() {
+    let session = recorded_under("100");
+    let plain = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let mut same = rejudged(&session, "lag_compensation.enabled=true").expect("a server to judge");
+    assert_eq!(same.trace.header.mode, "closed, rejudged");
+    same.trace.header.mode.clone_from(&plain.trace.header.mode);
+    assert_eq!(plain.trace.digest().to_string(), same.trace.digest().to_string());
+}
+
+#[test]
+fn another_lerp_is_rewound_by() {
+    let session = recorded_under("100");
+    let rewinds = |lerp: &str| {
+        let replayed = rejudged(&session, lerp).expect("a server to judge");
+        shots::Columns::of(&replayed.trace).rewind_us.to_vec()
+    };
+    let (hundred, fifty) = (rewinds("interpolation.lerp_ms=100"), rewinds("interpolation.lerp_ms=50"));
+    assert!(hundred.len() > 50);
+    let less = hundred.iter().zip(&fifty).filter(|(before, after)| *before - *after == 50_000).count();
+    assert!(less * 10 > hundred.len() * 9, "{less} of {}", hundred.len());
+}
+
+#[test]
+fn what_changes_more_than_judging_is_refused() {
+    let error = rejudged(&recorded_under("100"), "server.update_hz=10").expect_err("it changes what clients see");
+    assert!(matches!(&error, ReplayError::NotForJudging { key } if key == "server.update_hz"), "{error}");
+}
+
+#[test]
+fn bots_that_play_anew_do_not_depend_on_what_was_recorded() {
+    let logs = [recorded_under("100"), recorded_under("0")];
+    let [anew, replayed] =
+        [WhatIf::Rerecord, WhatIf::Replay].map(|what_if| logs.each_ref().map(|log| swept(log, what_if)));
+    assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp shows in sessions that are played anew");
+    assert_ne!(replayed[0].rows, replayed[1].rows, "the recorded lerp does not show in replays");
+    for row in &anew[0].rows {
+        assert!(row.figures.shots > 3 * 50, "{:?}: {} shots of three sessions", row.values, row.figures.shots);
+        assert!(row.figures.hit_share_ci95.is_some_and(|half| half > 0.0 && half < 0.5), "{row:?}");
+    }
+    assert!(replayed[0].rows.iter().all(|row| row.figures.hit_share_ci95.is_none()));
+}
+
+#[test]
+fn replays_favour_the_setting_that_was_recorded() {
+    // Why three questions are needed: the same sweep over two logs of the same players has its peak where each was recorded.
+    let best = |lerp: &str| {
+        let sweep = swept(&recorded_under(lerp), WhatIf::Replay);
+        let best = sweep.rows.iter().max_by_key(|row| row.figures.hits).expect("rows");
+        best.values[0].clone()
+    };
+    assert_eq!([best("0"), best("100")], ["0", "100"]);
+}
+
+#[test]
+fn one_seed_has_no_confidence() {
+    let plan = Plan::new(vec![Axis::parse("interpolation.lerp_ms=0").expect("an axis")]).expect("a plan");
+    assert_eq!(plan.with_seeds(1), Err(PlanError::TooFewSeeds { seeds: 1 }));
+}
