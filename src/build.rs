@@ -18,7 +18,6 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::Stop;
 
-use crate::log;
 use crate::store;
 use crate::trace::{Digest, Trace};
 use process::Ended;
@@ -157,7 +156,8 @@ impl Runner {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("trace.hittrace");
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let trace = read(&path).map_err(|reason| Untestable { reason, last_words: words })?;
+        let trace = read(&path).and_then(|trace| check_log(trace, request.log_digest));
+        let trace = trace.map_err(|reason| Untestable { reason, last_words: words })?;
         if let Some((cache, key)) = slot {
             cache.put(key, &path);
         }
@@ -182,7 +182,7 @@ impl Runner {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let bytes = store::read_bytes(&path);
+        let bytes = store::read_regular(&path);
         bytes.map_err(|error| Untestable { reason: format!("its answer: {error}"), last_words: words })
     }
 
@@ -222,8 +222,16 @@ fn read(path: &Path) -> Result<Trace, String> {
     if !path.exists() {
         return Err("it ended well, but wrote no trace".to_owned());
     }
-    let bytes = store::read_bytes(path).map_err(|error| format!("its trace: {error}"))?;
-    log::read_trace(&bytes[..]).map_err(|error| format!("what it wrote is no trace: {error}"))
+    store::read_regular_trace(path).map_err(|error| format!("what it wrote is no trace: {error}"))
+}
+
+/// Refuses a trace that says that it is of another log. Builds in other languages need not say of which it is.
+fn check_log(trace: Trace, log: Digest) -> Result<Trace, String> {
+    match &trace.header.log_digest[..] {
+        "" => Ok(trace),
+        says if *says == log.to_string() => Ok(trace),
+        says => Err(format!("what it wrote is the trace of another log: of {says}, and not of {log}")),
+    }
 }
 
 fn no_folder(error: std::io::Error) -> Untestable {

@@ -181,7 +181,8 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
         }
     };
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
-    let done = run_command(games, cli.command, &program, &mut output);
+    let granted = memory_granted();
+    let done = granted.and_then(|()| run_command(games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
         Err(trouble) => {
@@ -189,6 +190,19 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
             trouble.outcome()
         }
     }
+}
+
+/// What the environment says that any file may take in memory. The builds that this one starts know it, too.
+#[expect(clippy::disallowed_methods, reason = "it bounds memory, and changes nothing that comes out")]
+fn memory_granted() -> Result<(), Trouble> {
+    const NAME: &str = "HITREG_MEMORY_MIB";
+    let Some(text) = std::env::var_os(NAME) else { return Ok(()) };
+    let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
+    let mib = mib.ok_or_else(|| {
+        Trouble::Request(format!("{NAME} is {text:?}, and should be a number of MiB that a file's contents may take"))
+    })?;
+    crate::log::grant_memory(mib.saturating_mul(1 << 20));
+    Ok(())
 }
 
 fn run_command(games: &Games, command: Command, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {

@@ -8,6 +8,7 @@ mod columns;
 mod corrections;
 mod cover;
 mod frames;
+mod made;
 mod open;
 mod shots;
 mod tables;
@@ -171,6 +172,25 @@ pub enum ReplayError {
     /// It begins elsewhere than at the game's spawn.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
+    /// More would come of it than a file of its size may become in memory.
+    #[error(
+        "its replay would take more than {} MiB of memory, which a log of its size has no right to; if it is known to be good, set HITREG_MEMORY_MIB to what it may take",
+        limit_bytes >> 20
+    )]
+    TooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// Its ticks are few for the time between the first and the last.
+    #[error(
+        "its {ticks} ticks are so far apart that there would be {wanted} of them at the tick rate asked for; replay it at its own"
+    )]
+    FarApart {
+        /// How many there are.
+        ticks: usize,
+        /// How many there would be.
+        wanted: i64,
+    },
     /// It has nobody's input.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]
     NoInput,
@@ -298,14 +318,14 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         unknown: Vec::new(),
         ..own_classes::<G>(&session.header)
     };
-    let mut again = Session::new(header);
+    let mut again = Session { allowance: session.allowance, ..Session::new(header) };
     for (entity, body) in closed::bodies_at_the_beginning::<G>(session)? {
         let mut cells = Vec::new();
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
     let mut machine = closed::machine::<G>(session, &setup, &Options::default())?;
-    closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again));
+    closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again))?;
     again.put_in_order();
     Ok(again)
 }

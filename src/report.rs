@@ -11,6 +11,7 @@ mod follow;
 mod hits;
 pub mod layout;
 pub mod page;
+pub mod printable;
 mod side_by_side;
 mod sweep;
 

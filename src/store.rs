@@ -13,7 +13,7 @@ mod saving;
 mod target;
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 pub use error::StoreError;
@@ -29,6 +29,9 @@ use crate::trace::Trace;
 /// How much a file is read at a time.
 const READ_AHEAD: usize = 256 << 10;
 
+/// The most bytes that a file may have that is neither log nor trace.
+pub const LARGEST_OTHER: u64 = 64 << 20;
+
 /// Opens a file for reading.
 ///
 /// # Errors
@@ -41,14 +44,39 @@ pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
     Ok(BufReader::with_capacity(READ_AHEAD, file))
 }
 
-/// Reads a whole file of any kind.
+/// Reads a whole file of any kind but logs and traces, such as a map, a scenario or a golden: of at most
+/// [`LARGEST_OTHER`] bytes, for a device may have no end.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// When it cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|source| StoreError::open(path, source))?;
-    Ok(bytes)
+    let read = open(path)?.take(LARGEST_OTHER + 1).read_to_end(&mut bytes);
+    let length = read.map_err(|source| StoreError::open(path, source))?;
+    match length as u64 > LARGEST_OTHER {
+        true => Err(StoreError::TooLarge { path: path.into() }),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads a whole file of any kind but logs and traces that must be a regular one: whoever opens a pipe may wait for ever.
+///
+/// # Errors
+/// As [`read_bytes`]; also for a pipe or a device.
+pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
+    check_regular(path)?;
+    read_bytes(path)
+}
+
+/// Refuses what is there but is no regular file.
+///
+/// # Errors
+/// For a pipe or a device.
+pub fn check_regular(path: &Path) -> Result<(), StoreError> {
+    match path.metadata() {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::NotRegular { path: path.into() }),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// What a file is, from its first bytes.
@@ -56,9 +84,32 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
 /// # Errors
 /// When it cannot be opened or read.
 pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
-    let mut head = Vec::new();
-    open(path)?.take(READ_AHEAD as u64).read_to_end(&mut head).map_err(|source| StoreError::open(path, source))?;
-    Ok(log::kind_of(&head))
+    Ok(open_either(path)?.0)
+}
+
+/// Opens a log or a trace, and says which it is. Of anything else only the first bytes are there to be read, so that
+/// what is wrong with it can be said.
+///
+/// # Errors
+/// When it cannot be opened or read.
+pub fn open_either(path: &Path) -> Result<(FileKind, impl Read + use<>), StoreError> {
+    let (mut file, mut head) = (open(path)?, Vec::new());
+    let read = file.by_ref().take(READ_AHEAD as u64).read_to_end(&mut head);
+    read.map_err(|source| StoreError::open(path, source))?;
+    let kind = log::kind_of(&head);
+    let rest = if kind == FileKind::Other { 0 } else { u64::MAX };
+    Ok((kind, Cursor::new(head).chain(file.take(rest))))
+}
+
+/// Reads a whole log or trace, and says which it is; of anything else the first bytes.
+///
+/// # Errors
+/// When it cannot be opened or read.
+pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
+    let (kind, mut file) = open_either(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| StoreError::open(path, source))?;
+    Ok((kind, bytes))
 }
 
 /// Reads a whole log that must be sound.
@@ -90,7 +141,7 @@ pub fn open_log(path: &Path) -> Result<LogReader<impl Read + use<>>, StoreError>
 /// # Errors
 /// When it cannot be opened, or nothing of it can be read.
 pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
-    log::recover(&read_bytes(path)?).map_err(|source| StoreError::content(path, source))
+    log::recover(&read_either(path)?.1).map_err(|source| StoreError::content(path, source))
 }
 
 /// Reads a whole trace.
@@ -99,6 +150,15 @@ pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
 /// When it cannot be opened, or is not a sound trace.
 pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
     log::read_trace(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Reads a whole trace that must be a regular file: whoever opens a pipe may wait for ever.
+///
+/// # Errors
+/// As [`read_trace`]; also for a pipe or a device.
+pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
+    check_regular(path)?;
+    read_trace(path)
 }
 
 /// Opens a trace to be read chunk by chunk.

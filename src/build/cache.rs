@@ -45,12 +45,12 @@ impl Cache {
 
     pub(super) fn get(&self, key: Digest) -> Option<Trace> {
         // What cannot be read any more is made again.
-        store::read_trace(self.file(key).path()).ok()
+        store::read_regular_trace(self.file(key).path()).ok()
     }
 
     /// Keeps a trace. When that fails the next run makes it again, and nothing else is lost.
     pub(super) fn put(&self, key: Digest, trace: &Path) {
-        if let Ok(bytes) = store::read_bytes(trace) {
+        if let Ok((_, bytes)) = store::read_either(trace) {
             let _ = store::save_bytes(&self.file(key), &bytes);
         }
     }

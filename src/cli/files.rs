@@ -1,6 +1,7 @@
 //! Files, as the command line names and reads them. Opening, writing and renaming are [`store`]'s.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::trouble::Trouble;
@@ -8,8 +9,9 @@ use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::log::{self, FileKind, Torn};
 use crate::record::{Header, Session};
+use crate::report::printable::printable;
 use crate::store;
-use crate::trace::{Digest, Trace};
+use crate::trace::Trace;
 
 /// The engine, which tells people what it passes over in the logs that it reads.
 pub(super) fn engine(games: &Games) -> Engine<'_> {
@@ -18,25 +20,24 @@ pub(super) fn engine(games: &Games) -> Engine<'_> {
 
 /// A file's bytes, and what they are.
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), Trouble> {
-    let bytes = store::read_bytes(path)?;
-    let kind = log::kind_of(&bytes[..bytes.len().min(128 << 10)]);
+    let (kind, bytes) = store::read_either(path)?;
     Ok((bytes, kind))
 }
 
 /// Reads a log that must be whole.
 pub(super) fn read_log(path: &Path) -> Result<LogFile, Trouble> {
-    log_in(path, &store::read_bytes(path)?)
+    log_in(path, store::open(path)?)
 }
 
-/// The log in a file's bytes, which must be whole.
-pub(super) fn log_in(path: &Path, bytes: &[u8]) -> Result<LogFile, Trouble> {
-    let session = log::read_session(bytes).map_err(|error| Trouble::file(path, error))?;
-    note_passed_over(path, &session.header);
-    Ok(LogFile { session, digest: Digest::of_bytes(bytes) })
+/// The log that is read from a file, which must be whole.
+pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, Trouble> {
+    let log = LogFile::read(from).map_err(|error| Trouble::file(path, error))?;
+    note_passed_over(path, &log.session.header);
+    Ok(log)
 }
 
 /// What there is of a log that may be cut off.
-pub(super) fn log_prefix_in(path: &Path, bytes: &[u8]) -> Result<(Session, Option<Torn>), Trouble> {
+pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Torn>), Trouble> {
     let (session, torn) = log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))?;
     note_passed_over(path, &session.header);
     Ok((session, torn))
@@ -49,7 +50,7 @@ pub(super) fn note_passed_over(path: &Path, header: &Header) {
     if !what.is_empty() {
         let text = format!("note: {}: passed over, as a later version wrote it: {}", path.display(), what.join(", "));
         // What follows does not depend on whether anybody reads this.
-        let _ = writeln!(anstream::stderr(), "{text}");
+        let _ = writeln!(anstream::stderr(), "{}", printable(&text));
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let trace = files::trace_in(path, &file)?;
         return show_trace(path, &file, &trace, output);
     }
-    let (session, torn) = files::log_prefix_in(path, &file)?;
+    let (session, torn) = files::log_prefix_in(path, &file[..])?;
     let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = Info::of(&session);
     let (shots, shots_unknown) = match count_shots(games, &session) {

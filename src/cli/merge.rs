@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let mut sessions = Vec::with_capacity(args.logs.len());
     let mut cut_off = Vec::new();
     for path in &args.logs {
-        let (session, torn) = files::log_prefix_in(path, &store::read_bytes(path)?)?;
+        let (session, torn) = files::log_prefix_in(path, store::open(path)?)?;
         if torn.is_some() {
             cut_off.push(path.as_path());
         }

@@ -91,7 +91,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let csv = csv.transpose()?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
-        let log = files::read_log(path)?;
+        let mut log = files::read_log(path)?;
+        log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
             return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));
         }

@@ -7,6 +7,7 @@ use super::Outcome;
 use crate::engine::EngineError;
 #[cfg(feature = "live")]
 use crate::live::LiveError;
+use crate::report::printable::printable_lines;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
@@ -63,7 +64,7 @@ impl Trouble {
         let red = anstyle::AnsiColor::Red.on_default().bold();
         let mut stderr = anstream::stderr().lock();
         // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
-        let _ = writeln!(stderr, "{red}error:{red:#} {self}");
+        let _ = writeln!(stderr, "{red}error:{red:#} {}", printable_lines(&self.to_string()));
     }
 }
 

@@ -1,9 +1,12 @@
 //! Logs and traces as files that something is done with.
 
+use std::io::Read;
 use std::path::Path;
 
+use xxhash_rust::xxh3::Xxh3Default;
+
 use super::{Engine, EngineError};
-use crate::log::{self, FileKind};
+use crate::log::{self, FileKind, LogError};
 use crate::record::Session;
 use crate::store;
 use crate::trace::{Digest, Trace};
@@ -30,24 +33,56 @@ impl Engine<'_> {
     /// # Errors
     /// When it cannot be read or is not one.
     pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
-        self.log_in(path, &store::read_bytes(path)?)
+        self.log_in(path, store::open(path)?)
     }
 
+    /// What is in a file that is one side of a comparison: there is room for two of what is made of it.
     pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
-        let bytes = store::read_bytes(path)?;
-        match log::kind_of(&bytes[..bytes.len().min(128 << 10)]) {
+        let (kind, file) = store::open_either(path)?;
+        match kind {
             FileKind::Trace => {
-                let trace = log::read_trace(&bytes[..]).map_err(|source| EngineError::content(path, source))?;
+                let trace = log::read_trace(file).map_err(|source| EngineError::content(path, source))?;
                 Ok(LogOrTrace::Trace(trace))
             }
             // Whoever reads logs says best what is wrong with a file that is none.
-            FileKind::Log | FileKind::Other => Ok(LogOrTrace::Log(Box::new(self.log_in(path, &bytes)?))),
+            FileKind::Log | FileKind::Other => {
+                let mut log = self.log_in(path, file)?;
+                log.session.allowance = log.session.allowance.shared_by(2);
+                Ok(LogOrTrace::Log(Box::new(log)))
+            }
         }
     }
 
-    fn log_in(&self, path: &Path, bytes: &[u8]) -> Result<LogFile, EngineError> {
-        let session = log::read_session(bytes).map_err(|source| EngineError::content(path, source))?;
-        (self.read)(path, &session.header);
-        Ok(LogFile { session, digest: Digest::of_bytes(bytes) })
+    fn log_in(&self, path: &Path, from: impl Read) -> Result<LogFile, EngineError> {
+        let log = LogFile::read(from).map_err(|source| EngineError::content(path, source))?;
+        (self.read)(path, &log.session.header);
+        Ok(log)
+    }
+}
+
+impl LogFile {
+    /// Reads a log that must be whole, as it comes.
+    ///
+    /// # Errors
+    /// When it is not a sound log.
+    pub fn read(from: impl Read) -> Result<LogFile, LogError> {
+        let mut read = Digested { from, hasher: Xxh3Default::new() };
+        // Its end is what its reader looks at last.
+        let session = log::read_session(&mut read)?;
+        Ok(LogFile { session, digest: Digest(read.hasher.digest128()) })
+    }
+}
+
+/// A reader that digests what it reads.
+struct Digested<R> {
+    from: R,
+    hasher: Xxh3Default,
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        Ok(read)
     }
 }

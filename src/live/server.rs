@@ -49,8 +49,13 @@ pub(super) type Lateness = Vec<u32>;
 /// Waits for all players, runs the session to its end, and says farewell.
 pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError> {
     let places = serving.header.players.len() as u16;
-    let options =
-        EndpointOptions { game: G::NAME.to_owned(), places, welcome: serving.welcome, secret: super::secret() };
+    let options = EndpointOptions {
+        game: G::NAME.to_owned(),
+        places,
+        welcome: serving.welcome,
+        unready_per_host: (places / 2).max(2),
+        secret: super::secret(),
+    };
     let mut records = serving.records;
     let setup = Setup { rules, settings: Arc::clone(&serving.settings), seed: serving.header.seed };
     let mut server = Server::<G> {
@@ -174,6 +179,9 @@ impl<B: Body> Ends<'_, B> {
     /// Tells a client who waits how many are ready. Once the session runs, its frames say all there is to say.
     fn handle_waiting(&mut self, player: PlayerId, said: Waiting) {
         self.is_ready[usize::from(player.0)] = said.ready > 0;
+        if said.ready > 0 {
+            self.endpoint.keep(player);
+        }
         let waiting = Waiting { ready: self.ready(), places: self.connections.len() as u16 };
         if let Some(connection) = self.connections[usize::from(player.0)].as_mut().filter(|_| !self.running) {
             connection.send_waiting(waiting);

@@ -54,7 +54,7 @@ pub enum LogError {
         misfit: Misfit,
     },
     /// More than a file of its size may become in memory.
-    #[error("its contents would take more than {} MiB of memory, which a file of its size has no right to", limit_bytes >> 20)]
+    #[error("its contents would take more than {} MiB of memory, which a file of its size has no right to; if it is known to be good, set HITREG_MEMORY_MIB to what it may take", limit_bytes >> 20)]
     TooLarge {
         /// The limit.
         limit_bytes: usize,
@@ -118,6 +118,9 @@ pub enum WriteError {
         /// Its size.
         bytes: usize,
     },
+    /// The header declares more than a reader takes.
+    #[error("the header: {0}")]
+    Header(String),
     /// One record is larger than any that a reader takes.
     #[error("a record takes {bytes} bytes, and one may take at most {}", super::limits::MAX_RECORD_BYTES)]
     RecordTooLarge {

@@ -10,6 +10,7 @@ use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, WriteError};
 use super::frames::{Frames, unpack};
+use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
 use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
 use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
@@ -135,17 +136,30 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
         written_by: Some(concat!("hitreg ", env!("CARGO_PKG_VERSION")).to_owned()),
         header,
     };
-    to_messagepack(&first)
+    let content = to_messagepack(&first)?;
+    // What no reader takes is not written.
+    match crate::serial::count_values(MAX_HEADER_VALUES, &content) {
+        Ok(()) => Ok(content),
+        Err(error) => Err(WriteError::Header(error.to_string())),
+    }
 }
 
 /// The first chunk of a log.
 pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
+    let players = header.players.len();
+    if players > MAX_PLAYERS {
+        return Err(WriteError::Header(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
+    }
     encode(FileKind::Log, &StoredHeader::of(header))
 }
 
 /// Reads the first chunk of a log, and which columns its tables have.
 pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogError> {
     let Opening { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
+    let players = header.players.len();
+    if players > MAX_PLAYERS {
+        return Err(corrupt(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
+    }
     let (header, schema) = header.into_header(format);
     Ok((header, schema, sealed))
 }
@@ -153,6 +167,12 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogEr
 /// Reads a first chunk, which must be of the wanted kind and of a readable version.
 pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<Opening<H>, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
+    let sized = crate::serial::count_values(MAX_HEADER_VALUES, content);
+    if let (Err(error), true) =
+        (sized, [FileKind::Log, FileKind::Trace].iter().any(|k| starts_with_magic(content, k.magic())))
+    {
+        return Err(corrupt(error.to_string()));
+    }
     let preamble: Preamble<'_> = crate::serial::from_msgpack(content)
         .map_err(|_| strange("it is zstd-compressed, but does not begin with a hitreg header".into()))?;
     let kinds = [FileKind::Log, FileKind::Trace];
@@ -162,12 +182,13 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
         return Err(LogError::WrongKind { found, wanted });
     }
     check_readable_by(preamble.format, wanted.format())?;
-    let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content).map_err(|error| LogError::Corrupt {
-        offset: 0,
-        part: "the header".into(),
-        what: format!("it is not as its format {} says ({error})", preamble.format),
-    })?;
+    let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content)
+        .map_err(|error| corrupt(format!("it is not as its format {} says ({error})", preamble.format)))?;
     Ok(Opening { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
+}
+
+fn corrupt(what: String) -> LogError {
+    LogError::Corrupt { offset: 0, part: "the header".into(), what }
 }
 
 /// A log's header as it stands in the file.

@@ -6,9 +6,9 @@ use super::chunk;
 use super::chunks::Chunks;
 use super::error::{LogError, Torn};
 use super::header;
-use super::limits::session_budget;
+use super::limits::{replay_budget, session_budget};
 use super::schema::Schema;
-use crate::record::{Header, Session, Stretch};
+use crate::record::{Allowance, Header, Session, Stretch};
 
 /// Reads a log chunk by chunk, however long it is.
 ///
@@ -49,11 +49,11 @@ impl<R: Read> LogReader<R> {
     /// Reads on to the end, or to where the log is cut off.
     fn read_all(mut self) -> Result<(Session, Option<Torn>), LogError> {
         let mut session = Session::new(self.header.clone());
-        let mut used = 0usize;
+        let (mut used, each) = (0usize, self.schema.empty_chunk_bytes(&self.header));
         let torn = loop {
             match self.next_chunk() {
                 Ok(Some(chunk)) => {
-                    used = used.saturating_add(chunk.bytes());
+                    used = used.saturating_add(each + chunk.bytes());
                     let limit_bytes = session_budget(self.chunks.offset());
                     if used > limit_bytes {
                         return Err(LogError::TooLarge { limit_bytes });
@@ -66,6 +66,7 @@ impl<R: Read> LogReader<R> {
             }
         };
         session.put_in_order();
+        session.allowance = Allowance { bytes: replay_budget(self.chunks.offset(), used) };
         Ok((session, torn))
     }
 }

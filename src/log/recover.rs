@@ -4,11 +4,12 @@ use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
-use super::frames::{Frame, FrameKind, Frames, unpack};
+use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
 use super::header::decode_log;
 use super::limits::session_budget;
 use super::schema::Schema;
 use crate::record::{GapCause, GapRecord, Session, Stretch};
+use crate::units::Micros;
 
 /// What was wrong with a log that was recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,9 +60,12 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     let mut recovery = Recovery {
         bytes,
         sealed,
+        chunk_bytes: schema.empty_chunk_bytes(&header),
         schema,
         session: Session::new(header),
         damage: Damage::default(),
+        looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
+        latest: None,
         memory: session_budget(bytes.len() as u64),
         chain: Chain::default(),
         table: SeekTable::default(),
@@ -75,14 +79,25 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     Ok((recovery.session, recovery.damage))
 }
 
+/// Where a chunk is damaged, every place in it that looks like the beginning of one is tried, and each may go on for long:
+/// that many bytes are looked at for each of the file's, and so many in any file.
+const LOOKS_PER_BYTE: usize = 8;
+const LOOKS_LEAST: usize = 64 << 20;
+
 struct Recovery<'a> {
     bytes: &'a [u8],
     sealed: bool,
     schema: Schema,
     session: Session,
     damage: Damage,
+    /// How many bytes may still be looked at where chunks were to begin and none does.
+    looks: usize,
+    /// The latest time so far.
+    latest: Option<Micros>,
     /// What the session may still take.
     memory: usize,
+    /// What each chunk takes of it even when it is empty.
+    chunk_bytes: usize,
     chain: Chain,
     table: SeekTable,
     next_index: u32,
@@ -117,7 +132,11 @@ impl Recovery<'_> {
                     }
                 }
                 match self.next_candidate(at + 1) {
-                    Some(next) => at = next,
+                    Some(next) if self.looks > 0 => at = next,
+                    Some(_) => {
+                        why = Some("too many places in it look like chunks and are none".into());
+                        break None;
+                    }
                     None => break None,
                 }
             };
@@ -135,8 +154,23 @@ impl Recovery<'_> {
         }
     }
 
-    fn chunk_at(&self, at: usize) -> Result<Found, String> {
-        let frame = match Frames::new(&self.bytes[at..], at as u64).next() {
+    fn chunk_at(&mut self, at: usize) -> Result<Found, String> {
+        let mut frames = Frames::new(&self.bytes[at..], at as u64);
+        let next = frames.next();
+        let content_bytes = match &next {
+            Ok(Some(Frame { kind: FrameKind::Chunk { content_bytes }, .. })) => *content_bytes,
+            _ => 0,
+        };
+        let looked_at = (frames.offset() as usize - at).saturating_add(content_bytes);
+        let found = self.chunk_in(next);
+        if found.is_err() {
+            self.looks = self.looks.saturating_sub(looked_at);
+        }
+        found
+    }
+
+    fn chunk_in(&self, frame: Result<Option<Frame>, FrameError>) -> Result<Found, String> {
+        let frame = match frame {
             Ok(Some(frame)) => frame,
             Ok(None) => return Err("nothing follows".into()),
             Err(error) => return Err(error.to_string()),
@@ -165,7 +199,7 @@ impl Recovery<'_> {
         let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]
             .iter()
             .any(|magic| lost.windows(4).any(|window| window == magic.to_le_bytes()));
-        let cut = matches!(Frames::new(lost, start as u64).next(), Err(super::frames::FrameError::Cut { .. }));
+        let cut = matches!(Frames::new(lost, start as u64).next(), Err(FrameError::Cut { .. }));
         if cut && !has_tail {
             self.damage.torn = Some(Torn { at_offset: start as u64, lost_bytes });
         } else {
@@ -199,13 +233,16 @@ impl Recovery<'_> {
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
         let Some(chunk) = found.records else { return Ok(true) };
+        let before = self.latest;
+        self.latest = before.max(chunk.times().max());
         if std::mem::take(&mut self.lost_chunks)
-            && let (Some(from), Some(to)) = (self.session.times().max(), chunk.times().min())
+            && let (Some(from), Some(to)) = (before, chunk.times().min())
         {
             self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
         }
         let limit_bytes = session_budget(self.bytes.len() as u64);
-        self.memory = self.memory.checked_sub(chunk.bytes()).ok_or(LogError::TooLarge { limit_bytes })?;
+        self.memory =
+            self.memory.checked_sub(self.chunk_bytes + chunk.bytes()).ok_or(LogError::TooLarge { limit_bytes })?;
         self.session.append(chunk);
         self.damage.chunks += 1;
         Ok(false)

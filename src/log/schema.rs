@@ -3,8 +3,8 @@
 use super::kinds::Layout;
 use super::version::{LOG_FORMAT, Version};
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, PacketRecord, PresenceRecord, ShotRecord,
-    SnapshotRecord, TickRecord, UnknownKind, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, PacketRecord, PlayerRecords,
+    PresenceRecord, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
 };
 
 /// The columns of each kind of record, by name.
@@ -60,6 +60,13 @@ impl Schema {
     /// As a header declares it.
     pub(crate) fn kinds(&self) -> &[(String, Vec<String>)] {
         &self.kinds
+    }
+
+    /// What reading a chunk of a log with this header costs even when there is no record in it: it goes through all that
+    /// the header declares.
+    pub(crate) fn empty_chunk_bytes(&self, header: &Header) -> usize {
+        let declared = header.classes.len() + header.unknown.len() + self.kinds.len();
+        header.players.len() * size_of::<PlayerRecords>() + declared * size_of::<UnknownKind>()
     }
 
     /// Whether states have a column that says in which order they belong; they are put in order anyway.

@@ -11,7 +11,7 @@ use super::chunks::Chunks;
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, Opening};
-use super::limits::session_budget;
+use super::limits::trace_budget;
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
@@ -81,7 +81,7 @@ impl<R: Read> TraceReader<R> {
 ///
 /// # Errors
 /// When the bytes are no trace that this build reads, when a bit of them has changed anywhere, when they stop early,
-/// or when they would take more memory than [`session_budget`] grants.
+/// or when they would take more memory than [`trace_budget`] grants.
 pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
@@ -91,7 +91,7 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
         let offset = reader.chunks.offset();
         let Some(rows) = reader.next_rows()? else { return Ok(trace) };
         used = used.saturating_add(layout::memory(&rows));
-        let limit_bytes = session_budget(reader.chunks.offset());
+        let limit_bytes = trace_budget(reader.chunks.offset());
         if used > limit_bytes {
             return Err(LogError::TooLarge { limit_bytes });
         }

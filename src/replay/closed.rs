@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::made::{Counted, Made};
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
 use crate::game::{Bots, Game, StateRows, Verdict};
 use crate::link::RecordedLink;
@@ -23,13 +24,13 @@ pub(super) fn replay<G: Netcode>(
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
         let mut machine = prepared(machine, session, setup, options)?;
-        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress);
+        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)?;
         if !machine.bytes_matter() {
             return Ok(Replayed { traffic: None, ..replayed });
         }
     }
     let mut machine = machine(session, setup, options)?;
-    Ok(watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress))
+    watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)
 }
 
 /// Bots in the places of the session's players. Nothing of it is recorded, so nothing is held against a record.
@@ -37,7 +38,7 @@ pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) 
     let mut machine = machine(session, setup, &Options::default())?;
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
-    let replayed = watched(&mut machine, session, setup, &mut bots, &mut |_| {});
+    let replayed = watched(&mut machine, session, setup, &mut bots, &mut |_| {})?;
     Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
 }
 
@@ -48,7 +49,7 @@ fn watched<G: Netcode>(
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
     progress: &mut dyn FnMut(Micros),
-) -> Replayed {
+) -> Result<Replayed, ReplayError> {
     let mut watch = Watch {
         tables: Tables::new::<G>(session.players.len()),
         session,
@@ -57,18 +58,18 @@ fn watched<G: Netcode>(
         traffic: Traffic::default(),
         progress,
     };
-    machine.run(tick_times(session, &setup.settings), input, &mut watch);
+    run_by(machine, session, setup, input, &mut watch)?;
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
     tables.judge_covers::<G>(&setup.rules);
-    Replayed {
+    Ok(Replayed {
         trace: tables.finish::<G>(),
         first_difference,
         hashes_compared: compared,
         traffic: Some(traffic),
         rollbacks: rollbacks.checked,
         rollback_error: rollbacks.failed,
-    }
+    })
 }
 
 /// A new server and new clients on the recorded links, with datagrams where the settings say so.
@@ -86,8 +87,23 @@ pub(super) fn run<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
-) {
-    machine.run(tick_times(session, &setup.settings), &mut RecordedInput::of(session), observer);
+) -> Result<(), ReplayError> {
+    run_by(machine, session, setup, &mut RecordedInput::of(session), observer)
+}
+
+/// Some input through a machine, until all ticks are over or too much has been made of them.
+fn run_by<G: Netcode>(
+    machine: &mut Machine<G, RecordedLink>,
+    session: &Session,
+    setup: &Setup<G>,
+    input: &mut impl InputSource<G>,
+    observer: &mut impl Observer<G>,
+) -> Result<(), ReplayError> {
+    let made = Made::new(session.allowance);
+    made.begin(session.players.len())?;
+    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !made.is_too_much());
+    machine.run(ticks, &mut made.bound(input), &mut Counted::new(&made, observer));
+    made.check()
 }
 
 fn links(session: &Session) -> Vec<Links<RecordedLink>> {
@@ -143,16 +159,33 @@ pub(super) fn bodies_at_the_beginning<G: Game>(session: &Session) -> Result<Vec<
     session.states.of_tick(Tick(0)).map(read).collect()
 }
 
+/// Ticks under another rate may be so many times as many as the recorded ones would be: a server that was too busy left
+/// some out.
+const LEFT_OUT_MOST: i64 = 16;
+/// So many ticks are not too many, however few were recorded.
+const TICKS_FEW: i64 = 4096;
+
 /// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
-fn tick_times(session: &Session, settings: &Settings) -> Vec<Micros> {
+fn tick_times<'a>(
+    session: &'a Session,
+    settings: &'a Settings,
+) -> Result<impl Iterator<Item = Micros> + 'a, ReplayError> {
     let recorded = Settings::from_pairs(&session.header.settings).map(|s| s.server.tick_hz);
     let times = session.ticks.iter().map(|t| t.at);
-    match (recorded, times.clone().next(), times.clone().next_back()) {
-        (Ok(hz), Some(first), Some(last)) if hz != settings.server.tick_hz => {
-            (0..).map(|n| first + settings.server.tick_hz.turn(n)).take_while(|at| *at <= last).collect()
+    let (first, last) = (times.clone().next(), times.clone().next_back());
+    let hz = settings.server.tick_hz;
+    let (recorded_ones, at_rate) = match (recorded, first, last) {
+        (Ok(recorded), Some(first), Some(last)) if recorded != hz => {
+            let (wanted, ticks) = (hz.turns_in(last - first), session.ticks.len());
+            let in_step = ticks as i128 * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
+            if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
+                return Err(ReplayError::FarApart { ticks, wanted });
+            }
+            (None, Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last)))
         }
-        _ => times.collect(),
-    }
+        _ => (Some(times), None),
+    };
+    Ok(recorded_ones.into_iter().flatten().chain(at_rate.into_iter().flatten()))
 }
 
 /// The recorded input.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::made::{Counted, Made};
 use super::{ReplayError, Replayed, Tables};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
@@ -19,12 +20,14 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 ) -> Result<Replayed, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut tables = Tables::new::<G>(session.players.len());
+    let made = Made::new(session.allowance);
+    let mut counted = Counted::new(&made, &mut tables);
     for (index, records) in session.players.iter().enumerate() {
         let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
         let mut client = C::new(setup.clone(), player);
         client.number_from(first.command.seq);
-        replay_player::<G, C>((session, &rows), records, player, client, &mut tables, progress)?;
+        replay_player::<G, C>((session, &rows), records, player, client, &mut counted, progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -42,35 +45,40 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     records: &PlayerRecords,
     player: PlayerId,
     mut client: C,
-    tables: &mut Tables,
+    tables: &mut Counted<'_, Tables>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
     // A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
     let last = records.frames.last().map_or(CommandSeq(0), |frame| frame.command.seq);
-    let mut receive =
-        |client: &mut C, tables: &mut Tables, until: Micros, made: CommandSeq| -> Result<(), ReplayError> {
-            while let Some(arrival) = arrivals.peek().filter(|a| a.at <= until) {
-                let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
-                if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
-                    if record.ack > made && record.ack <= last {
-                        break;
-                    }
-                    let snapshot = snapshot::<G>(session, rows, player, record)?;
-                    let reconciled = client.handle_snapshot(arrival.at, &snapshot);
-                    Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
+    let mut receive = |client: &mut C,
+                       tables: &mut Counted<'_, Tables>,
+                       until: Micros,
+                       made: CommandSeq|
+     -> Result<(), ReplayError> {
+        while let Some(arrival) = arrivals.peek().filter(|a| a.at <= until) {
+            let index = records.snapshots.binary_search_by_key(&arrival.number, |s| s.seq.0);
+            if let Some(record) = index.ok().and_then(|i| records.snapshots.get(i)) {
+                if record.ack > made && record.ack <= last {
+                    break;
                 }
-                arrivals.next();
+                let snapshot = snapshot::<G>(session, rows, player, record)?;
+                let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
             }
-            Ok(())
-        };
+            arrivals.next();
+        }
+        Ok(())
+    };
     let mut made = CommandSeq(0);
     for recorded in &records.frames {
         receive(&mut client, tables, recorded.at, made)?;
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
         made = commanded.command.seq;
-        tables.frame(player, recorded.at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
+        let shown = Shown { drawn: client.drawn(), drawn_at: client.drawn_at() };
+        tables.frame(player, recorded.at, &commanded, &shown);
+        tables.made.check()?;
         progress(recorded.at);
     }
     // The last usercmds are acked after the last frame.

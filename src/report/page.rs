@@ -1,10 +1,14 @@
 //! The model of a page: what a command has to say, in pieces, with their layout left to whoever shows them. It
-//! serializes as the list of its blocks.
+//! serializes as the list of its blocks. What files say goes through here on its way to a terminal, and loses its control
+//! characters.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
 use super::figures::clipped;
 use super::layout::WIDTH;
+use super::printable::printable;
 
 /// Pieces in the order in which they are read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -128,7 +132,7 @@ pub enum Align {
 impl Page {
     /// Something new begins.
     pub fn heading(&mut self, text: &str) {
-        self.blocks.push(Block::Heading { text: text.to_owned() });
+        self.blocks.push(Block::Heading { text: printable(text).into_owned() });
     }
 
     /// An empty line.
@@ -147,7 +151,8 @@ impl Page {
     }
 
     /// One line of words of several kinds.
-    pub fn parts(&mut self, parts: Vec<Part>) {
+    pub fn parts(&mut self, mut parts: Vec<Part>) {
+        parts.iter_mut().for_each(Part::make_printable);
         self.blocks.push(Block::Line { parts });
     }
 
@@ -163,7 +168,7 @@ impl Page {
 
     /// A paragraph of a kind.
     pub fn marked(&mut self, indent: usize, mark: Mark, text: &str) {
-        self.blocks.push(Block::Paragraph { indent, text: Part::styled(mark, text) });
+        self.blocks.push(Block::Paragraph { indent, text: Part::styled(mark, printable(text)) });
     }
 
     /// A paragraph of words that a file may have chosen: one that is longer than a line is cut.
@@ -174,7 +179,7 @@ impl Page {
 
     /// Values with commas between them; one that is longer than a line is cut.
     pub fn list(&mut self, indent: usize, items: Vec<String>) {
-        let items = items.iter().map(|item| clipped(item, WIDTH - indent - 1)).collect();
+        let items = items.iter().map(|item| clipped(&printable(item), WIDTH - indent - 1)).collect();
         self.blocks.push(Block::List { indent, items });
     }
 
@@ -185,13 +190,17 @@ impl Page {
 
     /// A label in one column, and what it labels in another.
     pub fn labelled(&mut self, [indent, value_at]: [usize; 2], label: &str, value: &str) {
-        self.blocks.push(Block::Pair { indent, value_at, label: label.to_owned(), value: value.to_owned() });
+        let [label, value] = [label, value].map(|text| printable(text).into_owned());
+        self.blocks.push(Block::Pair { indent, value_at, label, value });
     }
 
     /// A table.
     pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<Cell>]) {
+        // The heads of columns are hitreg's own, and some have two lines.
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        self.blocks.push(Block::Table(Table { title: None, columns, rows: rows.to_vec() }));
+        let mut rows = rows.to_vec();
+        rows.iter_mut().flatten().for_each(Part::make_printable);
+        self.blocks.push(Block::Table(Table { title: None, columns, rows }));
     }
 
     /// A table that is a section of its own: `title` stands over its first column.
@@ -199,7 +208,7 @@ impl Page {
         self.blank();
         self.table(&[&[("", Align::Left)], columns].concat(), rows);
         if let Some(Block::Table(table)) = self.blocks.last_mut() {
-            table.title = Some(title.to_owned());
+            table.title = Some(printable(title).into_owned());
         }
     }
 
@@ -213,6 +222,12 @@ impl Part {
     /// Words of a kind.
     pub fn styled(mark: Mark, text: impl Into<String>) -> Part {
         Part { text: text.into(), mark }
+    }
+
+    fn make_printable(&mut self) {
+        if let Cow::Owned(text) = printable(&self.text) {
+            self.text = text;
+        }
     }
 }
 

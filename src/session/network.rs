@@ -233,8 +233,13 @@ fn connect<B: Body>(
     message_bytes_max: usize,
 ) -> (Vec<ServerConnection<B>>, Vec<ClientConnection<B>>) {
     let now = Micros::ZERO;
-    let options =
-        EndpointOptions { game: game.to_owned(), places: players, welcome: Vec::new(), secret: Key(seed.0, 0) };
+    let options = EndpointOptions {
+        game: game.to_owned(),
+        places: players,
+        welcome: Vec::new(),
+        unready_per_host: players,
+        secret: Key(seed.0, 0),
+    };
     let mut endpoint = Endpoint::new(options);
     let (mut servers, mut clients) = (Vec::new(), Vec::new());
     for player in 0..players {

@@ -34,6 +34,18 @@ pub enum StoreError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// It goes on and on.
+    #[error("{}: this is larger than any file of its kind ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A pipe or a device where a file is meant, which nobody waits for.
+    #[error("{}: this is no regular file", path.display())]
+    NotRegular {
+        /// Which.
+        path: PathBuf,
+    },
     /// What is in it is not what it should be.
     #[error("{}: {source}", path.display())]
     Content {

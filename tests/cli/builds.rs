@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
 
+use hitreg::store::{Kind, Targets};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -36,6 +37,11 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     let mut packed = zstd::bulk::Compressor::new(3).unwrap();
     packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
     std::fs::write(path(folder, "newer"), packed.compress(&newer).unwrap()).unwrap();
+    // The same trace, of another log.
+    let mut other = hitreg::store::read_trace(&trace).unwrap();
+    other.header.log_digest = "0".repeat(32);
+    let target = Targets::default().file(&path(folder, "other"), Kind::Trace).unwrap();
+    hitreg::store::save_trace(&target, &other).unwrap();
     let folder_name = folder.display();
     let cases = [
         ("echo out of cheese >&2; exit 3".to_owned(), "it failed (exit code 3)", "out of cheese"),
@@ -46,6 +52,8 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
         ("echo done >&2".to_owned(), "it ended well, but wrote no trace", "done"),
         ("echo rubbish > $4; echo done >&2".to_owned(), "what it wrote is no trace", "done"),
         (format!("cp {folder_name}/cut $4; echo done >&2"), "what it wrote is no trace", "done"),
+        (format!("cp {folder_name}/other $4; echo done >&2"), "is the trace of another log", "done"),
+        ("mkfifo $4; echo done >&2".to_owned(), "this is no regular file", "done"),
         (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
         (format!("cp {} $4; echo done >&2", log.display()), "what it wrote is no trace", "done"),
     ];

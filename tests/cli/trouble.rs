@@ -6,7 +6,7 @@ use std::path::Path;
 use hitreg::store::{Kind, Targets};
 use hitreg::trace::{Table, Trace};
 
-use super::folder::{Folder, code, text};
+use super::folder::{Folder, code, exit_of, text};
 
 #[test]
 fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
@@ -159,4 +159,44 @@ fn a_closed_pipe_is_told() {
         assert_eq!(code(&output), 128, "{line}: {said}");
         assert!(said.contains("the output was closed before all of it was written"), "{line}: {said}");
     }
+}
+
+/// Names in a log can be anything: none of them makes a line of its own, or reaches the terminal as a command.
+#[test]
+fn names_in_a_log_print_no_control_characters() {
+    let folder = Folder::with_session();
+    let mut log = hitreg::store::read_log(&folder.path("a.hitlog")).unwrap();
+    log.header.map = "yard\n  shots         900, all hit\u{1b}[2J\u{202e}".to_owned();
+    log.header.settings.push(("client.\u{7}\nfuture".to_owned(), "\u{1b}]0;title\u{7}".to_owned()));
+    folder.save_log("evil.hitlog", &log);
+    for line in ["info evil.hitlog", "replay evil.hitlog", "verify evil.hitlog", "diff evil.hitlog evil.hitlog"] {
+        let output = folder.run(line);
+        for text in [text(&output.stdout), text(&output.stderr)] {
+            assert!(!text.chars().any(|c| c != '\n' && c.is_control()), "{line}: {text:?}");
+            assert!(!text.contains("\n  shots         900"), "{line}: {text}");
+        }
+    }
+    assert!(text(&folder.run("info evil.hitlog --format json").stdout).contains("yard\\n  shots"));
+}
+
+/// What goes on for ever is refused by how it begins, or by how much of it there is.
+#[test]
+#[cfg(unix)]
+fn endless_input_is_refused() {
+    let folder = Folder::with_session();
+    for line in [
+        "info /dev/zero",
+        "replay /dev/zero",
+        "diff /dev/zero a.hitlog",
+        "recover /dev/zero -o b.hitlog",
+        "merge /dev/zero /dev/zero -o b.hitlog",
+        "export /dev/zero --table ticks",
+        "record synth --map /dev/zero -o b.hitlog",
+        "record synth --scenario /dev/zero -o b.hitlog",
+        "import qwd /dev/zero --map a.hitlog -o b.hitlog",
+        "import qwd a.hitlog --map /dev/zero -o b.hitlog",
+    ] {
+        assert!(folder.refused(line).contains(": "), "{line}");
+    }
+    assert_eq!(exit_of(&folder, "verify /dev/zero"), 128);
 }

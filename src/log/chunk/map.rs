@@ -73,17 +73,24 @@ impl<'a> Read<'a> {
     }
 }
 
+/// The most values that a chunk of a log may hold: tables, their columns, and two for each series of each table.
+const MOST_VALUES: u64 = 1 << 20;
+
 /// Reads a chunk's map. What its log does not declare is passed over.
 pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<Read<'a>, String> {
+    crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
     let mut from = rmp_serde::Deserializer::from_read_ref(content);
     let read = Seed { schema, classes }.deserialize(&mut from);
     let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
-    match read.0.iter().find(|(_, Table(ids, rows, _))| ids.len() != rows.len()) {
-        Some((name, Table(ids, rows, _))) => {
-            Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()))
+    for (name, Table(ids, rows, _)) in &read.0 {
+        if ids.len() != rows.len() {
+            return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
         }
-        None => Ok(read),
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!("table {name}: series {} stands after {}", pair[1], pair[0]));
+        }
     }
+    Ok(read)
 }
 
 struct Seed<'s> {
@@ -109,7 +116,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Read<'de>, A::Error> {
         let mut tables = BTreeMap::new();
         while let Some(name) = map.next_key::<&str>()? {
-            let is_states = (0..self.classes).any(|class| name == states::table_name(class));
+            let is_states = states::class_of_table(name).is_some_and(|class| class < self.classes);
             if !is_states && self.schema.columns(name).is_none() {
                 map.next_value::<IgnoredAny>()?;
             } else if tables.insert(name, map.next_value::<Table<&Bytes>>()?).is_some() {

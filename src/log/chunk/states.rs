@@ -18,6 +18,15 @@ pub(super) fn table_name(class: usize) -> String {
     if class == 0 { "states".to_owned() } else { format!("states.{class}") }
 }
 
+/// The class whose states a table of this name has.
+pub(super) fn class_of_table(name: &str) -> Option<usize> {
+    if name == "states" {
+        return Some(0);
+    }
+    let class = name.strip_prefix("states.")?.parse().ok()?;
+    (table_name(class) == name).then_some(class)
+}
+
 /// The series of an entity's states: for everyone, or for one viewer.
 fn series_id(key: &StateKey) -> u32 {
     u32::from(key.entity.0) | key.viewer.map_or(0, |viewer| (u32::from(viewer.0) + 1) << 16)

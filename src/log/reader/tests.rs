@@ -69,3 +69,17 @@ fn many_small_chunks_cannot_become_a_giant_session() {
     }
     assert_eq!(rows, 6_000_000, "chunk by chunk it can be read");
 }
+
+/// Every place in it looks like the beginning of a chunk that goes on to the end.
+#[test]
+fn recovering_looks_at_each_byte_a_few_times_only() {
+    let session = Session::new(header());
+    let mut file = crate::log::write_session(Vec::new(), &session, crate::log::Options::whole()).unwrap();
+    file.truncate(file.len() - 100);
+    // A frame of 12 bytes that says that a block of 16 KiB follows, which holds the same again.
+    let bait = [0x28, 0xB5, 0x2F, 0xFD, 0xA4, 0, 0, 0x10, 0, 0, 0, 2];
+    (0..400_000).for_each(|_| file.extend(bait));
+    let (found, damage) = crate::log::recover(&file).unwrap();
+    assert_eq!(found.header, session.header);
+    assert!(damage.holes.iter().any(|hole| hole.what.contains("look like chunks")), "{:?}", damage.holes);
+}

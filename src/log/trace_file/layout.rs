@@ -10,11 +10,14 @@ use crate::log::chunk::to_messagepack;
 use crate::log::column;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
-use crate::log::limits::MAX_CHUNK_MEMORY;
+use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
 use crate::trace::{Column, Data, Table};
 
 /// Columns of these names and of type u32 say whose row it is; packed columns are predicted within each.
 const SERIES: [&str; 2] = ["player", "entity"];
+
+/// A chunk's rows may be told apart by so many columns.
+const SERIES_MAX: usize = 16;
 
 /// So many names have codes of one byte.
 const MOST_SMALL_CODES: usize = 256;
@@ -88,7 +91,8 @@ pub(super) fn memory(table: &Table) -> usize {
         Data::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
         _ => 0,
     };
-    table.columns.iter().map(|c| size_of::<Column>() + c.data.len() * width(&c.data) + names(&c.data)).sum()
+    let column = |c: &Column| size_of::<Column>() + c.name.len() + c.unit.len() + c.data.len() * width(&c.data);
+    size_of::<Table>() + table.name.len() + table.columns.iter().map(|c| column(c) + names(&c.data)).sum::<usize>()
 }
 
 fn width(data: &Data) -> usize {
@@ -192,9 +196,16 @@ impl Grouping {
 pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    if let Some((count, most, what)) =
+        [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
+            .into_iter()
+            .find(|(count, most, _)| count > most)
+    {
+        return Err(format!("it has {count} {what}, and may have {most}"));
+    }
     let rows = map.rows as usize;
-    // A row costs its own bytes, and twice eight while its column is unpacked.
-    let memory = rows.saturating_mul(8 * map.columns.len() + 24);
+    // A row costs its own bytes, its series', and twice eight while its column is unpacked.
+    let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24);
     if memory > MAX_CHUNK_MEMORY {
         return Err(format!("its {rows} rows would take more than {} MiB of memory", MAX_CHUNK_MEMORY >> 20));
     }

@@ -14,7 +14,13 @@ use crate::wire::{ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions,
 
 /// Both ends, connected.
 fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
-    let options = EndpointOptions { game: "arena".to_owned(), places: 1, welcome: Vec::new(), secret: Key(1, 2) };
+    let options = EndpointOptions {
+        game: "arena".to_owned(),
+        places: 1,
+        welcome: Vec::new(),
+        unready_per_host: 1,
+        secret: Key(1, 2),
+    };
     let mut endpoint = Endpoint::new(options);
     let mut client = ClientConnection::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     loop {

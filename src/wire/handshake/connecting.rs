@@ -30,6 +30,8 @@ pub struct Connecting {
     began_at: Micros,
     send_at: Micros,
     challenge: Option<u64>,
+    /// The last answer, where that was that there is no place now.
+    full: Option<Refusal>,
     outcome: Option<Outcome>,
 }
 
@@ -60,13 +62,13 @@ pub struct Accepted {
 impl Connecting {
     /// Begins at `now`. `salt` is a number that nobody can guess, new for each attempt.
     pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> Connecting {
-        Connecting { options, salt, began_at: now, send_at: now, challenge: None, outcome: None }
+        Connecting { options, salt, began_at: now, send_at: now, challenge: None, full: None, outcome: None }
     }
 
     /// The datagram to send at `now`, if any.
     pub fn poll_datagram(&mut self, now: Micros) -> Option<Vec<u8>> {
         if self.outcome.is_none() && now - self.began_at >= self.options.give_up_after {
-            self.outcome = Some(Outcome::Silent);
+            self.outcome = Some(self.full.take().map_or(Outcome::Silent, Outcome::Refused));
         }
         if self.outcome.is_some() || now < self.send_at {
             return None;
@@ -96,6 +98,11 @@ impl Connecting {
             }
             Answer::Refused { salt, why: Refusal::Expired } if salt == self.salt => {
                 self.challenge = None;
+            }
+            // Places come free: those of who leaves, and of who was let in and never said that he is ready.
+            Answer::Refused { salt, why: why @ Refusal::Full { .. } } if salt == self.salt => {
+                self.full = Some(why);
+                self.send_at = self.send_at.max(now + self.options.resend_after);
             }
             Answer::Refused { salt, why } if salt == self.salt => self.outcome = Some(Outcome::Refused(why)),
             _ => {}

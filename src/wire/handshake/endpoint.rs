@@ -14,6 +14,15 @@ const BUCKET: Micros = Micros::from_s(8);
 /// beyond this many the oldest are forgotten.
 const ENDED_MAX: usize = 1024;
 
+/// How long a client may take to say that it is ready before another one may have its place: it was let in, and has
+/// nothing to do but to say so.
+const GRACE: Micros = Micros::from_s(2);
+
+/// Whoever lost a place so gets none that is not free for this long.
+const TARDY: Micros = Micros::from_s(60);
+/// As many are remembered; beyond them the first are forgotten.
+const TARDY_MAX: usize = 1024;
+
 /// How a server lets clients in.
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
@@ -23,6 +32,8 @@ pub struct EndpointOptions {
     pub places: u16,
     /// What each client is told when it is let in, of at most `WELCOME_BYTES_MAX`: settings, seed, ...
     pub welcome: Vec<u8>,
+    /// How many places one host may have at a time of which nobody has said yet that he is ready ([`Endpoint::keep`]).
+    pub unready_per_host: u16,
     /// Known to nobody else, and made anew at each start.
     pub secret: Key,
 }
@@ -34,6 +45,8 @@ pub struct Endpoint {
     places: Vec<Option<Place>>,
     by_address: BTreeMap<SocketAddr, PlayerId>,
     ended: VecDeque<Ended>,
+    /// The hosts that lost a place because they never said that they were ready, and until when that counts.
+    tardy: VecDeque<(IpAddr, Micros)>,
     closed: bool,
 }
 
@@ -42,6 +55,9 @@ struct Place {
     address: SocketAddr,
     salt: u64,
     key: Key,
+    since: Micros,
+    /// Whether the client has said that it is ready.
+    kept: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +108,14 @@ impl Endpoint {
     pub fn new(mut options: EndpointOptions) -> Endpoint {
         options.game.truncate(options.game.floor_char_boundary(GAME_NAME_BYTES_MAX));
         let places = vec![None; usize::from(options.places)];
-        Endpoint { options, places, by_address: BTreeMap::new(), ended: VecDeque::new(), closed: false }
+        Endpoint {
+            options,
+            places,
+            by_address: BTreeMap::new(),
+            ended: VecDeque::new(),
+            tardy: VecDeque::new(),
+            closed: false,
+        }
     }
 
     /// Lets nobody in from now on. Those who are in stay, and are told so again if they have not heard it.
@@ -116,6 +139,14 @@ impl Endpoint {
     /// The players who have a place.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
         (0..).map(PlayerId).zip(&self.places).filter(|(_, place)| place.is_some()).map(|(player, _)| player)
+    }
+
+    /// A player has said that he is ready: nobody else gets his place as long as he stays. Until then it is his only while
+    /// there are others.
+    pub fn keep(&mut self, player: PlayerId) {
+        if let Some(Some(place)) = self.places.get_mut(usize::from(player.0)) {
+            place.kept = true;
+        }
     }
 
     /// Ends a player's session: what comes from his address is a stranger's from now on.
@@ -191,17 +222,40 @@ impl Endpoint {
                 return Ok(Incoming::Reply(self.accept(salt, player, place.key)));
             }
         }
-        let free = self.places.iter().position(Option::is_none).map(|index| PlayerId(index as u16));
-        let Some(player) = before.or(free) else {
+        let Some(player) = before.or_else(|| self.place_for(now, from)) else {
             return refuse(Refusal::Full { places: self.options.places });
         };
         if self.closed {
             return refuse(Refusal::Begun);
         }
+        if let Some(tardy) = self.address(player).filter(|address| *address != from) {
+            self.tardy.push_back((tardy.ip(), now + TARDY));
+            if self.tardy.len() > TARDY_MAX {
+                self.tardy.pop_front();
+            }
+        }
         self.free(now, player);
         let key = self.give_place(now, from, salt, player);
         let reply = self.accept(salt, player, key);
         Ok(Incoming::Joined { player, key, again: before.is_some(), reply })
+    }
+
+    /// A free place; or that of whoever has taken longest to say that he is ready, when that is long enough.
+    fn place_for(&self, now: Micros, from: SocketAddr) -> Option<PlayerId> {
+        let places = || (0..).map(PlayerId).zip(&self.places);
+        let unready = || places().filter_map(|(player, place)| Some((player, place.as_ref().filter(|p| !p.kept)?)));
+        let free = places().find(|(_, place)| place.is_none()).map(|(player, _)| player);
+        let of_host = || unready().filter(|(_, place)| place.address.ip() == from.ip());
+        let late = |(_, place): &(PlayerId, &Place)| now - place.since >= GRACE;
+        let has_room = of_host().count() < usize::from(self.options.unready_per_host);
+        let is_tardy = self.tardy.iter().any(|(host, until)| *host == from.ip() && now < *until);
+        let longest = |(_, place): &(PlayerId, &Place)| place.since;
+        match has_room {
+            true if self.closed || is_tardy => free,
+            true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),
+            // Another place of its own is all that it can have.
+            false => of_host().filter(late).min_by_key(longest).map(|(player, _)| player),
+        }
     }
 
     fn accept(&self, salt: u64, player: PlayerId, key: Key) -> Vec<u8> {
@@ -212,7 +266,7 @@ impl Endpoint {
     fn give_place(&mut self, now: Micros, address: SocketAddr, salt: u64, player: PlayerId) -> Key {
         let half = |tag| self.options.secret.hash(&words_of(tag, address, salt, now.0));
         let key = Key(half(1), half(2));
-        self.places[usize::from(player.0)] = Some(Place { address, salt, key });
+        self.places[usize::from(player.0)] = Some(Place { address, salt, key, since: now, kept: false });
         self.by_address.insert(address, player);
         key
     }

@@ -17,6 +17,7 @@ pub(crate) fn endpoint(places: u16) -> Endpoint {
         game: "discs".to_owned(),
         places,
         welcome: vec![7; WELCOME_BYTES_MAX],
+        unready_per_host: places,
         secret: Key(1, 2),
     })
 }
@@ -100,7 +101,8 @@ fn refusals_say_why() {
     let mut endpoint = endpoint(1);
     let (outcome, _) = connect(&mut endpoint, address(1, 1), "chess", 1, ms(0), 0.0);
     assert_eq!(outcome, Outcome::Refused(Refusal::Game { server: "discs".to_owned() }));
-    join(&mut endpoint, address(1, 2), 2, ms(0));
+    let player = join(&mut endpoint, address(1, 2), 2, ms(0)).player;
+    endpoint.keep(player);
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
     assert_eq!(outcome, Outcome::Refused(Refusal::Full { places: 1 }));
 
@@ -225,4 +227,101 @@ fn a_client_says_that_it_waits_and_finds_that_nobody_answers() {
     let ready = ServerEvent::Waiting(Waiting { ready: 1, places: 1 });
     assert!(said.iter().all(|(_, event)| *event == ready));
     assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::Lost::Silent));
+}
+
+/// What became of a client that asks for two minutes at most, and when; the endpoint's others do `meanwhile`.
+fn insists(
+    endpoint: &mut Endpoint,
+    from: SocketAddr,
+    start: Micros,
+    mut meanwhile: impl FnMut(&mut Endpoint, Micros),
+) -> (Outcome, Micros) {
+    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 4711, start);
+    for now in (start.0..start.0 + 120_000_000).step_by(1000).map(Micros) {
+        meanwhile(endpoint, now);
+        if let Some(datagram) = connecting.poll_datagram(now)
+            && let Incoming::Reply(reply) | Incoming::Joined { reply, .. } =
+                endpoint.handle_datagram(now, from, &datagram)
+        {
+            connecting.handle_datagram(now, &reply);
+        }
+        if let Some(outcome) = connecting.outcome() {
+            return (outcome.clone(), now);
+        }
+    }
+    panic!("it asks on and on")
+}
+
+#[test]
+fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
+    let mut endpoint = endpoint(4);
+    for host in 1..=4 {
+        join(&mut endpoint, address(host, 1), host.into(), ms(0));
+    }
+    // They ask again as soon as they have lost a place.
+    let mut salt = 1_000;
+    let again = |endpoint: &mut Endpoint, now: Micros| {
+        for host in 1..=4 {
+            if !endpoint.players().any(|player| endpoint.address(player) == Some(address(host, 1))) {
+                salt += 1;
+                let mut connecting = Connecting::new(ConnectOptions::new("discs"), salt, now);
+                for _ in 0..2 {
+                    if let Some(datagram) = connecting.poll_datagram(now)
+                        && let Incoming::Reply(reply) | Incoming::Joined { reply, .. } =
+                            endpoint.handle_datagram(now, address(host, 1), &datagram)
+                    {
+                        connecting.handle_datagram(now, &reply);
+                    }
+                }
+            }
+        }
+    };
+    let mut again = again;
+    let mut now = ms(100);
+    for honest in 11..=14 {
+        let (outcome, at) = insists(&mut endpoint, address(honest, 1), now, &mut again);
+        let Outcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
+        assert!(at - now < Micros::from_s(3), "{}", at - now);
+        endpoint.keep(accepted.player);
+        now = at;
+    }
+    let honest: Vec<_> = endpoint.players().filter_map(|player| endpoint.address(player)).collect();
+    assert!((11..=14).all(|host| honest.contains(&address(host, 1))), "{honest:?}");
+    // Those who are ready stay, whoever asks.
+    let (outcome, at) = insists(&mut endpoint, address(15, 1), now, &mut again);
+    assert_eq!((outcome, at - now), (Outcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
+}
+
+#[test]
+fn one_host_cannot_take_all_places_by_asking() {
+    let mut endpoint = Endpoint::new(EndpointOptions {
+        game: "discs".to_owned(),
+        places: 4,
+        welcome: Vec::new(),
+        unready_per_host: 2,
+        secret: Key(1, 2),
+    });
+    join(&mut endpoint, address(1, 1), 1, ms(0));
+    join(&mut endpoint, address(1, 2), 2, ms(0));
+    let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
+    // It has another of its own, which says nothing, and no more of them.
+    assert!(matches!(outcome, Outcome::Accepted(_)), "{outcome:?}");
+    assert_eq!(endpoint.players().count(), 2);
+    join(&mut endpoint, address(2, 1), 4, ms(0));
+    join(&mut endpoint, address(3, 1), 5, ms(0));
+    assert_eq!(endpoint.players().count(), 4);
+}
+
+#[test]
+fn who_finds_no_place_waits_for_one() {
+    let mut endpoint = endpoint(1);
+    let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
+    endpoint.keep(player);
+    let leaves = |endpoint: &mut Endpoint, now: Micros| {
+        if now == ms(3_000) {
+            endpoint.free(now, player);
+        }
+    };
+    let (outcome, at) = insists(&mut endpoint, address(1, 2), ms(0), leaves);
+    assert!(matches!(outcome, Outcome::Accepted(_)) && at < ms(3_500), "{outcome:?} at {at}");
 }

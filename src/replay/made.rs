@@ -1,0 +1,171 @@
+//! Counts what is made of a log, so that it stops before that takes more memory than a file of its size has a right to.
+
+use std::cell::Cell;
+
+use super::ReplayError;
+use crate::game::{Body, Game, Verdict};
+use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
+use crate::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
+use crate::session::{InputSource, Observer, Screen, Shown};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::usercmd::Input;
+
+/// About what a row of each kind takes, in bytes; those of bodies have their cells besides.
+const FRAME: usize = 128;
+const VIEW: usize = 48;
+const TICK: usize = 32;
+const BODY: usize = 8;
+const EXECUTED: usize = 16;
+const SHOT: usize = 256;
+const EFFECT: usize = 48;
+const SNAPSHOT: usize = 64;
+/// A cell, and a part of its copy while rows are turned into columns.
+const CELL: usize = 6;
+/// A usercmd that nobody has acked, with the body after it and the packets that carry it; the first of them are not counted.
+const UNHEARD: usize = 768;
+const UNHEARD_FEW: usize = 1024;
+/// What a client remembers of each of the others while it runs.
+const REMEMBERED: usize = 1600;
+/// An entity in a snapshot: little to hold, but work.
+const SENT: usize = 2;
+
+/// How much has been made.
+#[derive(Debug)]
+pub(super) struct Made {
+    bytes: Cell<usize>,
+    most: Allowance,
+}
+
+impl Made {
+    pub(super) fn new(most: Allowance) -> Made {
+        Made { bytes: Cell::new(0), most }
+    }
+
+    /// A server and so many clients begin to run.
+    pub(super) fn begin(&self, players: usize) -> Result<(), ReplayError> {
+        self.add(players * players * REMEMBERED);
+        self.check()
+    }
+
+    fn add(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+    }
+
+    /// Whether it is time to stop.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.bytes.get() > self.most.bytes
+    }
+
+    /// The same input, which ends when it is time to stop.
+    pub(super) fn bound<'a, I>(&'a self, input: &'a mut I) -> Bound<'a, I> {
+        Bound { made: self, input }
+    }
+
+    /// What comes of it at the end.
+    pub(super) fn check(&self) -> Result<(), ReplayError> {
+        if self.is_too_much() { Err(ReplayError::TooLarge { limit_bytes: self.most.bytes }) } else { Ok(()) }
+    }
+}
+
+/// Input that ends when too much has been made of it.
+pub(super) struct Bound<'a, I> {
+    made: &'a Made,
+    input: &'a mut I,
+}
+
+impl<G: Game, I: InputSource<G>> InputSource<G> for Bound<'_, I> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        if self.made.is_too_much() { None } else { self.input.next_frame(player) }
+    }
+
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+        self.input.input(at, screen)
+    }
+}
+
+/// An observer whose memory is counted.
+pub(super) struct Counted<'a, O> {
+    pub(super) made: &'a Made,
+    pub(super) observer: &'a mut O,
+    /// How many frames of each player there were since it was last sent something.
+    unheard: Vec<usize>,
+}
+
+impl<'a, O> Counted<'a, O> {
+    pub(super) fn new(made: &'a Made, observer: &'a mut O) -> Self {
+        Counted { made, observer, unheard: Vec::new() }
+    }
+
+    /// A client keeps what no snapshot has acked, and so does the link what is on its way.
+    fn keep(&mut self, player: PlayerId) {
+        let index = usize::from(player.0);
+        if self.unheard.len() <= index {
+            self.unheard.resize(index + 1, 0);
+        }
+        self.unheard[index] += 1;
+        if self.unheard[index] > UNHEARD_FEW {
+            self.made.add(UNHEARD);
+        }
+    }
+}
+
+impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
+        self.keep(player);
+        self.made.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
+        self.observer.frame(player, at, commanded, shown);
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.observer.packet_sent(player, packet);
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        self.observer.packet_reached(player, arrival);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.made.add(EXECUTED);
+        self.observer.executed(player, command, tick, how);
+    }
+
+    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
+        self.observer.presence(player, at, tick, change);
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        self.made.add(SHOT);
+        self.observer.judged(at, tick, judged);
+    }
+
+    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+        self.made.add(SHOT);
+        self.observer.impact(at, tick, by, with, weapon, v);
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        self.made.add(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+        self.observer.ticked(at, ticked, world);
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {
+        self.made.add(SENT * snapshot.frame.entities.len());
+        self.observer.snapshot_sent(player, at, snapshot, bytes);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        if let Some(unheard) = self.unheard.get_mut(usize::from(player.0)) {
+            *unheard = 0;
+        }
+        self.made.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
+        self.observer.snapshot_received(player, at, snapshot, reconciled);
+    }
+}

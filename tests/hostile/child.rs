@@ -1,0 +1,75 @@
+//! Commands, each in a process of its own whose memory is counted.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a child is told by its environment, writes to a file, and may hang"
+)]
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hitreg::cli::{Games, run_args};
+
+/// How the process that counts knows that it is meant.
+const LINE: &str = "HITREG_HOSTILE_LINE";
+/// Nothing here should take a tenth of it: it ends what would go on for ever.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    /// The most bytes that it held at a time.
+    pub(crate) peak: usize,
+    /// All bytes that it ever asked for, which no work that matters goes without.
+    pub(crate) total: usize,
+    pub(crate) said: String,
+}
+
+/// Runs `hitreg LINE` in a folder.
+pub(crate) fn run(folder: &Path, line: &str) -> Ran {
+    let program = std::env::current_exe().expect("this program");
+    let said = folder.with_extension("said");
+    let mut child = Command::new(program)
+        .args(["--exact", "child::counts", "--ignored", "--nocapture", "--test-threads=1"])
+        .env(LINE, line)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&said).expect("a file"))
+        .spawn()
+        .expect("this program starts again");
+    let started = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if started.elapsed() > HANGS {
+            child.kill().expect("it ends");
+            panic!("`hitreg {line}` hangs");
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let mut text = String::new();
+    fs::File::open(&said).expect("a file").read_to_string(&mut text).expect("UTF-8");
+    let (said, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
+    let figures: Vec<usize> = figures.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    Ran { code: figures[0] as i32, peak: figures[1], total: figures[2], said: said.to_owned() }
+}
+
+#[test]
+#[ignore = "what `run` starts"]
+fn counts() {
+    let Ok(line) = std::env::var(LINE) else { return };
+    let args = std::iter::once("hitreg").chain(line.split_whitespace()).map(Into::into);
+    let code = run_args(&Games::built_in(), args);
+    eprintln!("\u{1}{code} {} {}", peak(), crate::MEMORY.total_allocated());
+}
+
+/// The most bytes that this process held at a time: as the system counts them, where it says so.
+fn peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kib.map_or_else(|| crate::MEMORY.max_allocated(), |kib| kib << 10)
+}

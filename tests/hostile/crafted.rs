@@ -1,0 +1,253 @@
+//! Files made to be as bad as can be thought of.
+
+use std::fs;
+use std::path::Path;
+
+use hitreg::log::{self, Options};
+use hitreg::record::{Session, TickRecord};
+use hitreg::units::{Micros, PlayerId, Tick};
+use rmpv::Value;
+use tempfile::TempDir;
+
+use super::child::run;
+use super::container::{apart, get, set, together};
+
+/// What any command may take for a file below 1 MiB.
+const MOST_MEMORY: usize = 256 << 20;
+/// What it may ask for in all: work that matters does not go without memory.
+const MOST_WORK: usize = 8 << 30;
+
+/// The commands that read logs; `F` stands for the file.
+const OF_LOGS: &[&str] = &[
+    "info F",
+    "replay F",
+    "replay F -o out.hittrace",
+    "replay F --mode open",
+    "replay F --set server.tick_hz=1000",
+    "replay F --record out.hitlog",
+    "verify F",
+    "diff F F",
+    "diff F --b-set interpolation.lerp_ms=50",
+    "bisect ticks F F",
+    "export F --all -o out",
+    "recover F -o out.hitlog",
+    "merge F F -o out.hitlog",
+    "sweep F --set interpolation.lerp_ms=50..100:50",
+    "shrink F --while true -o out.hitlog",
+];
+
+const OF_TRACES: &[&str] = &["info F", "diff F F", "bisect ticks F F", "export F --all -o out"];
+
+/// Holds a command to its bounds.
+fn bounded(folder: &Path, line: &str) -> (i32, String) {
+    let _ = fs::remove_dir_all(folder.join("out"));
+    for name in ["out.hittrace", "out.hitlog"] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    fs::create_dir(folder.join("out")).expect("a folder");
+    let ran = run(folder, line);
+    assert!(!ran.said.contains("panicked"), "{line}: {}", ran.said);
+    assert!(ran.peak < MOST_MEMORY, "{line}: {} MiB, exit {}: {}", ran.peak >> 20, ran.code, ran.said);
+    assert!(ran.total < MOST_WORK, "{line}: {} MiB in all, exit {}: {}", ran.total >> 20, ran.code, ran.said);
+    assert!([0, 1, 125, 128].contains(&ran.code), "{line}: exit {}", ran.code);
+    if ran.code == 128 && !line.starts_with("verify") {
+        assert!(ran.said.contains(": ") && ran.said.len() < 4000, "{line}: {}", ran.said);
+    }
+    for entry in fs::read_dir(folder).expect("listable") {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        let named = matches!(&name[..], "f.hitlog" | "f.hittrace" | "out" | "out.hitlog" | "out.hittrace");
+        assert!(named, "{line} wrote {name}");
+    }
+    (ran.code, ran.said)
+}
+
+/// Holds every command to its bounds on a file. `refused` is what all of them say of it, where they do.
+pub(crate) fn all_bounded(file: &[u8], of_traces: bool, refused: Option<&str>) {
+    assert!(file.len() < 1 << 20, "{} bytes", file.len());
+    let folder = TempDir::new().expect("a folder");
+    let (name, lines) = if of_traces { ("f.hittrace", OF_TRACES) } else { ("f.hitlog", OF_LOGS) };
+    fs::write(folder.path().join(name), file).expect("written");
+    for line in lines {
+        let (code, said) = bounded(folder.path(), &line.replace('F', name));
+        if let Some(what) = refused.filter(|_| !line.starts_with("verify")) {
+            assert!(code == 128 && said.contains(what), "{line}: exit {code}: {said}");
+        }
+    }
+}
+
+/// A short session of two players.
+pub(crate) fn short_log() -> Vec<u8> {
+    let folder = TempDir::new().expect("a folder");
+    let ran = run(folder.path(), "record synth -o a.hitlog --players 2 --seconds 2 --delay-ms 40");
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    fs::read(folder.path().join("a.hitlog")).expect("a log")
+}
+
+pub(crate) fn short_trace() -> Vec<u8> {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("a.hitlog"), short_log()).expect("written");
+    assert_eq!(run(folder.path(), "replay a.hitlog -o a.hittrace").code, 0);
+    fs::read(folder.path().join("a.hittrace")).expect("a trace")
+}
+
+fn session() -> Session {
+    log::read_session(&short_log()[..]).expect("a log")
+}
+
+fn written(session: &Session) -> Vec<u8> {
+    log::write_session(Vec::new(), session, Options::whole()).expect("written")
+}
+
+/// A log with another header.
+fn with_header(key: &str, value: Value) -> Vec<u8> {
+    let mut chunks = apart(&short_log());
+    set(get(&mut chunks[0], "header"), key, value);
+    together(&chunks)
+}
+
+fn texts(count: usize) -> Value {
+    Value::Array(vec![Value::from(""); count])
+}
+
+#[test]
+fn what_is_taken_apart_and_put_together_is_the_same() {
+    assert_eq!(log::read_session(&together(&apart(&short_log()))[..]).expect("a log"), session());
+    let trace = short_trace();
+    let again = log::read_trace(&together(&apart(&trace))[..]).expect("a trace");
+    assert_eq!(again.digest(), log::read_trace(&trace[..]).expect("a trace").digest());
+}
+
+#[test]
+fn headers_of_millions_are_refused() {
+    let pairs = Value::Array(vec![texts(2); 1_000_000]);
+    all_bounded(&with_header("settings", pairs), false, Some("values"));
+    let player = Value::Map(vec![("name".into(), "".into()), ("recorded".into(), true.into())]);
+    all_bounded(&with_header("players", Value::Array(vec![player.clone(); 200_000])), false, Some("values"));
+    all_bounded(&with_header("players", Value::Array(vec![player; 20_000])), false, Some("players"));
+    let kinds = vec![Value::Array(vec!["".into(), texts(0)]); 1_000_000];
+    all_bounded(&with_header("kinds", Value::Array(kinds)), false, Some("values"));
+}
+
+#[test]
+fn rules_of_millions_are_refused() {
+    let rules = [vec![0x81, 0xA1, b'a', 0xDD, 0, 0x40, 0, 0], vec![0x90; 4 << 20]].concat();
+    all_bounded(&with_header("rules", Value::Binary(rules)), false, None);
+}
+
+/// As many players as may be, and as little of each as can be.
+#[test]
+fn a_thousand_players_of_whom_nothing_is_known() {
+    let mut session = session();
+    let player = session.header.players[1].clone();
+    session.header.players.resize(log::MAX_PLAYERS, player);
+    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    let ticks = session.ticks.clone();
+    for n in 0..200 {
+        session.ticks.extend(ticks.iter().map(|tick| TickRecord {
+            tick: Tick(tick.tick.0 + 128 * (n + 1)),
+            at: tick.at + Micros::from_s(2 * i64::from(n + 1)),
+            hash: None,
+        }));
+    }
+    all_bounded(&written(&session), false, None);
+}
+
+/// Ticks without hashes cost next to nothing in a file, and each becomes a row for each player.
+#[test]
+fn many_ticks() {
+    let mut session = session();
+    let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
+    session.ticks = (0..1_500_000).map(tick).collect();
+    let file = written(&session);
+    all_bounded(&file, false, None);
+}
+
+#[test]
+fn ticks_far_apart_are_no_reason_to_replay_all_between_them() {
+    for last in [Micros::from_s(1 << 30), Micros(i64::MAX), Micros(i64::MAX - 1)] {
+        for first in [Micros::ZERO, Micros(i64::MIN)] {
+            let mut session = session();
+            session.ticks.first_mut().expect("a tick").at = first;
+            session.ticks.last_mut().expect("a tick").at = last;
+            all_bounded(&written(&session), false, None);
+        }
+    }
+}
+
+/// All frames between two ticks, with everyone on the screen.
+#[test]
+fn many_frames() {
+    let mut session = session();
+    let player = session.of(PlayerId(0)).expect("a player");
+    let (first, last) = (player.frames[10], player.frames.pop().expect("a frame"));
+    player.frames.truncate(11);
+    for n in 1..600_000u32 {
+        let mut frame = first;
+        frame.command.seq.0 += n;
+        frame.at += Micros(i64::from(n) / 100_000);
+        player.frames.push(frame);
+    }
+    player.frames.push(last);
+    all_bounded(&written(&session), false, None);
+}
+
+/// Every table names its first series again and again.
+#[test]
+fn series_that_stand_there_again_and_again_are_refused() {
+    let mut chunks = apart(&short_log());
+    let Value::Map(entries) = &mut chunks[1] else { panic!("a map") };
+    for (_, table) in entries.iter_mut() {
+        if let Value::Array(parts) = table {
+            let [Value::Array(ids), Value::Array(rows), _] = &mut parts[..] else { panic!("a table") };
+            ids.extend(vec![ids[0].clone(); 200_000]);
+            rows.extend(vec![Value::from(0); 200_000]);
+        }
+    }
+    all_bounded(&together(&chunks), false, None);
+    let mut chunks = apart(&short_trace());
+    for chunk in &mut chunks[1..] {
+        set(chunk, "series", Value::Array(vec!["player".into(); 100_000]));
+        set(chunk, "rows", Value::from(200_000));
+    }
+    all_bounded(&together(&chunks), true, Some("series"));
+}
+
+/// Chunks of which there are as many as fit, with nothing in them.
+#[test]
+fn many_chunks_of_nothing() {
+    let mut session = session();
+    let player = session.header.players[1].clone();
+    session.header.players.resize(log::MAX_PLAYERS, player);
+    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    let mut chunks = apart(&written(&session));
+    chunks.truncate(2);
+    chunks.resize(12_000, Value::Map(Vec::from([(Value::from("index"), 0.into()), (Value::from("before"), 0.into())])));
+    all_bounded(&together(&chunks), false, Some("memory"));
+}
+
+/// Rows of no length cost nothing, and tables and columns only their names.
+#[test]
+fn many_rows_and_columns_of_nothing() {
+    let trace = apart(&short_trace());
+    let chunk = |table: String, rows: u32, columns: usize| {
+        let column = |n: usize| {
+            let entries = [("name", n.to_string().into()), ("type", "u32".into()), ("transform", "packed".into())];
+            let data = ("data", Value::Binary(Vec::new()));
+            Value::Map(entries.into_iter().chain([data]).map(|(key, value)| (Value::from(key), value)).collect())
+        };
+        let entries = [
+            ("index", Value::from(0)),
+            ("before", 0.into()),
+            ("table", table.into()),
+            ("rows", rows.into()),
+            ("columns", Value::Array((0..columns).map(column).collect())),
+        ];
+        Value::Map(entries.into_iter().map(|(key, value)| (Value::from(key), value)).collect())
+    };
+    let file = |chunks: Vec<Value>| together(&[vec![trace[0].clone()], chunks].concat());
+    all_bounded(&file(vec![chunk("a".into(), 0, 100_000)]), true, Some("columns"));
+    all_bounded(&file((0..150).map(|_| chunk("a".into(), 0, 4000)).collect()), true, None);
+    all_bounded(&file((0..3_000).map(|n| chunk(n.to_string(), 0, 1)).collect()), true, None);
+    all_bounded(&file((0..64).map(|_| chunk("a".into(), 500_000, 2)).collect()), true, None);
+    all_bounded(&file((0..18).map(|n| chunk(n.to_string(), 500_000, 2)).collect()), true, None);
+}

@@ -1,0 +1,105 @@
+//! Files made worse at random, by seeds: values changed, repeated, left out and put elsewhere, with all checksums right.
+#![expect(clippy::disallowed_methods, reason = "whoever looks for more says so in the environment")]
+
+use hitreg::rng::Rng;
+use hitreg::units::Seed;
+use rmpv::Value;
+
+use super::container::{apart, together};
+use super::crafted::{all_bounded, short_log, short_trace};
+
+/// How many seeds are tried, without and with `HITREG_FUZZ_SECONDS`.
+const SEEDS: u64 = 12;
+
+/// Numbers that others do not think of.
+const ODD: [u64; 12] = [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
+
+/// Changes one value somewhere in a chunk.
+fn worsen(value: &mut Value, rng: &mut Rng) {
+    match value {
+        Value::Map(entries) if !entries.is_empty() && rng.chance(0.95) => {
+            let index = rng.below(entries.len() as u64) as usize;
+            worsen(&mut entries[index].1, rng);
+        }
+        Value::Array(items) if !items.is_empty() => match rng.below(6) {
+            0 => {
+                let item = items[rng.below(items.len() as u64) as usize].clone();
+                let count = 1 << rng.below(18);
+                items.resize(items.len() + count, item);
+            }
+            1 => {
+                items.remove(rng.below(items.len() as u64) as usize);
+            }
+            2 => items.reverse(),
+            _ => {
+                let index = rng.below(items.len() as u64) as usize;
+                worsen(&mut items[index], rng);
+            }
+        },
+        Value::Binary(bytes) if !bytes.is_empty() => match rng.below(5) {
+            0 => bytes.clear(),
+            1 => bytes.truncate(rng.below(bytes.len() as u64) as usize),
+            _ => {
+                let index = rng.below(bytes.len().min(8) as u64) as usize;
+                bytes[index] = rng.next_u64() as u8;
+            }
+        },
+        Value::Integer(_) => *value = Value::from(ODD[rng.below(ODD.len() as u64) as usize]),
+        Value::Boolean(is) => *is = !*is,
+        Value::String(_) => {
+            let texts = ["", "states", "player", "../../x", "a\nb\u{1b}[2J", "nan", "1e308", "-1", "u32", "raw"];
+            *value = Value::from(texts[rng.below(texts.len() as u64) as usize]);
+        }
+        other => *other = Value::from(rng.next_u64()),
+    }
+}
+
+/// A file in which up to four values are worse.
+fn mutant(chunks: &[Value], rng: &mut Rng) -> Vec<u8> {
+    let mut chunks = chunks.to_vec();
+    for _ in 0..=rng.below(4) {
+        let index = match rng.below(8) {
+            0 => 0,
+            1 => {
+                let index = 1 + rng.below(chunks.len() as u64 - 1) as usize;
+                let chunk = chunks[index].clone();
+                chunks.resize(chunks.len() + (1 << rng.below(8)) as usize, chunk);
+                index
+            }
+            _ => rng.below(chunks.len() as u64) as usize,
+        };
+        worsen(&mut chunks[index], rng);
+    }
+    together(&chunks)
+}
+
+fn try_seeds(file: &[u8], of_traces: bool) {
+    let chunks = apart(file);
+    let first = std::env::var("HITREG_FUZZ_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let seconds = std::env::var("HITREG_FUZZ_SECONDS").ok().map(|seconds| seconds.parse().expect("a number"));
+    let (started, first) = (std::time::Instant::now(), first.unwrap_or(0));
+    for seed in first.. {
+        let is_over = match seconds {
+            Some(seconds) => started.elapsed().as_secs() >= seconds,
+            None => seed >= first + SEEDS,
+        };
+        if is_over {
+            return;
+        }
+        let worse = mutant(&chunks, &mut Rng::new(Seed(seed), 0));
+        if worse.len() < 1 << 20 {
+            let tried = std::panic::catch_unwind(|| all_bounded(&worse, of_traces, None));
+            assert!(tried.is_ok(), "seed {seed}: HITREG_FUZZ_SEED={seed} tries it again");
+        }
+    }
+}
+
+#[test]
+fn mutants_of_logs_stay_within_bounds() {
+    try_seeds(&short_log(), false);
+}
+
+#[test]
+fn mutants_of_traces_stay_within_bounds() {
+    try_seeds(&short_trace(), true);
+}
