@@ -22,11 +22,13 @@ mod live;
 mod man;
 mod merge;
 mod output;
+mod outputs;
 mod progress;
 mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod review;
 #[cfg(feature = "live")]
 mod serve;
 mod session_args;
@@ -48,6 +50,7 @@ use crate::game::Bots;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use output::{Format, Output};
+use outputs::Outputs;
 use trouble::Trouble;
 
 /// What a command came to. The numbers are the exit codes; `git bisect run` skips 125 and stops at 128.
@@ -114,6 +117,9 @@ struct Cli {
         hide_possible_values = true
     )]
     format: Format,
+    /// Replace a log or trace that is where an output goes
+    #[arg(long, global = true, display_order = 900)]
+    force: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -143,6 +149,7 @@ enum Command {
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
+    Review(review::Args),
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
@@ -159,8 +166,11 @@ enum Command {
 
 fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
-    let cli = match Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(args);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         // Help that was asked for is an answer; help that comes because arguments are missing is not.
         Err(usage) => {
             if let Err(error) = usage.print() {
@@ -170,7 +180,7 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
             return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
         }
     };
-    let mut output = Output::stdout(cli.format);
+    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
     let granted = memory_granted();
     let done = granted.and_then(|()| run_command(games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
@@ -208,14 +218,15 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
-        Command::Verify(args) => verify::run(games, &args, output),
+        Command::Verify(args) => verify::run(games, &args, program, output),
+        Command::Review(args) => review::run(&args, output),
         Command::Diff(args) => diff::run(games, &args, output),
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
         #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
-        Command::Step(args) => bisect::step::run(games, &args),
+        Command::Step(args) => bisect::step::run(games, &args, output),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
         Command::Settings(args) => settings::run(&args, output),

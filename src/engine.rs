@@ -45,9 +45,9 @@ pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::import_qwd;
 pub use log_file::LogFile;
-pub use shrink::{Property, shrink};
+pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
-pub use verify::{Golden, LogReport, Verify};
+pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 
 use std::path::Path;
 

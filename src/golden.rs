@@ -39,21 +39,63 @@ pub fn golden(trace: &Trace) -> String {
     text
 }
 
-/// How the replayed golden differs from the accepted one, as a unified diff; `None` when they are the same.
+/// How the replayed golden differs from the accepted one, part by part as a unified diff without line numbers: the shots and
+/// counts first, which say what happened, and the digests, which only say that something did, last. `None` when they are the
+/// same.
 pub fn difference(accepted: &str, replayed: &str) -> Option<String> {
     if accepted == replayed {
         return None;
     }
-    let lines = InternedInput::new(accepted, replayed);
+    let (accepted, replayed) = (Parts::of(accepted), Parts::of(replayed));
+    let mut text = "--- accepted\n+++ replayed\n".to_owned();
+    for (name, before, after) in [
+        ("shots", accepted.shots, replayed.shots),
+        ("counts", accepted.counts, replayed.counts),
+        ("digests", accepted.digests, replayed.digests),
+    ] {
+        push_part(&mut text, name, &before, &after);
+    }
+    Some(text)
+}
+
+/// A golden by what its lines say.
+#[derive(Default)]
+struct Parts {
+    shots: String,
+    counts: String,
+    digests: String,
+}
+
+impl Parts {
+    /// The head and the tables' digests, then the counts, then the shots, with empty lines between.
+    fn of(golden: &str) -> Parts {
+        let mut parts = Parts::default();
+        for (number, part) in golden.split("\n\n").enumerate() {
+            let lines = part.trim_end_matches('\n');
+            let into = match number {
+                0 | 1 => &mut parts.digests,
+                2 => &mut parts.counts,
+                _ => &mut parts.shots,
+            };
+            if !lines.is_empty() {
+                into.push_str(lines);
+                into.push('\n');
+            }
+        }
+        parts
+    }
+}
+
+fn push_part(text: &mut String, name: &str, before: &str, after: &str) {
+    let lines = InternedInput::new(before, after);
     let mut changes = Diff::compute(Algorithm::Histogram, &lines);
     changes.postprocess_lines(&lines);
     let changes: Vec<Hunk> = changes.hunks().collect();
-    let mut text = "--- accepted\n+++ replayed\n".to_owned();
     // What the context of two changes would join is shown in one piece.
     for piece in changes.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT_LINES) {
-        push_piece(&mut text, piece, &lines);
+        let _ = writeln!(text, "@@ {name} @@");
+        push_piece(text, piece, &lines);
     }
-    Some(text)
 }
 
 /// How many lines that are the same are shown on either side of a change.
@@ -65,9 +107,6 @@ fn push_piece(text: &mut String, changes: &[Hunk], lines: &InternedInput<&str>) 
     let lead = first.before.start.min(CONTEXT_LINES);
     let tail = (lines.before.len() as u32 - last.before.end).min(CONTEXT_LINES);
     let before = first.before.start - lead..last.before.end + tail;
-    let after = first.after.start - lead..last.after.end + tail;
-    let (from, to) = (before.start + 1, after.start + 1);
-    let _ = writeln!(text, "@@ -{from},{} +{to},{} @@", before.len(), after.len());
     let mut push = |sign: char, tokens: &[Token]| {
         for token in tokens {
             let _ = writeln!(text, "{sign}{}", lines.interner[*token].trim_end_matches('\n'));
@@ -147,14 +186,21 @@ fn value(table: &Table, name: &str, row: usize) -> String {
 mod tests {
     use super::difference;
 
+    fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {
+        let shots: String = shots.iter().map(|shot| format!("{shot}\n")).collect();
+        format!("hitreg golden 1\ngame g\ntrace {digest}\n\nticks 1 {digest}\n\nusercmds 9\nhits {hits}\n\n{shots}")
+    }
+
     #[test]
-    fn what_differs_is_shown_between_two_lines_that_do_not() {
-        let lines = |fifth: &str| format!("1\n2\n3\n4\n{fifth}\n6\n7\n8\n");
-        assert_eq!(difference(&lines("5"), &lines("5")), None);
-        let expected = "--- accepted\n+++ replayed\n@@ -3,5 +3,5 @@\n 3\n 4\n-5\n+five\n 6\n 7\n";
-        assert_eq!(difference(&lines("5"), &lines("five")).as_deref(), Some(expected));
-        let both = "--- accepted\n+++ replayed\n@@ -1,3 +1,2 @@\n-a\n b\n c\n@@ -8,3 +7,4 @@\n h\n i\n-j\n+J\n+k\n";
-        let found = difference("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n", "b\nc\nd\ne\nf\ng\nh\ni\nJ\nk\n");
-        assert_eq!(found.as_deref(), Some(both));
+    fn what_differs_is_shown_outcomes_first_between_lines_that_do_not() {
+        let before = golden("aa", 1, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        let after = golden("bb", 2, &["a", "b", "c", "D", "e", "f", "g", "h", "i", "j", "k"]);
+        assert_eq!(difference(&before, &before), None);
+        let expected = "--- accepted\n+++ replayed\n@@ shots @@\n b\n c\n-d\n+D\n e\n f\n@@ shots @@\n i\n j\n+k\n\
+            @@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
+            @@ digests @@\n hitreg golden 1\n game g\n-trace aa\n-ticks 1 aa\n+trace bb\n+ticks 1 bb\n";
+        assert_eq!(difference(&before, &after).as_deref(), Some(expected));
+        // Whatever stands there differs by itself, in whichever part.
+        assert!(difference("not a golden\n", &after).is_some_and(|text| text.contains("-not a golden")));
     }
 }

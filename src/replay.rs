@@ -16,6 +16,7 @@ mod variables;
 mod views;
 mod what_if;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use tables::Tables;
@@ -27,6 +28,7 @@ use crate::record::{Header, Holds, Origin, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
+use crate::trace::schema::ticks;
 use crate::units::{EntityId, Micros, PlayerId, Seed, Tick};
 
 /// How to replay.
@@ -283,6 +285,22 @@ const AMONG: &str = "prediction.among";
 
 fn check_input(session: &Session) -> Result<(), ReplayError> {
     if session.players.iter().all(|p| p.frames.is_empty()) { Err(ReplayError::NoInput) } else { Ok(()) }
+}
+
+/// A trace that another build made of a session, held against the recorded tick hashes.
+pub fn held_against(session: &Session, trace: Trace) -> Replayed {
+    let ticks = ticks::Columns::of(&trace);
+    let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
+    let (mut hashes_compared, mut first_difference) = (0, None);
+    let with_hash = session.ticks.iter().filter_map(|record| Some((record.tick, record.hash?)));
+    for (tick, recorded) in with_hash {
+        let Some(replayed) = played.get(&tick.0).copied() else { continue };
+        hashes_compared += 1;
+        if replayed != recorded && first_difference.is_none() {
+            first_difference = Some(HashDifference { tick, recorded, replayed: Some(replayed) });
+        }
+    }
+    Replayed { trace, first_difference, hashes_compared, traffic: None, rollbacks: 0, rollback_error: None }
 }
 
 /// Runs a session's input and links again and records what comes of it: a new session that is valid in itself, whatever was

@@ -1,13 +1,16 @@
 //! The settings of a session: typed values under dotted names, each with bounds, a default and the source of the
 //! default. A log carries all of them; a replay may change some.
 
+mod engine_names;
 mod keys;
 mod preset;
 
+pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key, Kind};
 pub use preset::{PRESETS, Preset};
 
 use crate::units::Hz;
+use engine_names::our_name;
 
 /// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -316,7 +319,7 @@ impl Settings {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
         let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
             key: key.to_owned(),
-            hint: nearest(key, KEYS.iter().map(|k| k.name)),
+            hint: our_name(key).unwrap_or_else(|| nearest(key, KEYS.iter().map(|k| k.name))),
         })?;
         found.set(self, value)
     }

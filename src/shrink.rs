@@ -140,18 +140,37 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 /// When the session does not show it to begin with, cannot be replayed closed loop by `G`, or `still` fails.
 pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
-    still: &(dyn Fn(&Session) -> Result<bool, E> + Sync),
+    still: &Still<'_, E>,
+    progress: &mut dyn FnMut(&Step),
+) -> Result<Shrunk, ShrinkError<E>> {
+    shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), still, progress)
+}
+
+/// Records a candidate's input and links anew; `None` where nothing can be made of what is left of it.
+pub type Record<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
+
+/// Says whether a session still shows what is looked for.
+pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
+
+/// The same, where `record` knows the game.
+///
+/// # Errors
+/// As [`shrink`].
+pub fn shrink_by<E: std::error::Error + Send + 'static>(
+    session: &Session,
+    record: &Record<'_, E>,
+    still: &Still<'_, E>,
     progress: &mut dyn FnMut(&Step),
 ) -> Result<Shrunk, ShrinkError<E>> {
     if !still(session).map_err(ShrinkError::Property)? {
         return Err(ShrinkError::NotShown);
     }
-    let again = replay::rerecord::<G>(session, None)?;
+    let again = record(session)?.ok_or(ShrinkError::NotReproduced)?;
     if again != *session && !still(&again).map_err(ShrinkError::Property)? {
         return Err(ShrinkError::NotReproduced);
     }
     let before = Counts::of(&again);
-    let mut search = Search::<G, E>::new(again, still, progress);
+    let mut search = Search::new(again, record, still, progress);
     search.run()?;
     let (session, probes) = search.finish();
     let after = Counts::of(&session);

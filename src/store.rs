@@ -1,7 +1,7 @@
 //! Files: the only room that opens, writes and renames them. Every error names its file.
 //!
 //! What is written stands under a temporary name in the same folder until it is complete, so that the final name
-//! never holds half a file. A recording in progress is `NAME.hitlog.part`, which `recover` can read if it is killed.
+//! never holds half a file. What may be written where is for [`Targets`] to say. A recording in progress is `NAME.hitlog.part`, which `recover` can read if it is killed.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens files")]
 
@@ -10,15 +10,17 @@ mod error;
 mod folder;
 mod recording;
 mod saving;
+mod target;
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 pub use error::StoreError;
-pub use folder::{FolderError, LockedFolder, temporary_folder};
-pub use recording::Recording;
-pub use saving::{save, save_bytes, save_log, save_trace};
+pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder, files_below, temporary_folder};
+pub use recording::{Recording, Unfinished};
+pub use saving::{Prepared, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
+pub use target::{Kind, Target, Targets};
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
 use crate::record::Session;

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 pub use axis::{Axis, AxisError, PRESET};
 pub use figures::Figures;
-pub use table::{Cell, Table};
+pub use table::{Cell, Table, figure_names};
 
 use crate::record::Session;
 use crate::replay::{ReplayError, Replayed, WhatIf, own_settings};

@@ -27,6 +27,14 @@ pub struct Input {
     pub extra: u32,
 }
 
+impl Input {
+    /// Whether a key is down, a button pressed, or something asked for: whether there is anything in it to come out otherwise.
+    pub fn is_active(&self) -> bool {
+        let moves = [self.forwardmove, self.sidemove, self.upmove].iter().any(|speed| *speed != 0.0);
+        moves || self.buttons != 0 || self.impulse != 0 || self.extra != 0
+    }
+}
+
 /// One [`Input`] on its way to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usercmd {

@@ -66,7 +66,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
     ("summary", &["stats", "trace"]),
     ("golden", &["summary", "trace"]),
-    ("verify", &["trace", "replay", "summary", "golden"]),
+    ("verify", &["units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
@@ -110,6 +110,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "info",
             "score",
             "summary",
+            "golden",
             "verify",
             "diff",
             "bisect",

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::store;
+use crate::store::{self, OwnFolder, Target};
 use crate::trace::{Digest, Trace};
 
 /// What the cache may hold; the oldest go first.
@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// A folder of traces.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    folder: PathBuf,
+    folder: OwnFolder,
 }
 
 /// A cache that is not available.
@@ -30,8 +30,8 @@ impl Cache {
     /// # Errors
     /// When there is no such folder and it cannot be made.
     pub fn open(folder: &Path) -> Result<Cache, CacheError> {
-        let cache = Cache { folder: folder.join("traces") };
-        std::fs::create_dir_all(&cache.folder).map_err(|source| CacheError { folder: folder.to_owned(), source })?;
+        let traces = OwnFolder::open(&folder.join("traces"));
+        let cache = Cache { folder: traces.map_err(|source| CacheError { folder: folder.to_owned(), source })? };
         cache.forget_oldest(MOST_BYTES);
         Ok(cache)
     }
@@ -45,22 +45,22 @@ impl Cache {
 
     pub(super) fn get(&self, key: Digest) -> Option<Trace> {
         // What cannot be read any more is made again.
-        store::read_regular_trace(&self.path(key)).ok()
+        store::read_regular_trace(self.file(key).path()).ok()
     }
 
     /// Keeps a trace. When that fails the next run makes it again, and nothing else is lost.
     pub(super) fn put(&self, key: Digest, trace: &Path) {
         if let Ok((_, bytes)) = store::read_either(trace) {
-            let _ = store::save_bytes(&self.path(key), &bytes);
+            let _ = store::save_bytes(&self.file(key), &bytes);
         }
     }
 
-    fn path(&self, key: Digest) -> PathBuf {
-        self.folder.join(format!("{key}.hittrace"))
+    fn file(&self, key: Digest) -> Target {
+        self.folder.file(&format!("{key}.hittrace"))
     }
 
     fn forget_oldest(&self, most_bytes: u64) {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        let Ok(entries) = std::fs::read_dir(self.folder.path()) else { return };
         let kept = entries.filter_map(|entry| {
             let entry = entry.ok()?;
             let meta = entry.metadata().ok()?;
@@ -89,13 +89,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path()).unwrap();
         for (n, age_s) in [(1u128, 30), (2, 20), (3, 10)] {
-            let path = cache.path(Digest(n));
-            std::fs::write(&path, [0u8; 100]).unwrap();
-            let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+            let file = cache.file(Digest(n));
+            let path = file.path();
+            std::fs::write(path, [0u8; 100]).unwrap();
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
             file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age_s)).unwrap();
         }
         cache.forget_oldest(250);
-        let there = [1u128, 2, 3].map(|n| cache.path(Digest(n)).exists());
+        let there = [1u128, 2, 3].map(|n| cache.file(Digest(n)).path().exists());
         assert_eq!(there, [false, true, true]);
     }
 }

@@ -4,12 +4,11 @@ pub(super) mod looking;
 pub(super) mod running;
 pub(super) mod sides;
 
-use std::path::{Path, PathBuf};
-
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
@@ -17,7 +16,7 @@ use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::{diff_junit, diff_line, diff_page, what_if_line};
-use crate::store;
+use crate::store::{self, Kind, Target};
 use looking::Looking;
 use running::Running;
 use sides::SideArgs;
@@ -51,7 +50,7 @@ pub(super) struct Args {
     summary: bool,
     /// Write a JUnit report, with a test case for each table
     #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    junit: Option<OutPath>,
     #[command(flatten)]
     looking: Looking,
     #[command(flatten)]
@@ -72,13 +71,14 @@ struct Compared<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
     let (engine, sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
     let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
-            if let Some(path) = &args.junit {
-                write_junit(path, &untestable_junit(&missing))?;
+            if let Some(target) = &junit {
+                write_junit(target, &untestable_junit(&missing))?;
             }
             output.show(&missing, |page| print_missing(page, &missing))?;
             return Ok(Outcome::Untestable);
@@ -88,8 +88,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
     look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
-    if let Some(path) = &args.junit {
-        write_junit(path, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
+    if let Some(target) = &junit {
+        write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
     let compared = Compared {
         a: &names[0],
@@ -146,7 +146,7 @@ fn untestable_junit(missing: &Missing) -> Report {
     report
 }
 
-fn write_junit(path: &Path, report: &Report) -> Result<(), Trouble> {
-    let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
-    Ok(store::save_bytes(path, text.as_bytes())?)
+fn write_junit(target: &Target, report: &Report) -> Result<(), Trouble> {
+    let text = report.to_string().map_err(|error| Trouble::file(target.path(), error))?;
+    Ok(store::save_bytes(target, text.as_bytes())?)
 }

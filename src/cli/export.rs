@@ -8,13 +8,15 @@ use serde::Serialize;
 
 use super::figures::count;
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, Cell};
 use super::trouble::{Trouble, reason};
 use super::what_if::WhatIf;
 use super::{Outcome, files, replay};
-use crate::engine::Games;
+use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
-use crate::store;
+use crate::store::{self, Kind, Target};
+use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace};
 use rows::RowFormat;
 
@@ -45,7 +47,7 @@ pub(super) struct Args {
     to: RowFormat,
     /// Where to: a file [default: standard output], or with --all a directory
     #[arg(short, long, value_name = "PATH")]
-    output: Option<PathBuf>,
+    output: Option<OutPath>,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -58,22 +60,30 @@ struct Listed<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = match (&args.table, &args.output) {
+        (Some(name), Some(path)) => Some(output.files.target(path, like(name))?),
+        _ => None,
+    };
     let trace = trace_of(games, args)?;
     match (&args.table, &args.output) {
-        (Some(name), path) => {
+        (Some(name), _) => {
             let table = find(&trace, name, &args.file)?;
-            match path {
-                Some(path) => write_table(table, args.to, path)?,
+            match &target {
+                Some(target) => write_table(table, args.to, target)?,
                 None => rows::write(table, args.to, output.raw())?,
             }
         }
         (None, Some(directory)) if args.all => {
-            let files = files_in(directory, &trace, args)?;
-            std::fs::create_dir_all(directory).map_err(|error| {
+            let files = files_in(&trace, args)?;
+            std::fs::create_dir_all(&**directory).map_err(|error| {
                 Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
-            for (table, path) in files {
-                write_table(table, args.to, &path)?;
+            let target = |(table, name): (&'_ Table, String)| {
+                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name))?))
+            };
+            let targets = files.into_iter().map(target).collect::<Result<Vec<_>, Trouble>>()?;
+            for (name, target) in targets {
+                write_table(find(&trace, &name, &args.file)?, args.to, &target)?;
             }
         }
         (None, Some(_)) => {
@@ -89,6 +99,9 @@ fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
+        if !args.what_if.is_plain() {
+            return Err(EngineError::Replayed { path: path.clone() }.into());
+        }
         return files::trace_in(path, &file);
     }
     let log = files::log_in(path, &file[..])?;
@@ -106,7 +119,7 @@ fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trou
 }
 
 /// A file for each table. A trace may come from anybody: its names never choose a path.
-fn files_in<'a>(directory: &Path, trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, PathBuf)>, Trouble> {
+fn files_in<'a>(trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, String)>, Trouble> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let file = |table: &'a Table| {
         let name = &table.name;
@@ -114,13 +127,19 @@ fn files_in<'a>(directory: &Path, trace: &'a Trace, args: &Args) -> Result<Vec<(
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
             return Err(Trouble::file(&args.file, what));
         }
-        Ok((table, directory.join(format!("{name}.{}", args.to.ending()))))
+        Ok((table, format!("{name}.{}", args.to.ending())))
     };
     trace.tables.iter().map(file).collect()
 }
 
-fn write_table(table: &Table, format: RowFormat, path: &Path) -> Result<(), Trouble> {
-    Ok(store::save(path, |out| Ok(rows::write(table, format, out)?))?)
+/// An earlier table of this name, by the columns that tell its rows apart; one of a build's own is never replaced.
+fn like(name: &str) -> Kind {
+    let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
+    Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+}
+
+fn write_table(table: &Table, format: RowFormat, target: &Target) -> Result<(), Trouble> {
+    Ok(store::save(target, |out| Ok(rows::write(table, format, out)?))?)
 }
 
 fn list(trace: &Trace, output: &mut Output) -> Result<(), Trouble> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, duration, share};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::Page;
 use super::trouble::Trouble;
 use super::{Outcome, files};
@@ -13,7 +14,7 @@ use crate::engine::{EngineError, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
 use crate::quakeworld::ImportError;
-use crate::store;
+use crate::store::{self, Kind};
 use crate::units::Micros;
 
 /// Turn a real game's recording into a log
@@ -53,7 +54,7 @@ struct QwdArgs {
     force_map: bool,
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
 }
 
 #[derive(Serialize)]
@@ -67,8 +68,9 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let Format::Qwd(args) = &args.format;
+    let target = output.files.target(&args.output, Kind::Log)?;
     let (session, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(blame)?;
-    store::save_log(&args.output, &session, Options::whole())?;
+    store::save_log(&target, &session, Options::whole())?;
     let report = Report {
         path: &args.output,
         info: Info::of(&session),

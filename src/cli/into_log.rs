@@ -2,35 +2,29 @@
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::figures::bytes;
+use super::interrupt;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::live::{LiveSink, Rates};
 use crate::record::{Header, Record};
-use crate::store::{Recording, StoreError};
+use crate::store::{Recording, StoreError, Target};
 use crate::units::Micros;
 
-/// Set by the first Ctrl-C. The second one ends the program on the spot.
-pub(super) fn stop_at_ctrl_c() -> Result<Arc<AtomicBool>, Trouble> {
-    const INTERRUPTED: i32 = 130;
+/// Set when the program is told to end, by Ctrl-C, SIGTERM or SIGHUP.
+pub(super) fn stop_when_told() -> Result<Arc<AtomicBool>, Trouble> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
-    let handler = move || {
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|error| Trouble::Request(format!("Ctrl-C cannot be listened to: {error}")))?;
+    interrupt::listen(move || set.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
 /// Writes records as they come; the first error is kept for the end.
 pub(super) struct IntoLog {
-    path: PathBuf,
+    target: Target,
     /// `None` until the session's header is known.
     recording: Option<Recording>,
     error: Option<StoreError>,
@@ -43,10 +37,10 @@ pub(super) struct IntoLog {
 }
 
 impl IntoLog {
-    /// A log at `path`, begun when the session begins. `length` is how long it will be, for the bar.
-    pub(super) fn new(path: &Path, what: &str, length: Micros) -> IntoLog {
+    /// A log at `target`, begun when the session begins. `length` is how long it will be, for the bar.
+    pub(super) fn new(target: Target, what: &str, length: Micros) -> IntoLog {
         IntoLog {
-            path: path.to_owned(),
+            target,
             recording: None,
             error: None,
             ticks: None,
@@ -83,7 +77,11 @@ impl IntoLog {
         if !went_well && span.is_some() {
             use std::io::Write;
             // The error itself follows; this only says that not all is lost.
-            let _ = writeln!(anstream::stderr(), "note: what was recorded until then is in {}", self.path.display());
+            let _ = writeln!(
+                anstream::stderr(),
+                "note: what was recorded until then is in {}",
+                self.target.path().display()
+            );
         }
         Ok(span)
     }
@@ -91,7 +89,7 @@ impl IntoLog {
 
 impl LiveSink for IntoLog {
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
-        let begun = Recording::begin(&self.path, header).map(|recording| self.recording = Some(recording));
+        let begun = Recording::begin(&self.target, header).map(|recording| self.recording = Some(recording));
         self.note(begun)
     }
 

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::figures::count;
-use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::into_log::{IntoLog, stop_when_told};
 use super::kept::Kept;
 use super::live::REORDER_MS;
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::Page;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
@@ -17,6 +18,7 @@ use super::trouble::Trouble;
 use crate::engine::{Games, Joining};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
+use crate::store::Kind;
 use crate::units::Micros;
 
 /// Join a server over UDP with a bot, and record its side
@@ -28,7 +30,7 @@ use crate::units::Micros;
 /// With --delay-ms and the like datagrams are delayed, lost, overtaken and doubled here, in both directions, so that a server
 /// on the same machine is as far away as wanted.
 ///
-/// Ctrl-C leaves the session. What was recorded is kept as a whole log then, and when the server falls silent.
+/// Ctrl-C, SIGTERM and SIGHUP leave the session. What was recorded is kept as a whole log then, and when the server falls silent.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,7 +45,7 @@ pub(super) struct Args {
     server: String,
     /// Where the client's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
@@ -81,19 +83,20 @@ struct Recorded {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.output, Kind::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();
     if let Some(link) = &link {
         link.check().map_err(|error| Trouble::Request(error.to_string()))?;
     }
-    let stop = stop_at_ctrl_c()?;
-    let mut sink = IntoLog::new(&args.output, "playing", Micros::ZERO);
+    let stop = stop_when_told()?;
+    let mut sink = IntoLog::new(target, "playing", Micros::ZERO);
     let joining = Joining { server, link: link.as_ref(), stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
     let recorded = Recorded {
-        path: args.output.clone(),
+        path: args.output.to_path_buf(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
         kept: Kept::new(&args.output, span, &stop, joined.report),

@@ -44,9 +44,9 @@ impl Kept {
         }
     }
 
-    /// `how` is what Ctrl-C did to it: ended, or left.
+    /// `how` is what a signal did to it: ended, or left.
     pub(super) fn print_duration(&self, page: &mut Page, how: &str) {
-        let ended = if self.interrupted { format!(", {how} by Ctrl-C") } else { String::new() };
+        let ended = if self.interrupted { format!(", {how} by Ctrl-C or a signal") } else { String::new() };
         page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
     }
 

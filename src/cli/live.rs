@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::figures::{count, share};
-use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::into_log::{IntoLog, stop_when_told};
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::page::Page;
@@ -13,6 +13,7 @@ use crate::engine::Games;
 use crate::link::LinkModel;
 use crate::live::{Snapshots, Traffic};
 use crate::session::scenario::Scenario;
+use crate::store::Kind;
 
 pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in real time";
 
@@ -22,8 +23,8 @@ Record bots over real UDP on this machine, in real time
 A server and a client for each bot run with sockets, threads and clocks of their own; between the sockets datagrams are \
 delayed, lost, overtaken and doubled as asked. The log replays bit for bit all the same: `hitreg verify LOG` proves it.
 
-Ctrl-C ends the session early, with a whole log. A recording that is killed leaves all but its last second in LOG.part, \
-which `hitreg recover` makes a log of.";
+Ctrl-C, SIGTERM and SIGHUP end the session early, with a whole log. A recording that is killed leaves all but its last \
+second in LOG.part, which `hitreg recover LOG.part` makes LOG of.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -51,12 +52,13 @@ pub(super) struct LiveArgs {
 }
 
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.session.output, Kind::Log)?;
     let scenario = args.scenario()?;
     let ready = args.session.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
-    let stop = stop_at_ctrl_c()?;
+    let stop = stop_when_told()?;
     let path = &args.session.output;
-    let mut sink = IntoLog::new(path, "recording live", scenario.length());
+    let mut sink = IntoLog::new(target, "recording live", scenario.length());
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));

@@ -1,13 +1,12 @@
 //! `hitreg man`: manual pages.
 
-use std::path::{Path, PathBuf};
-
 use clap::CommandFactory;
 
 use super::Outcome;
 use super::output::Output;
+use super::outputs::{OutPath, Outputs};
 use super::trouble::Trouble;
-use crate::store;
+use crate::store::{self, Kind, Target};
 
 /// Print the manual page, or write the pages of all commands
 #[derive(clap::Args)]
@@ -18,7 +17,7 @@ Examples:
 pub(super) struct Args {
     /// Write every command's page into this directory
     #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    output: Option<OutPath>,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -30,14 +29,25 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let mut command = command.disable_help_subcommand(true);
     // Building gives each subcommand its full name, `hitreg-record`.
     command.build();
-    write_pages(&command, directory)?;
+    let mut pages = Vec::new();
+    add_pages(&command, directory, &output.files, &mut pages)?;
+    for (target, page) in pages {
+        store::save_bytes(&target, &page)?;
+    }
     Ok(Outcome::Done)
 }
 
-fn write_pages(command: &clap::Command, directory: &Path) -> Result<(), Trouble> {
+/// The page of each command and its place, so that either all can be written or none is.
+fn add_pages(
+    command: &clap::Command,
+    directory: &OutPath,
+    files: &Outputs,
+    pages: &mut Vec<(Target, Vec<u8>)>,
+) -> Result<(), Trouble> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    store::save_bytes(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
-    command.get_subcommands().try_for_each(|sub| write_pages(sub, directory))
+    let target = files.target_in(directory, &format!("{name}.1"), Kind::Manual)?;
+    pages.push((target, page(command.clone())?));
+    command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
 }
 
 fn page(command: clap::Command) -> Result<Vec<u8>, Trouble> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
@@ -13,7 +14,7 @@ use crate::info::Info;
 use crate::log::Options;
 use crate::merge::{Aligned, MergeError, Merged, merge};
 use crate::record::{Session, SessionId};
-use crate::store;
+use crate::store::{self, Kind};
 use crate::units::Micros;
 
 /// Make one log of a session from those of its server and its clients
@@ -35,7 +36,7 @@ pub(super) struct Args {
     logs: Vec<PathBuf>,
     /// Where the session's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
 }
 
 #[derive(Serialize)]
@@ -76,6 +77,7 @@ struct EndsEarly {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.output, Kind::Log)?;
     let mut sessions = Vec::with_capacity(args.logs.len());
     let mut cut_off = Vec::new();
     for path in &args.logs {
@@ -87,7 +89,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     }
     let session_id = sessions.first().and_then(|session: &Session| session.header.side).map(|side| side.session);
     let merged = merge(sessions).map_err(|error| trouble(args, error))?;
-    store::save_log(&args.output, &merged.session, Options::whole())?;
+    store::save_log(&target, &merged.session, Options::whole())?;
     let report = Report::new(args, &merged, session_id, cut_off);
     output.show(&report, |page| report.print(page))?;
     Ok(Outcome::Done)

@@ -1,9 +1,10 @@
-//! Where results go: stdout, as text for people or as JSON for programs.
+//! Where results go: stdout, as text for people or as JSON for programs, and the files that a command was asked for.
 
 use std::io::Write;
 
 use serde::Serialize;
 
+use super::outputs::Outputs;
 use super::page::Page;
 use super::trouble::Trouble;
 
@@ -20,12 +21,18 @@ pub(super) enum Format {
 pub(super) struct Output {
     format: Format,
     out: Box<dyn Write>,
+    /// Where else the command may write.
+    pub(super) files: Outputs,
 }
 
 impl Output {
-    pub(super) fn stdout(format: Format) -> Output {
+    pub(super) fn stdout(format: Format, files: Outputs) -> Output {
         let out = std::io::BufWriter::with_capacity(1 << 16, anstream::stdout());
-        Output { format, out: Box::new(out) }
+        Output { format, out: Box::new(out), files }
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.format
     }
 
     /// Prints one result: `value` as JSON, or the page that `text` fills.

@@ -2,23 +2,26 @@
 
 mod changed;
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, record, replay};
 use crate::engine::Games;
 use crate::info::Info;
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::record::Session;
+use crate::record::{Header, Session};
 use crate::replay::{Options, Replayed, WhatIf};
 use crate::report::what_if_line;
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
+use crate::store::{self, Kind};
 use crate::summary::Summary;
 use crate::units::Micros;
 use changed::{Changed, changed};
@@ -34,9 +37,9 @@ Examples:
   hitreg quickstart
   hitreg quickstart --seed 7 -o /tmp/seven.hitlog")]
 pub(super) struct Args {
-    /// Where the log goes
-    #[arg(short, long, value_name = "LOG", default_value = "quickstart.hitlog")]
-    output: PathBuf,
+    /// Where the log goes [default: quickstart.hitlog, where an earlier quickstart's may be replaced]
+    #[arg(short, long, value_name = "LOG")]
+    output: Option<OutPath>,
     /// Another session
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -71,11 +74,17 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
     let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let recorded = record::record(&*ready, scenario.length(), &args.output)?;
+    let usual = OutPath::from(OsString::from(USUAL_NAME));
+    let path = args.output.as_ref().unwrap_or(&usual);
+    let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
+        true => output.files.target_made_again(path, Kind::Log)?,
+        false => output.files.target(path, Kind::Log)?,
+    };
+    let recorded = record::record(&*ready, scenario.length(), &target)?;
     // From here on only the file counts.
-    let session = files::read_log(&args.output)?.session;
-    let game = games.of(&session).map_err(|error| Trouble::file(&args.output, error))?;
-    let replay = |options: &Options| replay::replay(game, &args.output, &session, options);
+    let session = files::read_log(path)?.session;
+    let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;
+    let replay = |options: &Options| replay::replay(game, path, &session, options);
     let (first, seconds) = replay(&Options::default())?;
     let (second, _) = replay(&Options::default())?;
     let (without, _) = replay(&without_lag_compensation(&session)?)?;
@@ -93,12 +102,21 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             what_if: WhatIf::Rejudge.name(),
             changed: changed(&first.trace, &without.trace),
         },
-        log: &args.output,
+        log: path,
         program,
         speed: session.duration().as_s_f64() / seconds.max(1e-9),
     };
     output.show(&report, |page| report.print(page))?;
     Ok(if report.is_same(&first) { Outcome::Done } else { Outcome::Differs })
+}
+
+/// The log's name where none is given.
+const USUAL_NAME: &str = "quickstart.hitlog";
+
+/// Whether what stands there is the log of an earlier quickstart, which another one makes again: the same but for the seed.
+fn is_of_quickstart(path: &Path, header: &Header, length: Micros) -> bool {
+    let there = store::open_log(path).map(|log| Header { seed: header.seed, ..log.header().clone() });
+    there.is_ok_and(|there| there == *header) && store::read_log(path).is_ok_and(|log| log.duration() <= length)
 }
 
 /// Broadband as it is: some delay, some jitter, a lost packet now and then.

@@ -1,6 +1,6 @@
 //! `hitreg record`: sessions that hitreg runs itself become logs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -8,6 +8,7 @@ use super::figures::{bytes, count, counted, duration, speed};
 #[cfg(feature = "live")]
 use super::live;
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, SessionArgs};
@@ -18,7 +19,7 @@ use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, SynthError};
-use crate::store::{self, Recording};
+use crate::store::{self, Kind, Recording, Target};
 use crate::units::Micros;
 
 /// Record a session into a log
@@ -43,7 +44,7 @@ enum Source {
 /// reordering, duplicates and limited bandwidth.
 ///
 /// The log gets its name when it is finished. A recording that is killed leaves what it has in LOG.part, which
-/// `hitreg recover` makes a log of.
+/// `hitreg recover LOG.part` makes LOG of.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -67,7 +68,7 @@ A scenario file:
 pub(super) struct SynthArgs {
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    pub(super) output: PathBuf,
+    pub(super) output: OutPath,
     #[command(flatten)]
     pub(super) session: SessionArgs,
     #[command(flatten)]
@@ -98,45 +99,42 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         #[cfg(feature = "live")]
         Source::Live(args) => return live::run(games, args, output),
     };
+    let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.scenario()?;
-    let recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &args.output)?;
+    let recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
 
 /// Runs a synthetic session into a log.
-pub(super) fn record(ready: &dyn ReadySession, length: Micros, path: &Path) -> Result<Recorded, Trouble> {
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
     let header = ready.header();
     let watch = Stopwatch::start();
-    let tally = if is_stream(path) {
-        into_stream(ready, length, path)?
+    let tally = if target.is_stream() {
+        into_stream(ready, length, target)?
     } else {
-        let mut recording = Recording::begin(path, header)?;
+        let mut recording = Recording::begin(target, header)?;
         let tally = run_into(ready, length, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
     Ok(Recorded {
-        path: path.to_owned(),
+        path: target.path().to_owned(),
         game: header.game.clone(),
         map: header.map.clone(),
         players: header.players.len(),
         duration_us: tally.reached.0,
         ticks: tally.ticks,
         usercmds: tally.usercmds,
-        size_bytes: files::size_bytes(path),
+        size_bytes: files::size_bytes(target.path()),
         real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
     })
 }
 
-/// A pipe or device has no name to be given at the end: it is written to as the session runs.
-fn is_stream(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
-}
-
-fn into_stream(ready: &dyn ReadySession, length: Micros, path: &Path) -> Result<Tally, Trouble> {
+/// What has no name to be given at the end is written to as the session runs.
+fn into_stream(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Tally, Trouble> {
     let mut ran = Ok(Tally::default());
-    store::save(path, |out| {
+    store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), Options::live())?;
         ran = match run_into(ready, length, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),

@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::info::Info;
 use crate::log::{Damage, Options};
-use crate::store;
+use crate::store::{self, Kind, Unfinished};
 use crate::units::Micros;
 
 /// Save what is whole of a damaged or unfinished log
@@ -19,24 +20,29 @@ use crate::units::Micros;
 /// A recording that was killed, a copy that did not finish, a disk that flipped a bit: chunks are independent, so that
 /// whatever is whole can be read. The result is a good log, and what was lost is listed. Where a part is missing from the middle, a
 /// replay cannot come out as recorded after it.
+///
+/// What a killed recording left in NAME.part becomes NAME, and when nothing but its unfinished end was lost NAME.part is
+/// removed, so that one can record under that name again.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg recover match.hitlog.part -o match.hitlog     after a kill
+  hitreg recover match.hitlog.part       after a kill: match.hitlog
   hitreg recover damaged.hitlog -o saved.hitlog && hitreg info saved.hitlog")]
 pub(super) struct Args {
     /// The damaged log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the good log goes
+    /// Where the good log goes [default: for LOG.part, LOG]
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: Option<OutPath>,
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
     path: &'a Path,
     output: &'a Path,
+    /// Whether the unfinished recording made way for the log.
+    unfinished_removed: bool,
     undamaged: bool,
     chunks: u32,
     cut_off: Option<Cut>,
@@ -62,13 +68,21 @@ struct Lost {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let (path, unfinished) = destination(args)?;
+    let target = output.files.target(&path, Kind::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;
     files::note_passed_over(&args.log, &session.header);
-    store::save_log(&args.output, &session, Options::whole())?;
+    store::save_log(&target, &session, Options::whole())?;
+    // With a hole in it, more may be in it than could be read.
+    let is_removed = match unfinished {
+        Some(unfinished) if damage.holes.is_empty() => unfinished.remove().map(|()| true)?,
+        Some(_) | None => false,
+    };
     let info = Info::of(&session);
     let report = Report {
         path: &args.log,
-        output: &args.output,
+        output: &path,
+        unfinished_removed: is_removed,
         undamaged: damage.is_none(),
         chunks: damage.chunks,
         cut_off: damage.torn.map(|torn| Cut { offset: torn.at_offset, bytes: torn.lost_bytes }),
@@ -76,10 +90,23 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
-        size_bytes: files::size_bytes(&args.output),
+        size_bytes: files::size_bytes(&path),
     };
     output.show(&report, |page| print(page, &report))?;
     Ok(Outcome::Done)
+}
+
+/// Where the log goes, and the unfinished recording that makes way for it when it takes its name.
+fn destination(args: &Args) -> Result<(OutPath, Option<Unfinished>), Trouble> {
+    let name = Unfinished::name(&args.log);
+    let path = match (&args.output, &name) {
+        (Some(path), _) => path.clone(),
+        (None, Some(name)) => OutPath::from(name.clone().into_os_string()),
+        (None, None) => return Err(Trouble::file(&args.log, "say with -o where the good log goes")),
+    };
+    let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
+    let unfinished = if is_its_own { Some(Unfinished::take(&args.log)?) } else { None };
+    Ok((path, unfinished))
 }
 
 fn lost(damage: &Damage) -> Vec<Lost> {
@@ -109,6 +136,9 @@ fn print(page: &mut Page, report: &Report<'_>) {
     let (ticks, usercmds) = (count(report.ticks as u64), count(report.usercmds as u64));
     page.pair("saved", &format!("{chunks}: {length}, {ticks} ticks, {usercmds} usercmds"));
     page.pair("written to", &format!("{} ({})", report.output.display(), bytes(report.size_bytes)));
+    if report.unfinished_removed {
+        page.pair("made way", &report.path.display().to_string());
+    }
     if report.lost.iter().any(|lost| lost.chunks > 0) {
         page.paragraph(2, "A part is missing from the middle: a replay will not come out as recorded after it.");
     }

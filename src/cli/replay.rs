@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
@@ -18,7 +19,7 @@ use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::replay::{Options, Replayed, own_settings};
 use crate::score::ModeScore;
-use crate::store;
+use crate::store::{self, Kind};
 use crate::summary::{AsPlayed, Exercised, Prediction, Share, Shots, Summary};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -44,10 +45,10 @@ pub(super) struct Args {
     log: PathBuf,
     /// Keep everything that the pipelines put out in this trace
     #[arg(short, long, value_name = "TRACE")]
-    output: Option<PathBuf>,
+    output: Option<OutPath>,
     /// Keep the run itself as a new log: the same input, with what this build's server makes of it
     #[arg(long, value_name = "LOG")]
-    record: Option<PathBuf>,
+    record: Option<OutPath>,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -87,16 +88,18 @@ struct Hashes {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
+    let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
     let log = files::read_log(&args.log)?;
     let (options, changed) = args.what_if.options(&log.session)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let (mut replayed, seconds) = replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
     let scores = score(game, &args.log, &log.session, &options)?;
-    if let Some(path) = &args.output {
-        store::save_trace(path, &replayed.trace)?;
+    if let Some(target) = &trace_to {
+        store::save_trace(target, &replayed.trace)?;
     }
-    if let Some(path) = &args.record {
+    if let Some(target) = &record_to {
         if options.judged_under.is_some() {
             return Err(Trouble::Request(
                 "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
@@ -104,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         let again = game.rerecord(&log.session, options.settings.as_ref());
         let again = again.map_err(|error| Trouble::file(&args.log, error))?;
-        store::save_log(path, &again, LogOptions::whole())?;
+        store::save_log(target, &again, LogOptions::whole())?;
     }
     let summary = Summary::of(&replayed.trace);
     let fairness = Fairness::of(&replayed.trace);

@@ -1,17 +1,18 @@
 //! `hitreg serve`: a server over UDP, whose side of the session becomes a log.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 
 use super::Outcome;
 use super::figures::{bytes, count};
-use super::into_log::{IntoLog, stop_at_ctrl_c};
+use super::into_log::{IntoLog, stop_when_told};
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::Page;
 use super::session_args::SessionArgs;
 use super::trouble::Trouble;
 use crate::engine::Games;
+use crate::store::Kind;
 
 /// The port of a server that names none; id's QuakeWorld servers had 27500, too.
 pub(super) const PORT: u16 = 27_500;
@@ -22,8 +23,8 @@ pub(super) const PORT: u16 = 27_500;
 /// it and what it made of it, by its own clock. Each client records its own side; `hitreg merge` makes one log of them, which
 /// replays bit for bit. A scenario's links count for nothing here: `join` impairs its connection where that is wanted.
 ///
-/// Ctrl-C ends the session early, with a whole log. A server that is killed leaves all but its last second in LOG.part, which
-/// `hitreg recover` makes a log of.
+/// Ctrl-C, SIGTERM and SIGHUP end the session early, with a whole log. A server that is killed leaves all but its last second
+/// in LOG.part, which `hitreg recover LOG.part` makes LOG of.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
 pub(super) struct Args {
     /// Where the server's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
     /// The UDP port to listen at; 0 is any that is free
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
@@ -47,11 +48,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.session.scenario()?;
     let ready = args.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
-    let stop = stop_at_ctrl_c()?;
-    let mut sink = IntoLog::new(&args.output, "serving", scenario.length());
+    let stop = stop_when_told()?;
+    let mut sink = IntoLog::new(target, "serving", scenario.length());
     let ran = ready.serve(SocketAddr::new(args.bind, args.port), &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let served = Hosted::new(&args.output, header, Kept::new(&args.output, span, &stop, ran?));

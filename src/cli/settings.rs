@@ -7,7 +7,7 @@ use super::output::Output;
 use super::page::{Align, BOLD, Cell, Page};
 use super::trouble::Trouble;
 use crate::report::layout::WIDTH;
-use crate::settings::{KEYS, Key, Kind, PRESETS, Preset, Settings};
+use crate::settings::{ENGINE_NAMES, KEYS, Key, Kind, PRESETS, Preset, Settings, engine_names};
 
 /// List every setting: what it takes, its default, and where the default comes from
 ///
@@ -18,10 +18,11 @@ use crate::settings::{KEYS, Key, Kind, PRESETS, Preset, Settings};
 Examples:
   hitreg settings
   hitreg settings interpolation        only the keys that hold this word
+  hitreg settings cl_interp            what is called so in Source or Quake
   hitreg settings --preset quake3      a preset, with the source of every value
   hitreg settings --format json")]
 pub(super) struct Args {
-    /// Only keys that contain this
+    /// Only keys that contain this, or those that another engine calls so
     #[arg(value_name = "WORD")]
     word: Option<String>,
     /// Show the values of this preset
@@ -39,6 +40,15 @@ struct Listed {
     default: &'static str,
     value: String,
     source: &'static str,
+    /// What other engines call it.
+    engine_names: Vec<Elsewhere>,
+}
+
+#[derive(Serialize)]
+struct Elsewhere {
+    engine: &'static str,
+    name: &'static str,
+    note: &'static str,
 }
 
 #[derive(Serialize)]
@@ -56,7 +66,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         None => Settings::default(),
     };
     let preset = args.preset.as_ref().and_then(|name| PRESETS.iter().find(|p| p.name == name));
-    let wanted = |key: &&Key| args.word.as_ref().is_none_or(|word| key.name.contains(word.as_str()));
+    let wanted = |key: &&Key| {
+        args.word.as_ref().is_none_or(|word| {
+            key.name.contains(word.as_str()) || engine_names(word).any(|known| known.key == key.name)
+        })
+    };
     let listed: Vec<Listed> = KEYS.iter().filter(wanted).map(|key| Listed::new(key, &settings, preset)).collect();
     if listed.is_empty() {
         let word = args.word.as_deref().unwrap_or_default();
@@ -64,7 +78,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         Settings::default().set(word, "")?;
     }
     output.show(&listed, |page| {
-        print(page, &listed, preset);
+        print(page, &listed, preset, args.word.as_deref());
     })?;
     Ok(Outcome::Done)
 }
@@ -84,6 +98,11 @@ impl Listed {
             default: key.default,
             value: key.get(settings),
             source: by_preset.map_or(key.source, |(_, _, source)| source),
+            engine_names: ENGINE_NAMES
+                .iter()
+                .filter(|known| known.key == key.name)
+                .map(|known| Elsewhere { engine: known.engine, name: known.name, note: known.note })
+                .collect(),
         }
     }
 
@@ -96,7 +115,7 @@ impl Listed {
     }
 }
 
-fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>) {
+fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Option<&str>) {
     match preset {
         Some(preset) => {
             page.heading(&format!("Preset {}", preset.name));
@@ -123,8 +142,14 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>) {
         ]);
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
+        // All names for all settings are too many for a list: they stand where somebody asked by one.
+        let asked = |known: &&Elsewhere| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
+        for known in setting.engine_names.iter().filter(asked) {
+            let note = if known.note.is_empty() { "the same" } else { known.note };
+            page.paragraph(6, &format!("{} in {}: {note}", known.name, known.engine));
+        }
     }
-    if preset.is_none() {
+    if preset.is_none() && word.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
         let columns = [("", Align::Left), ("", Align::Left)];
         let rows: Vec<Vec<Cell>> = PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();

@@ -11,15 +11,17 @@ use super::diff::running::Running;
 use super::diff::sides::WayArgs;
 use super::figures::{bytes, count, counted, duration};
 use super::output::Output;
+use super::outputs::OutPath;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, interrupt};
 use crate::build::condition::Condition;
-use crate::engine::{Engine, Games, Property, shrink};
+use crate::build::{Build, Runner};
+use crate::engine::{Engine, EngineError, Games, Property, Recorder, shrink};
 use crate::log::Options as LogOptions;
 use crate::replay::ReplayError;
 use crate::shrink::{Removed, ShrinkError, Step};
-use crate::store;
+use crate::store::{self, Kind};
 
 /// Make a log as small as it can be and still show something
 ///
@@ -31,6 +33,7 @@ use crate::store;
 Examples:
   hitreg shrink match.hitlog -o small.hitlog --b ./new-build
   hitreg shrink match.hitlog -o small.hitlog --a ./old --b ./new --on hits
+  hitreg shrink match.hitlog -o small.hitlog --build ./game --while ./crashes.sh
   hitreg shrink match.hitlog -o small.hitlog --b-preset quake3 --on hits
   hitreg shrink match.hitlog -o small.hitlog --while './game verify {}'")]
 pub(super) struct Args {
@@ -39,11 +42,15 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where the small log goes
     #[arg(short, long, value_name = "LOG")]
-    output: PathBuf,
+    output: OutPath,
     /// Ask a shell command whether a log still shows it: {} stands for the log; exit code 1 means that it does,
     /// anything else below 126 that it does not
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["a", "b", "a_set", "b_set", "a_preset", "b_preset"])]
     condition: Option<String>,
+    /// The build that records anew what is left of the session, by `replay LOG --record LOG` [default: this one, or for a
+    /// game that this one does not play the build of --a or --b]
+    #[arg(long, value_name = "BUILD")]
+    build: Option<PathBuf>,
     #[command(flatten)]
     ways: WayArgs,
     #[command(flatten)]
@@ -72,10 +79,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));
     }
+    let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
     let mut log = engine.read_log(&args.log)?;
     log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
-    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let game = games.of(&log.session);
+    let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
+    let build = args.build.clone().or_else(of_a_side);
+    let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
+    let recording = Runner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
+    let recorder = match &build {
+        Some(build) => Recorder::Build(build, &recording),
+        None => Recorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),
+    };
     let quiet = Engine::new(games);
     let property = match &args.condition {
         Some(command) => {
@@ -92,7 +108,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut progress = |step: &Step| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
-    let shrunk = shrink(&quiet, game, &log.session, &property, &mut progress);
+    let shrunk = shrink(&quiet, recorder, &log.session, &property, &mut progress);
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
@@ -105,7 +121,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         Err(ShrinkError::Property(error)) => return Err(error.into()),
     };
-    store::save_log(&args.output, &shrunk.session, LogOptions::whole())?;
+    store::save_log(&target, &shrunk.session, LogOptions::whole())?;
     let report = Report {
         path: &args.output,
         from: &args.log,

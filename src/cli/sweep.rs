@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::outputs::OutPath;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, files};
@@ -10,8 +11,8 @@ use crate::engine::Games;
 use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::sweep_page;
-use crate::store;
-use crate::sweep::{Axis, PRESET, Plan};
+use crate::store::{self, Kind};
+use crate::sweep::{Axis, PRESET, Plan, figure_names};
 
 /// Run logs under many values of a setting: hits, view error, shots round corners, corrections
 ///
@@ -54,7 +55,7 @@ pub(super) struct Args {
     seeds: Option<u16>,
     /// Write all figures as CSV
     #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    csv: Option<OutPath>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -86,6 +87,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
     }
+    let csv = args.csv.as_ref().map(|path| output.files.target(path, Kind::Table(figure_names())));
+    let csv = csv.transpose()?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let mut log = files::read_log(path)?;
@@ -101,8 +104,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| request(&error))?;
     drop(progress);
     let table = swept.table();
-    if let Some(path) = &args.csv {
-        store::save_bytes(path, table.to_csv().as_bytes())?;
+    if let Some(target) = &csv {
+        store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     output.show(&table, |page| page.append(sweep_page(&swept)))?;
     Ok(Outcome::Done)

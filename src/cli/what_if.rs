@@ -50,6 +50,11 @@ enum Loop {
 }
 
 impl WhatIf {
+    /// Whether nothing is asked for but the log's own replay.
+    pub(super) fn is_plain(&self) -> bool {
+        self.set.is_empty() && self.preset.is_none() && self.mode.is_none() && self.what_if == Question::Replay
+    }
+
     /// The replay's options, and which of the log's settings they change, as `key=value`.
     pub(super) fn options(&self, session: &Session) -> Result<(Options, Vec<String>), Trouble> {
         let recorded =

@@ -45,7 +45,7 @@ pub enum EngineError {
         source: NoStates,
     },
     /// A trace, where something is to be replayed.
-    #[error("{}: this is a trace, which has been replayed already: builds and settings need a log", path.display())]
+    #[error("{}: this is a trace, which has been replayed already: builds, presets, settings and modes need a log", path.display())]
     Replayed {
         /// The trace.
         path: PathBuf,

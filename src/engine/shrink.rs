@@ -4,12 +4,13 @@ use std::path::Path;
 
 use super::{Engine, EngineError, Playable, Ways, check};
 use crate::build::condition::{Answer, Condition};
-use crate::build::{Runner, Stop};
+use crate::build::{Build, Request, Runner, Stop};
 use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
-use crate::shrink::{ShrinkError, Shrunk, Step};
+use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
 use crate::store;
+use crate::trace::Digest;
 
 /// What a session must still show.
 #[derive(Debug)]
@@ -67,34 +68,71 @@ impl<'a> Property<'a> {
     fn shows(&self, engine: &Engine<'_>, session: &Session) -> Result<bool, EngineError> {
         check(self.stop())?;
         let folder = store::temporary_folder()?;
-        let path = folder.path().join("candidate.hitlog");
-        store::save_log(&path, session, LogOptions::whole())?;
+        let target = folder.file("candidate.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let path = target.path();
         match self {
             Property::Asked(condition, stop) => {
-                let answer = condition.ask(&path, None);
+                let answer = condition.ask(path, None);
                 check(stop)?;
                 Ok(answer? == Answer::Shows)
             }
             Property::Differs { ways, runner, options, sought } => {
-                let found = compare(engine, ways, runner, options, &path)?;
+                let found = compare(engine, ways, runner, options, path)?;
                 Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
             }
         }
     }
 }
 
-/// The smallest session of a game that still shows it. `progress` is told of each step.
+/// Who records what is left of a session anew.
+#[derive(Clone, Copy)]
+pub enum Recorder<'a> {
+    /// A game of this build.
+    Game(&'a dyn Playable),
+    /// A build that understands `replay LOG --record LOG`.
+    Build(&'a Build, &'a Runner),
+}
+
+/// A build's own run of a candidate; `None` where it makes nothing of it.
+fn recorded_by(
+    engine: &Engine<'_>,
+    build: &Build,
+    runner: &Runner,
+    session: &Session,
+) -> Result<Option<Session>, EngineError> {
+    let folder = store::temporary_folder()?;
+    let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
+    store::save_log(&candidate, session, LogOptions::whole())?;
+    let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
+    let request = Request { log: candidate.path(), log_digest, options: &[] };
+    let recorded = runner.rerecord(build, &request, again.path());
+    check(&runner.stop)?;
+    match recorded {
+        Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The smallest session that still shows it. `progress` is told of each step.
 ///
 /// # Errors
 /// When the session does not show it, cannot be replayed, or whether it shows it cannot be told.
 pub fn shrink(
     engine: &Engine<'_>,
-    game: &dyn Playable,
+    recorder: Recorder<'_>,
     session: &Session,
     property: &Property<'_>,
     progress: &mut dyn FnMut(&Step),
 ) -> Result<Shrunk, ShrinkError<EngineError>> {
-    let shrunk = game.shrink(session, &|session| property.shows(engine, session), progress);
+    let still = |session: &Session| property.shows(engine, session);
+    let shrunk = match recorder {
+        Recorder::Game(game) => game.shrink(session, &still, progress),
+        Recorder::Build(build, runner) => {
+            let record = |session: &Session| recorded_by(engine, build, runner, session).map_err(ShrinkError::Property);
+            shrink_by(session, &record, &still, progress)
+        }
+    };
     match shrunk {
         // Whatever could not be told after that could not because of it.
         Err(ShrinkError::Property(error)) => Err(ShrinkError::Property(check(property.stop()).err().unwrap_or(error))),

@@ -12,7 +12,7 @@ use crate::diff::Side;
 use crate::log::Options as LogOptions;
 use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
 use crate::settings::Settings;
-use crate::store;
+use crate::store::{self, Target};
 use crate::trace::Trace;
 
 /// What is compared with what.
@@ -126,7 +126,7 @@ impl Sides {
             Build::at(build)?;
         }
         let folder = store::temporary_folder()?;
-        let between = folder.path().join("server.hitlog");
+        let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, runner, &self.first, log, &between)?;
         check(&runner.stop)?;
         if let Err(untestable) = rerecorded {
@@ -135,7 +135,7 @@ impl Sides {
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
-        let sent = Source::read(engine, &between)?;
+        let sent = Source::read(engine, between.path())?;
         let a = Way { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
         let b = Way { build: across.client.clone(), open: true, ..self.ways.b.clone() };
         let name = |way: &Way| {
@@ -284,7 +284,7 @@ impl Way {
         runner: &Runner,
         path: &Path,
         log: &LogFile,
-        to: &Path,
+        to: &Target,
     ) -> Result<Result<(), Untestable>, EngineError> {
         let Some(build) = &self.build else {
             let settings = self.settings(log)?;
@@ -298,7 +298,7 @@ impl Way {
         };
         let options = self.options();
         let request = Request { log: path, log_digest: log.digest, options: &options };
-        Ok(runner.rerecord(&Build::at(build)?, &request, to))
+        Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {

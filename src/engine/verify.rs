@@ -1,26 +1,37 @@
 //! Verifying log files: each is replayed more than once, held against itself and its golden, and the golden written anew
 //! when that is asked for.
 
+mod golden;
+mod played;
+
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub use golden::{Golden, Keep, Proposal, proposals_below};
+pub use played::Player;
+
 use super::{Engine, EngineError};
-use crate::replay::Options;
-use crate::store;
+use crate::store::Targets;
 use crate::summary::Exercised;
-use crate::verify::{THREADS, Verdict, Verified, judge};
+use crate::verify::{Against, Verdict, Verified, Why, judge};
+use golden::Goldens;
 
 /// How logs are verified.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Verify {
-    /// Take what comes out as the new golden of each log.
-    pub accept: bool,
+pub struct Verify<'a> {
+    /// Who plays them.
+    pub player: Player<'a>,
+    /// What is done where something else comes out than the golden has.
+    pub keep: Keep,
+    /// Whether a log without a golden is untestable.
+    pub needs_golden: bool,
     /// Every so many ticks restore the world as it was saved so many ticks before, run them again, and compare.
     pub rollback_every: Option<u32>,
     /// How many logs are verified at the same time; 0 for one on each core.
     pub threads: usize,
+    /// Says how many seconds have gone by.
+    pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
 /// What was found about one log.
@@ -30,96 +41,115 @@ pub struct LogReport {
     pub path: PathBuf,
     /// The judgement.
     pub verdict: Verdict,
+    /// What a verdict other than `same` is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// The digest of the first replay's trace; `None` when nothing could be replayed.
     pub digest: Option<String>,
     /// What was exercised.
     pub exercised: Exercised,
+    /// Ticks that the log holds.
+    pub ticks_recorded: u64,
     /// Recorded tick hashes that were compared.
     pub hashes_compared: u64,
     /// Rollbacks that were checked.
     pub rollbacks: u32,
     /// What was done with the golden.
     pub golden: Golden,
-    /// The reason of any verdict but `same`, and what differs.
+    /// The reason of any verdict but `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// How what came out differs from the golden: outcomes first, digests last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    /// How long it took. Not part of the JSON, which is the same for the same logs.
+    #[serde(skip)]
+    pub seconds: f64,
 }
 
-/// What was done with the golden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Golden {
-    /// There is none.
-    None,
-    /// The replay was compared with it.
-    Compared,
-    /// It was written.
-    Accepted,
-}
-
-impl Verify {
-    /// Verifies logs, and tells `done` of each one. What is wrong with a log is in its report.
+impl Verify<'_> {
+    /// Verifies logs, and tells `done` of each one. What is wrong with a log or its golden is in its report.
     ///
     /// # Errors
-    /// When a golden cannot be read or written, or there are no threads.
+    /// When something cannot be written that was asked for, or there are no threads.
     pub fn logs(
         &self,
         engine: &Engine<'_>,
         logs: &[PathBuf],
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<LogReport>, EngineError> {
-        let verify = |path: &PathBuf| {
-            let report = self.log(engine, path);
+        let targets = Targets::new(logs.to_vec(), false);
+        // Whatever may not be written is said before the first log is replayed.
+        let goldens = logs.iter().map(|path| Goldens::of(path, self.keep, &targets));
+        let goldens = goldens.collect::<Result<Vec<_>, EngineError>>()?;
+        let verify = |(path, goldens): (&PathBuf, &Goldens)| {
+            let started = (self.clock)();
+            let report = self.log(engine, path, goldens);
             done();
-            report
+            report.map(|report| LogReport { seconds: (self.clock)() - started, ..report })
         };
-        thread_pool(self.threads)?.install(|| logs.par_iter().map(verify).collect())
+        thread_pool(self.threads)?.install(|| logs.par_iter().zip(&goldens).map(verify).collect())
     }
 
-    fn log(&self, engine: &Engine<'_>, path: &Path) -> Result<LogReport, EngineError> {
+    fn log(&self, engine: &Engine<'_>, path: &Path, goldens: &Goldens) -> Result<LogReport, EngineError> {
+        let broken = |error: EngineError| {
+            let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
+            LogReport::new(path, broken, Golden::None)
+        };
         let log = match engine.read_log(path) {
             Ok(log) => log,
-            Err(error) => {
-                let broken = Verified::without_replay(Verdict::Broken, error.what());
-                return Ok(LogReport::new(path, broken, Golden::None));
+            Err(error) => return Ok(broken(error)),
+        };
+        let accepted = match goldens.accepted() {
+            Ok(accepted) => accepted,
+            Err(error) => return Ok(broken(error)),
+        };
+        let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
+        let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
+        let mut verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
+        if let (Ok([first, ..]), Verdict::Same) = (replays.as_deref(), verified.verdict)
+            && let Some(detail) = played::contradiction(&log.session, first)
+        {
+            verified = verified.but(Verdict::Broken, Why::Contradiction, detail);
+        }
+        if self.needs_golden && !verified.golden_compared && verified.verdict == Verdict::Same && !self.keep.writes() {
+            let detail = format!("there is no golden: {} is not there", goldens.path().display());
+            verified = verified.but(Verdict::Untestable, Why::NoGolden, detail);
+        }
+        let rerecorded = match self.keep.rerecords() && verified.why == Some(Why::RecordedState) {
+            true => Some(self.anew(engine, path, &log, against)?),
+            false => None,
+        };
+        let (verified, golden) = goldens.settle(verified, rerecorded)?;
+        Ok(LogReport::new(path, verified, golden))
+    }
+
+    /// The log's input and links run again by the player, and what verifying that log comes to.
+    fn anew(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        log: &super::LogFile,
+        against: Against<'_>,
+    ) -> Result<golden::Anew, EngineError> {
+        let session = match self.player.rerecord(engine, path, log)? {
+            Ok(session) => session,
+            Err(why) => {
+                return Ok(golden::Anew {
+                    session: None,
+                    verified: Verified::without_replay(Verdict::Untestable, Why::NotReplayed, why),
+                });
             }
         };
-        let game = match engine.games.of(&log.session) {
-            Ok(game) => game,
-            Err(error) => {
-                let unknown = Verified::without_replay(Verdict::Untestable, error.to_string());
-                return Ok(LogReport::new(path, unknown, Golden::None));
-            }
-        };
-        let options = Options { rollback_every: self.rollback_every, ..Options::default() };
-        let mut replays = Vec::with_capacity(THREADS.len());
-        for threads in THREADS {
-            replays.push(thread_pool(threads)?.install(|| game.replay(&log.session, &options, &mut |_| {})));
-        }
-        let golden_path = path.with_extension("golden");
-        let golden = if self.accept { None } else { read_golden(&golden_path)? };
-        let verified = judge(replays.into_iter().collect(), golden.as_deref());
-        let mut used = if verified.golden_compared { Golden::Compared } else { Golden::None };
-        // Nothing that differs from its own log, or exercised nothing, is worth accepting.
-        if let (true, Verdict::Same, Some(text)) = (self.accept, verified.verdict, &verified.golden) {
-            store::save_bytes(&golden_path, text.as_bytes())?;
-            used = Golden::Accepted;
-        }
-        Ok(LogReport::new(path, verified, used))
+        let replays = self.player.replays_of(engine, &session, self.rollback_every)?;
+        let verified = judge(&session, replays.as_deref().map_err(Clone::clone), against);
+        Ok(golden::Anew { session: Some(session), verified })
     }
 }
 
-fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
+pub(super) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|source| EngineError::Threads { threads, source })
-}
-
-fn read_golden(path: &Path) -> Result<Option<String>, EngineError> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = String::from_utf8(store::read_bytes(path)?);
-    text.map(Some).map_err(|_| EngineError::GoldenText { path: path.to_owned() })
 }
 
 impl LogReport {
@@ -127,12 +157,16 @@ impl LogReport {
         LogReport {
             path: path.to_owned(),
             verdict: verified.verdict,
+            why: verified.why,
             digest: verified.digest.map(|digest| digest.to_string()),
             exercised: verified.exercised,
+            ticks_recorded: verified.ticks_recorded,
             hashes_compared: verified.hashes_compared,
             rollbacks: verified.rollbacks,
             golden,
             detail: verified.detail,
+            difference: verified.difference,
+            seconds: 0.0,
         }
     }
 }

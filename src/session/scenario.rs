@@ -1,6 +1,8 @@
 //! A scenario: what a synthetic session consists of. Written in TOML, or put together from the command line.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::link::LinkModel;
 use crate::units::Micros;
@@ -20,12 +22,34 @@ pub struct Scenario {
     pub seconds: f64,
     /// Where all chances start from.
     pub seed: u64,
-    /// Settings that differ from the preset: `"interpolation.lerp_ms" = "50"`.
-    pub settings: std::collections::BTreeMap<String, String>,
+    /// Settings that differ from the preset, as numbers, flags or text: `"interpolation.lerp_ms" = 50`.
+    #[serde(deserialize_with = "as_text")]
+    pub settings: BTreeMap<String, String>,
     /// Both directions of every player's connection, unless `links` says otherwise.
     pub link: LinkModel,
     /// Players with connections of their own: player p takes the p-th, and the last serves all after it.
     pub links: Vec<LinkModel>,
+}
+
+/// A value of a setting, as people write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Flag(bool),
+    Whole(i64),
+    Number(f64),
+}
+
+fn as_text<'de, D: Deserializer<'de>>(values: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let written = BTreeMap::<String, Written>::deserialize(values)?;
+    let text = |value| match value {
+        Written::Text(text) => text,
+        Written::Flag(flag) => flag.to_string(),
+        Written::Whole(number) => number.to_string(),
+        Written::Number(number) => number.to_string(),
+    };
+    Ok(written.into_iter().map(|(key, value)| (key, text(value))).collect())
 }
 
 impl Default for Scenario {
@@ -36,7 +60,7 @@ impl Default for Scenario {
             players: 4,
             seconds: 20.0,
             seed: 1,
-            settings: std::collections::BTreeMap::new(),
+            settings: BTreeMap::new(),
             link: LinkModel { delay_ms: 40.0, ..LinkModel::default() },
             links: Vec::new(),
         }
@@ -142,6 +166,17 @@ mod tests {
         assert_eq!(scenario.link_of(0).delay_ms, 20.0);
         assert_eq!(scenario.link_of(5).jitter, Jitter::Exponential(5.0));
         assert_eq!(scenario.link_of(1).loss, Loss::Burst { enter: 0.01, leave: 0.3 });
+    }
+
+    #[test]
+    fn settings_may_be_numbers_flags_and_text() {
+        let text = "[settings]\n\"interpolation.lerp_ms\" = 50\n\"server.tick_hz\" = 31.25\n\"client.clock\" = \"drift\"\n\
+                    \"lag_compensation.enabled\" = false";
+        let scenario = Scenario::parse(text).expect("a good scenario");
+        let settings = scenario.settings().expect("good settings");
+        assert_eq!((settings.interpolation.lerp_ms, settings.lag_compensation.enabled), (50, false));
+        assert_eq!(settings.client.clock, crate::settings::ClockMode::Drift);
+        assert_eq!(scenario.settings["server.tick_hz"], "31.25");
     }
 
     #[test]

@@ -3,12 +3,9 @@
 mod probe;
 
 use std::collections::BTreeSet;
-use std::marker::PhantomData;
 
-use super::{Counts, Kind, ShrinkError, Step, Thing, things, without};
-use crate::pipeline::Netcode;
+use super::{Counts, Kind, Record, ShrinkError, Step, Still, Thing, things, without};
 use crate::record::Session;
-use crate::replay::rerecord;
 use crate::trace::Digest;
 use crate::units::Micros;
 
@@ -31,8 +28,9 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is looked at by itself, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-pub(super) struct Search<'a, G: Netcode, E> {
-    still: &'a (dyn Fn(&Session) -> Result<bool, E> + Sync),
+pub(super) struct Search<'a, E: std::error::Error + 'static> {
+    record: &'a Record<'a, E>,
+    still: &'a Still<'a, E>,
     progress: &'a mut dyn FnMut(&Step),
     /// The smallest session so far that shows it.
     current: Session,
@@ -42,19 +40,19 @@ pub(super) struct Search<'a, G: Netcode, E> {
     probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
     can_begin: bool,
-    game: PhantomData<fn() -> G>,
 }
 
-impl<'a, G: Netcode, E: std::error::Error + Send + 'static> Search<'a, G, E> {
+impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     pub(super) fn new(
         session: Session,
-        still: &'a (dyn Fn(&Session) -> Result<bool, E> + Sync),
+        record: &'a Record<'a, E>,
+        still: &'a Still<'a, E>,
         progress: &'a mut dyn FnMut(&Step),
-    ) -> Search<'a, G, E> {
+    ) -> Search<'a, E> {
         let counts = Counts::of(&session);
-        let can_begin = can_begin::<G>(&session);
+        let can_begin = can_begin(&session, record);
         let failed = BTreeSet::new();
-        Search { still, progress, current: session, counts, failed, probes: 0, can_begin, game: PhantomData }
+        Search { record, still, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
     /// Shrinks until no single thing can go.
@@ -176,10 +174,13 @@ impl<'a, G: Netcode, E: std::error::Error + Send + 'static> Search<'a, G, E> {
 }
 
 /// Whether a session can be cut to begin with its second tick.
-fn can_begin<G: Netcode>(session: &Session) -> bool {
+fn can_begin<E>(session: &Session, record: &Record<'_, E>) -> bool
+where
+    E: std::error::Error + 'static,
+{
     let mut cut = keep_ticks(session, 1, session.ticks.len());
     cut.ticks.truncate(1);
-    !cut.states.is_empty() && rerecord::<G>(&cut, None).is_ok()
+    !cut.states.is_empty() && record(&cut).is_ok_and(|recorded| recorded.is_some())
 }
 
 /// A session of some of its ticks.

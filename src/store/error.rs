@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::Recording;
 use crate::log::{LogError, WriteError};
 
 /// Why a file could not be read or written.
@@ -16,6 +17,14 @@ pub enum StoreError {
     NotFound {
         /// Which.
         path: PathBuf,
+    },
+    /// It was never finished.
+    #[error("{}: there is only {}, an unfinished recording: `hitreg recover {}` makes a log of it", path.display(), unfinished.display(), unfinished.display())]
+    OnlyUnfinished {
+        /// Which.
+        path: PathBuf,
+        /// What is there of it.
+        unfinished: PathBuf,
     },
     /// It cannot be opened or read.
     #[error("{}: it cannot be read: {source}", path.display())]
@@ -67,7 +76,7 @@ pub enum StoreError {
     },
     /// The disk is full, in the middle of a recording.
     #[error(
-        "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {} -o {}`",
+        "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {}` makes {} of it",
         unfinished.display(),
         unfinished.display(),
         path.display()
@@ -96,8 +105,38 @@ pub enum StoreError {
         /// Which.
         path: PathBuf,
     },
+    /// It is read by the command that would write it.
+    #[error("{}: this is an input of the command{}; give its output another name", path.display(), by_name(path, input))]
+    IsInput {
+        /// The output.
+        path: PathBuf,
+        /// The input that is the same file.
+        input: PathBuf,
+    },
+    /// Two outputs of a command.
+    #[error("{}: this is to be written twice; give each output a name of its own", path.display())]
+    WrittenTwice {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Something else stands there.
+    #[error("{}: what is here is no {wanted} of hitreg's, and is not replaced: name another file, or move it away", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// What would be written.
+        wanted: &'static str,
+    },
+    /// A recording stands there.
+    #[error("{}: there is a {what} here already: name another file, or replace it with --force", path.display())]
+    WouldReplace {
+        /// Which.
+        path: PathBuf,
+        /// What stands there.
+        what: &'static str,
+    },
     /// An earlier recording was not finished.
-    #[error("{}: an unfinished recording is here; save it with `hitreg recover`, or remove it", path.display())]
+    #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free", path.display(), path.display())]
     Unfinished {
         /// Which.
         path: PathBuf,
@@ -105,6 +144,12 @@ pub enum StoreError {
     /// Another process is at it.
     #[error("{}: another recording is being written here; give this one another name", path.display())]
     BeingRecorded {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is not unfinished yet.
+    #[error("{}: this is still being recorded: end it first, or name another file with -o for what there is by now", path.display())]
+    StillRecorded {
         /// Which.
         path: PathBuf,
     },
@@ -118,10 +163,21 @@ pub enum StoreError {
     },
 }
 
+/// The input's own name, where it is another.
+fn by_name(path: &Path, input: &Path) -> String {
+    if path == input { String::new() } else { format!(", as {}", input.display()) }
+}
+
 impl StoreError {
     pub(super) fn open(path: &Path, source: std::io::Error) -> StoreError {
         match source.kind() {
-            ErrorKind::NotFound => StoreError::NotFound { path: path.into() },
+            ErrorKind::NotFound => {
+                let unfinished = Recording::unfinished_path(path);
+                match std::fs::metadata(&unfinished).is_ok_and(|meta| meta.len() > 0) {
+                    true => StoreError::OnlyUnfinished { path: path.into(), unfinished },
+                    false => StoreError::NotFound { path: path.into() },
+                }
+            }
             ErrorKind::IsADirectory => StoreError::IsDirectory { path: path.into() },
             _ => StoreError::Unreadable { path: path.into(), source },
         }

@@ -5,26 +5,28 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::destination::Destination;
+use super::target::Target;
 use crate::log::{BackgroundLogWriter, Options, WriteError};
 use crate::record::{Header, Record};
 
 /// A recording in progress. Until [`Recording::finish`] it stands under [`Recording::unfinished_path`], where a kill
 /// or a crash leaves all of it but the last second.
 pub struct Recording {
+    target: Target,
     path: PathBuf,
     unfinished: PathBuf,
     writer: BackgroundLogWriter<File>,
 }
 
 impl Recording {
-    /// Begins a recording that will be `path`; where that is a link, the file that it leads to.
+    /// Begins a recording that will be at `target`; where that is a link, the file that it leads to.
     ///
     /// # Errors
-    /// When `path` cannot be written, or an unfinished recording is there already, by a process that runs or by one that was
+    /// When it cannot be written, or an unfinished recording is there already, by a process that runs or by one that was
     /// killed.
-    pub fn begin(path: &Path, header: &Header) -> Result<Recording, StoreError> {
-        let Destination::File(file) = Destination::of(path)? else {
-            return Err(StoreError::NoFile { path: path.into() });
+    pub fn begin(target: &Target, header: &Header) -> Result<Recording, StoreError> {
+        let Destination::File(file) = target.check()? else {
+            return Err(StoreError::NoFile { path: target.path().into() });
         };
         let unfinished = Recording::unfinished_path(&file.path);
         let fail = |source: WriteError| StoreError::write(&unfinished, source);
@@ -33,7 +35,7 @@ impl Recording {
             out.set_permissions(permissions).map_err(|source| fail(source.into()))?;
         }
         let writer = BackgroundLogWriter::new(out, header, Options::live()).map_err(fail)?;
-        Ok(Recording { path: file.path, unfinished, writer })
+        Ok(Recording { target: target.clone(), path: file.path, unfinished, writer })
     }
 
     /// Where a recording stands until it is finished: `NAME.hitlog.part`.
@@ -76,7 +78,43 @@ impl Recording {
         let fail = |source: WriteError| stopped(&self.unfinished, &self.path, source);
         let file = self.writer.finish().map_err(fail)?;
         file.sync_data().map_err(|source| fail(source.into()))?;
+        // A log that came there meanwhile stays, and this one where it was.
+        self.target.check()?;
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| fail(source.into()))
+    }
+}
+
+/// A recording that was not finished, and that nobody writes any more.
+#[derive(Debug)]
+pub struct Unfinished {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Unfinished {
+    /// The name that a recording at `path` was to have; `None` for what is no unfinished one by its name.
+    pub fn name(path: &Path) -> Option<PathBuf> {
+        (path.extension()? == "part").then(|| path.with_extension(""))
+    }
+
+    /// Takes an unfinished recording, so that nobody else begins with it.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is still being written.
+    pub fn take(path: &Path) -> Result<Unfinished, StoreError> {
+        let file = File::open(path).map_err(|source| StoreError::open(path, source))?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(StoreError::StillRecorded { path: path.into() });
+        }
+        Ok(Unfinished { path: path.to_owned(), _lock: file })
+    }
+
+    /// Removes it, after all that was whole of it has been saved elsewhere.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(self) -> Result<(), StoreError> {
+        std::fs::remove_file(&self.path).map_err(|source| StoreError::write(&self.path, source.into()))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::destination::Destination;
+use super::target::Target;
 use crate::log::{self, Options, WriteError};
 use crate::record::Session;
 use crate::trace::Trace;
@@ -14,24 +15,24 @@ use crate::trace::Trace;
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under that name then.
-pub fn save_log(path: &Path, session: &Session, options: Options) -> Result<(), StoreError> {
-    save(path, |out| log::write_session(out, session, options).map(drop))
+pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
+    save(target, |out| log::write_session(out, session, options).map(drop))
 }
 
 /// Writes a trace.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under that name then.
-pub fn save_trace(path: &Path, trace: &Trace) -> Result<(), StoreError> {
-    save(path, |out| log::write_trace(out, trace).map(drop))
+pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
+    save(target, |out| log::write_trace(out, trace).map(drop))
 }
 
 /// Writes bytes: a golden, a report.
 ///
 /// # Errors
 /// When they cannot be written; nothing is left under that name then.
-pub fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    save(path, |out| Ok(out.write_all(bytes)?))
+pub fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
+    save(target, |out| Ok(out.write_all(bytes)?))
 }
 
 /// Writes a file so that its name holds all of it or what it held before. A pipe or device is written to as it is; through a
@@ -39,14 +40,34 @@ pub fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When it cannot be written, or `write` says so.
-pub fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+pub fn save(target: &Target, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+    prepare(target, write)?.put()
+}
+
+/// A file that is whole, and does not have its name yet.
+pub struct Prepared<'a> {
+    target: &'a Target,
+    /// `None` for what went into a pipe or device already.
+    file: Option<(tempfile::NamedTempFile, PathBuf)>,
+}
+
+/// Writes a file that gets its name later, along with others.
+///
+/// # Errors
+/// As [`save`].
+pub fn prepare<'a>(
+    target: &'a Target,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+) -> Result<Prepared<'a>, StoreError> {
+    let path = target.path();
     let fail = |source: WriteError| StoreError::write(path, source);
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let file = match Destination::of(path)? {
+    let file = match target.check()? {
         Destination::Stream => {
             let mut out = BufWriter::new(File::options().append(true).open(path).map_err(io)?);
             write(&mut out).map_err(fail)?;
-            return out.flush().map_err(io);
+            out.flush().map_err(io)?;
+            return Ok(Prepared { target, file: None });
         }
         Destination::File(file) => file,
     };
@@ -59,8 +80,38 @@ pub fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteE
     out.flush().map_err(io)?;
     drop(out);
     unfinished.as_file().sync_data().map_err(io)?;
-    unfinished.persist(&file.path).map_err(|error| io(error.error))?;
-    Ok(())
+    Ok(Prepared { target, file: Some((unfinished, file.path)) })
+}
+
+impl Prepared<'_> {
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed, or something came there meanwhile that may not be replaced.
+    pub fn put(self) -> Result<(), StoreError> {
+        let Some((unfinished, path)) = self.file else { return Ok(()) };
+        self.target.check()?;
+        let put = unfinished.persist(&path);
+        put.map(drop).map_err(|error| StoreError::write(self.target.path(), error.error.into()))
+    }
+}
+
+/// Gives a file another name.
+///
+/// # Errors
+/// When what stands there may not be replaced, or it cannot be renamed.
+pub fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
+    save_bytes(target, &super::read_bytes(from)?)?;
+    std::fs::remove_file(from).map_err(|source| StoreError::write(from, source.into()))
+}
+
+/// Removes a file of the kind that may stand there.
+///
+/// # Errors
+/// When it cannot be removed, or something of another kind stands there.
+pub fn remove(target: &Target) -> Result<(), StoreError> {
+    target.check()?;
+    std::fs::remove_file(target.path()).map_err(|source| StoreError::write(target.path(), source.into()))
 }
 
 /// A file without a final name, readable by whoever may read other files there.

@@ -31,6 +31,15 @@ fn frame(seq: u32) -> FrameRecord {
     FrameRecord { at: Micros(i64::from(seq) * 15_625), command }
 }
 
+/// A place for a log where whatever stands there is ours.
+fn again(path: &Path) -> Target {
+    Target::own(path.to_owned())
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    save_bytes(&again(path), bytes)
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -42,9 +51,9 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_log_is_saved_whole_and_replaces_the_one_before() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
-    save_bytes(&path, b"before").unwrap();
+    put(&path, b"before").unwrap();
     assert!(matches!(read_log(&path), Err(StoreError::Content { .. })));
-    save_log(&path, &session(), Options::live()).unwrap();
+    save_log(&again(&path), &session(), Options::live()).unwrap();
     assert_eq!(read_log(&path).unwrap(), session());
     assert_eq!(kind_of(&path).unwrap(), FileKind::Log);
     assert_eq!(names(folder.path()), ["a.hitlog"]);
@@ -54,12 +63,12 @@ fn a_log_is_saved_whole_and_replaces_the_one_before() {
 fn an_error_while_writing_leaves_what_was_there_before() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
-    save_bytes(&path, b"before").unwrap();
+    put(&path, b"before").unwrap();
     let full = |out: &mut dyn Write| {
         out.write_all(&[0; 100_000])?;
         Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())
     };
-    let error = save(&path, full).unwrap_err();
+    let error = save(&again(&path), full).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: the disk is full; nothing was left under this name", path.display()));
     assert_eq!(read_bytes(&path).unwrap(), b"before");
     assert_eq!(names(folder.path()), ["a.hitlog"]);
@@ -68,7 +77,7 @@ fn an_error_while_writing_leaves_what_was_there_before() {
 #[test]
 fn errors_name_the_file_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    let error = |path: PathBuf| save_log(&path, &session(), Options::live()).unwrap_err();
+    let error = |path: PathBuf| Targets::default().file(&path, Kind::Log).unwrap_err();
     assert!(matches!(error(folder.path().into()), StoreError::IsDirectory { .. }));
     assert!(matches!(error(folder.path().join("no/such/a.hitlog")), StoreError::NoParent { .. }));
     assert!(matches!(error("/".into()), StoreError::IsDirectory { .. }));
@@ -84,7 +93,7 @@ fn a_full_device_is_a_full_disk() {
         eprintln!("skipped: there is no /dev/full here");
         return;
     }
-    let error = save_log(full, &session(), Options::live()).unwrap_err();
+    let error = save_log(&again(full), &session(), Options::live()).unwrap_err();
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
 }
 
@@ -93,11 +102,11 @@ fn a_killed_recording_can_be_recovered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     let session = session();
-    let mut recording = Recording::begin(&path, &session.header).unwrap();
+    let mut recording = Recording::begin(&again(&path), &session.header).unwrap();
     for frame in &session.players[0].frames {
         recording.push(&Record::Frame(PlayerId(0), *frame)).unwrap();
     }
-    assert!(matches!(Recording::begin(&path, &session.header), Err(StoreError::BeingRecorded { .. })));
+    assert!(matches!(Recording::begin(&again(&path), &session.header), Err(StoreError::BeingRecorded { .. })));
     // What a kill leaves: the writer is never finished.
     recording.flush().unwrap();
     drop(recording);
@@ -111,7 +120,7 @@ fn a_killed_recording_can_be_recovered() {
     let damage = saved.expect("what was flushed can be read");
     assert!(damage.torn.is_some() && damage.holes.is_empty());
     // The thread that wrote it may still have it open for a moment.
-    let refused = (0..500).find_map(|_| match Recording::begin(&path, &session.header) {
+    let refused = (0..500).find_map(|_| match Recording::begin(&again(&path), &session.header) {
         Err(StoreError::BeingRecorded { .. }) => {
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
@@ -120,7 +129,7 @@ fn a_killed_recording_can_be_recovered() {
     });
     assert!(matches!(refused, Some(Err(StoreError::Unfinished { .. }))));
     std::fs::write(&unfinished, b"").unwrap();
-    Recording::begin(&path, &session.header).expect("an empty one is in nobody's way").finish().unwrap();
+    Recording::begin(&again(&path), &session.header).expect("an empty one is in nobody's way").finish().unwrap();
     assert_eq!(names(folder.path()), ["a.hitlog"]);
 }
 
@@ -132,23 +141,23 @@ fn links_are_followed_and_permissions_kept() {
     let at = |name: &str| folder.path().join(name);
     let mode = |name: &str| std::fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
     std::fs::create_dir(at("elsewhere")).unwrap();
-    save_bytes(&at("elsewhere/a"), b"before").unwrap();
+    put(&at("elsewhere/a"), b"before").unwrap();
     std::fs::set_permissions(at("elsewhere/a"), std::fs::Permissions::from_mode(0o600)).unwrap();
     symlink("elsewhere/a", at("a")).unwrap();
     symlink("a", at("b")).unwrap();
-    save_bytes(&at("b"), b"after").unwrap();
+    put(&at("b"), b"after").unwrap();
     assert_eq!((read_bytes(&at("elsewhere/a")).unwrap(), mode("elsewhere/a")), (b"after".to_vec(), 0o600));
-    let recording = Recording::begin(&at("b"), &session().header).unwrap();
+    let recording = Recording::begin(&again(&at("b")), &session().header).unwrap();
     assert_eq!(names(&at("elsewhere")), ["a", "a.part"]);
     recording.finish().unwrap();
     assert_eq!((kind_of(&at("elsewhere/a")).unwrap(), mode("elsewhere/a")), (FileKind::Log, 0o600));
     assert!(at("a").is_symlink() && at("b").is_symlink());
     symlink("new", at("dangling")).unwrap();
-    save_bytes(&at("dangling"), b"new").unwrap();
+    put(&at("dangling"), b"new").unwrap();
     assert!(at("dangling").is_symlink() && read_bytes(&at("new")).unwrap() == b"new");
     symlink("y", at("x")).unwrap();
     symlink("x", at("y")).unwrap();
-    assert!(matches!(save_bytes(&at("x"), b""), Err(StoreError::Circle { .. })));
+    assert!(matches!(put(&at("x"), b""), Err(StoreError::Circle { .. })));
 }
 
 #[test]
@@ -156,7 +165,7 @@ fn a_finished_recording_has_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     let session = session();
-    let mut recording = Recording::begin(&path, &session.header).unwrap();
+    let mut recording = Recording::begin(&again(&path), &session.header).unwrap();
     for frame in &session.players[0].frames {
         recording.push(&Record::Frame(PlayerId(0), *frame)).unwrap();
     }

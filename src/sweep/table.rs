@@ -69,18 +69,21 @@ impl Table {
 impl Sweep {
     /// All figures, each in a column of its own.
     pub fn table(&self) -> Table {
-        let of_nothing = figures(&Figures::default());
-        let names = of_nothing.into_iter().map(|(name, _)| name.to_owned());
         let row = |row: &super::Row| {
             let values = row.values.iter().cloned().map(Cell::Text);
             let what_if = std::iter::once(Cell::Text(self.what_if.name().to_owned()));
             values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
         };
         Table {
-            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(names).collect(),
+            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(figure_names()).collect(),
             rows: self.rows.iter().map(row).collect(),
         }
     }
+}
+
+/// The columns that every sweep's table has.
+pub fn figure_names() -> Vec<String> {
+    figures(&Figures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use hitreg::log::Options;
+use hitreg::record::Session;
+use hitreg::store::{self, Kind, Targets};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -37,6 +40,12 @@ impl Folder {
 
     pub(crate) fn run(&self, line: &str) -> Output {
         self.command(line).output().expect("hitreg starts")
+    }
+
+    /// Puts a log there, in place of one that may be there.
+    pub(crate) fn save_log(&self, name: &str, session: &Session) {
+        let target = Targets::new([], true).file(&self.path(name), Kind::Log).expect("a place");
+        store::save_log(&target, session, Options::whole()).expect("written");
     }
 
     /// Runs what must succeed without a word on stderr, and gives its stdout.

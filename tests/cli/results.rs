@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use hitreg::log::Options;
 use hitreg::store;
 use serde_json::Value;
 
@@ -108,7 +107,7 @@ fn the_worst_verdict_decides_the_exit_code() {
     for tick in &mut idle.ticks {
         tick.hash = None;
     }
-    store::save_log(&folder.path("idle.hitlog"), &idle, Options::whole()).unwrap();
+    folder.save_log("idle.hitlog", &idle);
     let untestable = folder.run("verify idle.hitlog");
     assert_eq!(code(&untestable), 125);
     assert!(text(&untestable.stdout).contains("nobody pressed a key"), "{}", text(&untestable.stdout));
@@ -143,7 +142,7 @@ fn an_accepted_golden_is_never_taken_from_what_differs_from_its_log() {
     let folder = Folder::with_session();
     let mut log = store::read_log(&folder.path("a.hitlog")).unwrap();
     log.ticks[100].hash = Some(7);
-    store::save_log(&folder.path("b.hitlog"), &log, Options::whole()).unwrap();
+    folder.save_log("b.hitlog", &log);
     let output = folder.run("verify b.hitlog --accept");
     assert_eq!(code(&output), 1);
     assert!(text(&output.stdout).contains("tick 101: the log has state hash 0000000000000007"));

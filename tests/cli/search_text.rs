@@ -132,7 +132,7 @@ fn shrink() {
     let folder = folder();
     let shrink = |args: &[&str]| {
         let mut shrink = Command::new(example("pucks"));
-        shrink.args(["shrink", "game.hitlog", "-o", "small.hitlog"]).args(args);
+        shrink.args(["shrink", "game.hitlog", "-o", "small.hitlog", "--force"]).args(args);
         printed(folder.path(), &mut shrink)
     };
     let (text, code) = shrink(&["--a", "./good", "--b", "./bug", "--on", "hits"]);

@@ -32,6 +32,33 @@ fn a_changed_hit_is_shrunk_to_those_it_is_about() {
 }
 
 #[test]
+fn any_build_records_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let small = folder.join("small.hitlog");
+    // hitreg itself does not play this game.
+    let shrink = |args: &[&str]| {
+        let mut shrink = crate::pucks::hitreg();
+        shrink
+            .arg("shrink")
+            .arg(&log)
+            .arg("-o")
+            .arg(&small)
+            .args(["--force", "--while", "test -s {}; exit 1"])
+            .args(args);
+        shrink
+    };
+    let refused = shrink(&[]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(128));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the log is of the game"));
+    let (report, code) = json(&mut shrink(&["--build", example("pucks").to_str().unwrap()]));
+    assert_eq!((report["players"].as_u64(), report["ticks"].as_u64(), code), (Some(1), Some(1), 0), "{report}");
+    let (verified, code) = json(Command::new(example("pucks")).arg("info").arg(&small));
+    assert_eq!((verified["ticks"].as_u64(), code), (Some(1), 0), "{verified}");
+}
+
+#[test]
 fn a_command_says_what_a_log_must_still_show() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use hitreg::store::{Kind, Targets};
 use hitreg::trace::{Table, Trace};
 
 use super::folder::{Folder, code, exit_of, text};
@@ -35,6 +36,13 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
         ("recover text -o b.hitlog", "text: this is no hitreg file"),
         ("recover a.hittrace -o b.hitlog", "a.hittrace: this is a trace, and a log is wanted here"),
         ("export a.hitlog --table shot", "a.hitlog: there is no table `shot`; there are ticks"),
+        (
+            "export a.hittrace --table shots --set interpolation.lerp_ms=0",
+            "this is a trace, which has been replayed already",
+        ),
+        ("export a.hittrace --preset quake3", "this is a trace, which has been replayed already"),
+        ("export a.hittrace --what-if rejudge", "this is a trace, which has been replayed already"),
+        ("export a.hittrace --all -o tables --mode open", "this is a trace, which has been replayed already"),
         ("export a.hitlog -o b", "-o needs to know what to write"),
         ("settings --preset quak", "no preset is called `quak`"),
         ("settings nonsense", "no setting is called `nonsense`"),
@@ -108,7 +116,8 @@ fn names_in_a_trace_choose_no_paths() {
     for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
         let tables = ["good", name].map(|name| Table { name: name.into(), columns: Vec::new() });
         let trace = Trace { tables: tables.into(), ..Trace::default() };
-        hitreg::store::save_trace(&folder.path("evil.hittrace"), &trace).unwrap();
+        let target = Targets::new([], true).file(&folder.path("evil.hittrace"), Kind::Trace).unwrap();
+        hitreg::store::save_trace(&target, &trace).unwrap();
         let said = folder.refused("export evil.hittrace --all -o tables");
         assert!(said.contains(&format!("the table {name:?} cannot name a file")), "{said}");
     }
@@ -159,7 +168,7 @@ fn names_in_a_log_print_no_control_characters() {
     let mut log = hitreg::store::read_log(&folder.path("a.hitlog")).unwrap();
     log.header.map = "yard\n  shots         900, all hit\u{1b}[2J\u{202e}".to_owned();
     log.header.settings.push(("client.\u{7}\nfuture".to_owned(), "\u{1b}]0;title\u{7}".to_owned()));
-    hitreg::store::save_log(&folder.path("evil.hitlog"), &log, hitreg::log::Options::whole()).unwrap();
+    folder.save_log("evil.hitlog", &log);
     for line in ["info evil.hitlog", "replay evil.hitlog", "verify evil.hitlog", "diff evil.hitlog evil.hitlog"] {
         let output = folder.run(line);
         for text in [text(&output.stdout), text(&output.stderr)] {

@@ -112,8 +112,8 @@ fn a_state_that_is_missing_is_not_passed_over() {
 #[test]
 fn it_verifies_and_differs_where_it_should() {
     let session = session();
-    let replays = || Ok(verify::THREADS.map(|_| again(&session, Mode::Closed)).into_iter().collect());
-    let judged = verify::judge(replays(), None);
+    let replays = verify::THREADS.map(|_| again(&session, Mode::Closed));
+    let judged = verify::judge(&session, Ok(&replays), verify::Against::default());
     assert_eq!((judged.verdict, judged.detail), (verify::Verdict::Same, None));
     assert!(judged.exercised.shots > 0 && judged.exercised.hits > 0);
     let mut other = session.clone();

@@ -11,7 +11,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::store;
-use hitreg::verify::{THREADS, Verdict, judge};
+use hitreg::verify::{Against, THREADS, Verdict, judge};
 
 fn sessions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
@@ -28,7 +28,9 @@ fn every_session_replays_as_recorded_and_as_accepted() {
         let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden");
         let options = Options { rollback_every: Some(8), ..Options::default() };
         let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
-        let verified = judge(THREADS.into_iter().map(once).collect(), Some(&golden));
+        let replays: Result<Vec<_>, _> = THREADS.into_iter().map(once).collect();
+        let against = Against { golden: Some(&golden), rollback: true };
+        let verified = judge(&session, replays.as_deref().map_err(ToString::to_string), against);
         assert_eq!(verified.verdict, Verdict::Same, "{}: {:?}", path.display(), verified.detail);
         assert!(verified.exercised.shots > 0 && verified.exercised.hits > 0 && verified.rollbacks > 0);
     }
@@ -64,8 +66,9 @@ fn a_golden_that_does_not_agree_is_shown() {
     let path = sessions().remove(0);
     let session = store::read_log(&path).expect("a sound log");
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
-    let replays = THREADS.into_iter().map(|_| replay::<Arena>(&session, &Options::default(), &mut |_| {})).collect();
-    let verified = judge(replays, Some(&golden));
+    let once = |_| replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a replay");
+    let against = Against { golden: Some(&golden), rollback: false };
+    let verified = judge(&session, Ok(&THREADS.map(once)), against);
     assert_eq!(verified.verdict, Verdict::Differs);
-    assert!(verified.detail.is_some_and(|detail| detail.contains("-") && detail.contains("hit q")));
+    assert!(verified.difference.is_some_and(|lines| lines.contains("-") && lines.contains("hit q")));
 }

@@ -1,6 +1,6 @@
 //! What was found, as a JUnit report for CI systems.
 
-use std::path::Path;
+use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -8,35 +8,36 @@ use super::word;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::Trouble;
 use crate::engine::LogReport;
-use crate::store;
+use crate::store::{self, Target};
 use crate::verify::Verdict;
 
 /// Writes the report: a failure for what differs, an error for what is broken, and what is untestable skipped.
-pub(super) fn write(path: &Path, logs: &[LogReport]) -> Result<(), Trouble> {
+pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), status(log));
-        case.set_classname("hitreg.verify");
+        case.set_classname("hitreg.verify").set_time(Duration::from_secs_f64(log.seconds));
         case.set_system_out(exercised(&log.exercised));
         suite.add_test_case(case);
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
-    let text = report.to_string().map_err(|error| Trouble::file(path, error))?;
-    Ok(store::save_bytes(path, text.as_bytes())?)
+    let text = report.to_string().map_err(|error| Trouble::file(target.path(), error))?;
+    Ok(store::save_bytes(target, text.as_bytes())?)
 }
 
 fn status(log: &LogReport) -> TestCaseStatus {
     let mut status = match log.verdict {
-        Verdict::Same => return TestCaseStatus::success(),
+        Verdict::Same | Verdict::Accepted => return TestCaseStatus::success(),
         Verdict::Untestable => TestCaseStatus::skipped(),
         Verdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Verdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     let detail = log.detail.as_deref().unwrap_or_default();
-    status.set_type(word(log.verdict)).set_message(detail.lines().next().unwrap_or_default());
+    let difference = log.difference.as_ref().map_or(String::new(), |difference| format!("\n{difference}"));
+    status.set_type(word(log.verdict)).set_message(detail);
     if log.verdict != Verdict::Untestable {
-        status.set_description(detail);
+        status.set_description(format!("{detail}{difference}"));
     }
     status
 }

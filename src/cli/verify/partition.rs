@@ -1,9 +1,11 @@
 //! Which logs are verified: those named, those below a directory, and of these one machine's share.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::cli::trouble::Trouble;
+use crate::store;
 
 /// One of n equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +40,18 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
     let mut logs = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let before = logs.len();
-            add_logs_below(path, &mut logs)?;
-            if logs.len() == before {
+            let below = store::files_below(path, "hitlog")?;
+            if below.is_empty() {
                 return Err(Trouble::file(path, "there is no *.hitlog in this directory or below it"));
             }
+            logs.extend(below);
         } else {
             logs.push(path.clone());
         }
     }
+    // A log that is named twice, or named and in a directory, is one log.
+    let mut seen = BTreeSet::new();
+    logs.retain(|log| seen.insert(log.clone()));
     match partition {
         Some(partition) => {
             let all = logs.len();
@@ -61,19 +66,14 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
     }
 }
 
-fn add_logs_below(directory: &Path, logs: &mut Vec<PathBuf>) -> Result<(), Trouble> {
-    let unreadable = |error: std::io::Error| Trouble::file(directory, format!("it cannot be listed: {error}"));
-    let entries = std::fs::read_dir(directory).map_err(unreadable)?;
-    let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() && !path.is_symlink() {
-            add_logs_below(&path, logs)?;
-        } else if path.extension().is_some_and(|ending| ending == "hitlog") {
-            logs.push(path);
-        }
+/// The goldens below directories that have no log beside them.
+pub(super) fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Trouble> {
+    let mut orphans = Vec::new();
+    for directory in paths.iter().filter(|path| path.is_dir()) {
+        let goldens = store::files_below(directory, "golden")?;
+        orphans.extend(goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()));
     }
-    Ok(())
+    Ok(orphans)
 }
 
 #[cfg(test)]

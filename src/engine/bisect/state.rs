@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::Answer;
 use crate::engine::EngineError;
-use crate::store::{self, FolderError, LockedFolder};
+use crate::store::{self, FolderError, LockedFolder, OwnFolder};
 use crate::trace::Digest;
 
 /// The folder of one search: what was answered, the traces, the worktrees.
@@ -33,7 +33,7 @@ impl State {
         }
         let fresh = || Remembered { search: search.to_owned(), answers: Vec::new() };
         // What cannot be read any more is no help: the search starts anew.
-        let before = store::read_bytes(&folder.path().join("state.json")).ok();
+        let before = store::read_bytes(folder.folder().file("state.json").path()).ok();
         let before = before.and_then(|bytes| serde_json::from_slice::<Remembered>(&bytes).ok());
         let file = before.filter(|file| !restart && file.search == search).unwrap_or_else(fresh);
         Ok(State { folder, file })
@@ -51,13 +51,13 @@ impl State {
         self.file.answers.push((commit.to_owned(), answer));
         let text = serde_json::to_vec_pretty(&self.file)
             .map_err(std::io::Error::from)
-            .map_err(|source| EngineError::SearchFolder { folder: self.folder().to_owned(), source })?;
-        Ok(store::save_bytes(&self.folder().join("state.json"), &text)?)
+            .map_err(|source| EngineError::SearchFolder { folder: self.folder().path().to_owned(), source })?;
+        Ok(store::save_bytes(&self.folder().file("state.json"), &text)?)
     }
 
     /// Where traces and worktrees are kept beside the answers.
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(super) fn folder(&self) -> &OwnFolder {
+        self.folder.folder()
     }
 
     /// Forgets the search, which has come to its end.

@@ -1,6 +1,6 @@
 //! Where commits are built: worktrees beside the user's own, and the traces of what came out of them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::judge::{Answer, Judge};
 use crate::build::git::{GitError, Repository, make};
 use crate::build::{Build, Stop, Untestable};
 use crate::engine::EngineError;
-use crate::store;
+use crate::store::{self, OwnFolder, Target};
 use crate::trace::Trace;
 
 /// Builds commits and judges what they build, several at a time in a worktree each.
@@ -16,7 +16,7 @@ pub(super) struct Workshop<'a> {
     pub(super) repository: &'a Repository,
     pub(super) judge: &'a Judge<'a>,
     /// Where worktrees and traces are kept until the search has come to its end.
-    pub(super) folder: PathBuf,
+    pub(super) folder: OwnFolder,
     pub(super) build_cmd: &'a str,
     pub(super) artifact: &'a Path,
     pub(super) time_limit: Duration,
@@ -63,7 +63,7 @@ impl Workshop<'_> {
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Trace, Untestable>, EngineError> {
-        if let Ok(trace) = store::read_trace(&self.trace_path(commit)) {
+        if let Ok(trace) = store::read_trace(self.trace_file(commit).path()) {
             return Ok(Ok(trace));
         }
         let made = match self.build(judge, commit, worktree)? {
@@ -82,7 +82,7 @@ impl Workshop<'_> {
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Build, Untestable>, EngineError> {
-        let worktree = self.folder.join(format!("worktree-{worktree}"));
+        let worktree = self.folder.path().join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;
         if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, judge.stop()) {
@@ -97,10 +97,10 @@ impl Workshop<'_> {
     }
 
     fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), EngineError> {
-        Ok(store::save_trace(&self.trace_path(commit), trace)?)
+        Ok(store::save_trace(&self.trace_file(commit), trace)?)
     }
 
-    fn trace_path(&self, commit: &str) -> PathBuf {
-        self.folder.join(format!("{commit}.hittrace"))
+    fn trace_file(&self, commit: &str) -> Target {
+        self.folder.file(&format!("{commit}.hittrace"))
     }
 }

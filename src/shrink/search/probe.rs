@@ -6,10 +6,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use crate::pipeline::Netcode;
 use crate::record::{ArrivalRecord, Session, States};
-use crate::replay::rerecord;
-use crate::shrink::{Counts, Kind, ShrinkError, Step};
+use crate::shrink::{Counts, Kind, Record, ShrinkError, Step, Still};
 use crate::trace::Digest;
 use crate::units::Micros;
 
@@ -23,7 +21,7 @@ enum Probe {
     Shows(Box<Session>, Counts),
 }
 
-impl<G: Netcode, E: std::error::Error + Send + 'static> Search<'_, G, E> {
+impl<E: std::error::Error + Send + 'static> Search<'_, E> {
     /// Takes the first of `count` candidates that is smaller and still shows it, and says which it was. `make` gives the
     /// input of each from the current session.
     ///
@@ -38,14 +36,14 @@ impl<G: Netcode, E: std::error::Error + Send + 'static> Search<'_, G, E> {
         let at_once = rayon::current_num_threads().max(1);
         for begin in (0..count).step_by(at_once) {
             let batch = begin..count.min(begin + at_once);
-            let (still, failed, counts) = (self.still, &self.failed, self.counts);
+            let (record, still, failed, counts) = (self.record, self.still, &self.failed, self.counts);
             let (current, can_begin) = (&self.current, self.can_begin);
             let try_one = |index| {
                 let mut candidate = make(current, index);
                 if !can_begin {
                     candidate.states = States::default();
                 }
-                probe::<G, E>(still, failed, counts, &candidate)
+                probe((record, still), failed, counts, &candidate)
             };
             let tried: Vec<Result<Probe, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
             for (index, probe) in batch.zip(tried) {
@@ -74,8 +72,8 @@ impl<G: Netcode, E: std::error::Error + Send + 'static> Search<'_, G, E> {
 }
 
 /// Tries one candidate's input against a session of `counts`.
-fn probe<G: Netcode, E: std::error::Error + 'static>(
-    still: &(dyn Fn(&Session) -> Result<bool, E> + Sync),
+fn probe<E: std::error::Error + 'static>(
+    (record, still): (&Record<'_, E>, &Still<'_, E>),
     failed: &BTreeSet<Digest>,
     smaller_than: Counts,
     candidate: &Session,
@@ -89,7 +87,7 @@ fn probe<G: Netcode, E: std::error::Error + 'static>(
     if failed.contains(&inputs) {
         return Ok(Probe::Skipped);
     }
-    let session = rerecord::<G>(candidate, None)?;
+    let Some(session) = record(candidate)? else { return Ok(Probe::Fails(inputs)) };
     let counts = Counts::of(&session);
     if counts >= smaller_than || is_empty(&session) {
         return Ok(Probe::Skipped);

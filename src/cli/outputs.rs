@@ -1,0 +1,124 @@
+//! What a command writes: paths of a type of their own, so that all others that a command is given are known to be read.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Command};
+
+use super::trouble::Trouble;
+use crate::store::{Kind, Target, Targets};
+
+/// A path that a command writes to. Only [`Outputs`] makes a target of it.
+#[derive(Clone, Debug)]
+pub(super) struct OutPath(PathBuf);
+
+impl From<OsString> for OutPath {
+    fn from(path: OsString) -> OutPath {
+        OutPath(path.into())
+    }
+}
+
+impl Deref for OutPath {
+    type Target = Path;
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// The outputs of a command, held against all files that it was given to read.
+pub(super) struct Outputs(Targets);
+
+impl Outputs {
+    /// Those of the command that was called. Every argument that is a path and no [`OutPath`] is an input.
+    pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool) -> Outputs {
+        let mut inputs = Vec::new();
+        add_inputs(command, matches, &mut inputs);
+        Outputs(Targets::new(inputs, force))
+    }
+
+    /// A place for a file of this kind, or why not. To be asked for before the work begins.
+    pub(super) fn target(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
+        Ok(self.0.file(&path.0, kind)?)
+    }
+
+    /// The same, where a recording that stands there can be made again.
+    pub(super) fn target_made_again(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
+        Ok(self.0.file_made_again(&path.0, kind)?)
+    }
+
+    /// A place for a file in a folder that was asked for.
+    pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: Kind) -> Result<Target, Trouble> {
+        Ok(self.0.file(&folder.0.join(name), kind)?)
+    }
+}
+
+fn add_inputs(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>) {
+    for argument in command.get_arguments() {
+        let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+        if is_path && let Ok(Some(values)) = matches.try_get_raw(argument.get_id().as_str()) {
+            inputs.extend(values.map(PathBuf::from));
+        }
+    }
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand(name)
+    {
+        add_inputs(command, matches, inputs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn add_paths(command: &Command, name: &str, outputs: &mut Vec<String>, inputs: &mut Vec<String>) {
+        for argument in command.get_arguments() {
+            let of_type = argument.get_value_parser().type_id();
+            let argument = format!("{name} {}", argument.get_id());
+            if of_type == TypeId::of::<OutPath>() {
+                outputs.push(argument);
+            } else if of_type == TypeId::of::<PathBuf>() {
+                inputs.push(argument);
+            }
+        }
+        for command in command.get_subcommands() {
+            add_paths(command, &format!("{name} {}", command.get_name()), outputs, inputs);
+        }
+    }
+
+    /// `tests/cli/outputs.rs` goes through all of these; a new one belongs there, too.
+    #[test]
+    #[cfg(all(feature = "live", feature = "quakeworld"))]
+    fn every_output_is_known() {
+        let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
+        add_paths(&crate::cli::Cli::command(), "hitreg", &mut outputs, &mut inputs);
+        let known = [
+            "quickstart output",
+            "record synth output",
+            "record live output",
+            "serve output",
+            "join output",
+            "merge output",
+            "import qwd output",
+            "replay output",
+            "replay record",
+            "verify junit",
+            "diff junit",
+            "shrink output",
+            "sweep csv",
+            "step output",
+            "export output",
+            "recover output",
+            "man output",
+        ];
+        assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));
+        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "save"]
+            .iter()
+            .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
+            .collect();
+        assert!(mistaken.is_empty(), "these are written to, so they are to be `OutPath`: {mistaken:?}");
+    }
+}

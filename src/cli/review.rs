@@ -1,0 +1,131 @@
+//! `hitreg review`: goldens that wait to be accepted, one by one.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::Outcome;
+use super::output::{Format, Output};
+use super::page::{BOLD, Cell, FAINT, Page};
+use super::trouble::Trouble;
+use super::verify::print_difference;
+use crate::engine::{Proposal, proposals_below};
+
+/// Go through goldens that `verify --propose` put beside those that are another: accept, reject or leave each
+///
+/// Where a log was to be recorded anew, it is accepted and rejected with its golden. Without a terminal to ask at, and without
+/// --accept or --reject, they are listed. Exit code 1 says that some are left.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg verify fixtures --propose --rerecord; hitreg review fixtures
+  hitreg review fixtures --accept             all of them")]
+pub(super) struct Args {
+    /// Logs, or directories that stand for all below them
+    #[arg(value_name = "LOG", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Accept all
+    #[arg(long)]
+    accept: bool,
+    /// Reject all: the goldens stay as they are
+    #[arg(long, conflicts_with = "accept")]
+    reject: bool,
+}
+
+/// What becomes of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    Accepted,
+    Rejected,
+    Left,
+}
+
+#[derive(Serialize)]
+struct Reviewed {
+    #[serde(flatten)]
+    proposal: Proposal,
+    done: Done,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let asks = !args.accept && !args.reject && output.format() == Format::Text && std::io::stdin().is_terminal();
+    let mut reviewed = Vec::new();
+    let mut leaves_the_rest = false;
+    for proposal in proposals_below(&args.paths)? {
+        let done = match (args.accept, args.reject) {
+            (true, _) => Done::Accepted,
+            (_, true) => Done::Rejected,
+            _ if asks && !leaves_the_rest => {
+                output.show(&proposal, |page| print(page, &proposal))?;
+                match ask()? {
+                    Some(done) => done,
+                    None => {
+                        leaves_the_rest = true;
+                        Done::Left
+                    }
+                }
+            }
+            _ => Done::Left,
+        };
+        match done {
+            Done::Accepted => proposal.accept()?,
+            Done::Rejected => proposal.reject()?,
+            Done::Left => {}
+        }
+        reviewed.push(Reviewed { proposal, done });
+    }
+    output.show(&reviewed, |page| print_all(page, &reviewed, asks))?;
+    let is_left = reviewed.iter().any(|reviewed| reviewed.done == Done::Left);
+    Ok(if is_left { Outcome::Differs } else { Outcome::Done })
+}
+
+/// What is to be done with the one that is shown; `None` to leave it and all after it.
+fn ask() -> Result<Option<Done>, Trouble> {
+    loop {
+        let mut to = anstream::stderr();
+        write!(to, "accept, reject, skip or quit? [a/r/s/q] ")?;
+        to.flush()?;
+        let mut line = String::new();
+        // The end of the input is a quit.
+        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim() {
+            "a" | "accept" => return Ok(Some(Done::Accepted)),
+            "r" | "reject" => return Ok(Some(Done::Rejected)),
+            "s" | "skip" => return Ok(Some(Done::Left)),
+            "q" | "quit" => return Ok(None),
+            _ => {}
+        }
+    }
+}
+
+fn print(page: &mut Page, proposal: &Proposal) {
+    page.styled(BOLD, &proposal.golden.display().to_string());
+    if let Some(log) = &proposal.log {
+        page.paragraph(2, &format!("with {}, recorded anew", log.display()));
+    }
+    match &proposal.difference {
+        Some(difference) => print_difference(page, difference),
+        None => page.paragraph(2, "a log without a golden until now, or one whose outcome is the same"),
+    }
+}
+
+fn print_all(page: &mut Page, reviewed: &[Reviewed], were_shown: bool) {
+    if reviewed.is_empty() {
+        page.line("No golden waits to be reviewed");
+    }
+    for Reviewed { proposal, done } in reviewed {
+        let word = match done {
+            Done::Accepted => "accepted   ",
+            Done::Rejected => "rejected   ",
+            Done::Left => "waits      ",
+        };
+        if *done == Done::Left && !were_shown {
+            print(page, proposal);
+        }
+        page.parts(vec![Cell::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+    }
+}

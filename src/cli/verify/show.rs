@@ -1,0 +1,146 @@
+//! What was found about logs, as text: those that are as they should be first, a line each, then the others with what is wrong
+//! and the command that goes on from there.
+
+use std::path::Path;
+
+use super::{Report, word};
+use crate::cli::figures::{count, counted};
+use crate::cli::page::{BAD, Cell, FAINT, GOOD, PLAIN, Page, UNSURE};
+use crate::cli::replay::exercised;
+use crate::engine::{Golden, LogReport};
+use crate::verify::{THREADS, Verdict, Why};
+
+/// How much is said.
+pub(super) struct Style<'a> {
+    pub(super) quiet: bool,
+    pub(super) verbose: bool,
+    /// How this program was called.
+    pub(super) program: &'a str,
+    /// The build that replayed, where it was another.
+    pub(super) build: Option<&'a Path>,
+}
+
+pub(super) fn print(page: &mut Page, report: &Report, style: &Style<'_>) {
+    let mut logs: Vec<&LogReport> = report.logs.iter().collect();
+    logs.sort_by_key(|log| log.verdict);
+    let is_long = style.verbose || logs.len() == 1;
+    for log in logs {
+        match log.verdict {
+            Verdict::Same if style.quiet => {}
+            Verdict::Same if !is_long => print_line(page, log),
+            _ => print_log(page, log, style),
+        }
+    }
+    for golden in &report.orphans {
+        page.parts(vec![Cell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+        page.paragraph(11, "there is no log beside this golden");
+    }
+    if !style.quiet || report.verdict != Verdict::Same {
+        page.blank();
+        page.line(&tally(&report.logs));
+    }
+}
+
+fn head(log: &LogReport) -> Vec<Cell> {
+    let style = match log.verdict {
+        Verdict::Same | Verdict::Accepted => GOOD,
+        Verdict::Untestable => UNSURE,
+        Verdict::Differs | Verdict::Broken => BAD,
+    };
+    vec![Cell::styled(style, format!("{:<11}", word(log.verdict))), log.path.display().to_string().into()]
+}
+
+fn print_line(page: &mut Page, log: &LogReport) {
+    let mut parts = head(log);
+    let figures = format!("  {}, {}", counted(log.exercised.ticks, "tick"), counted(log.exercised.hits, "hit"));
+    parts.push(Cell::styled(FAINT, figures));
+    page.parts(parts);
+}
+
+fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
+    page.parts(head(log));
+    if log.digest.is_some() {
+        page.paragraph(11, &exercised(&log.exercised));
+        page.paragraph(11, &format!("compared: {}", compared(log)));
+    }
+    if let Some(detail) = &log.detail {
+        page.paragraph(11, detail);
+    }
+    if let Some(difference) = &log.difference {
+        print_difference(page, difference);
+    }
+    if let Some(next) = next(log, style) {
+        page.parts(vec![Cell::styled(FAINT, "           next: "), next.into()]);
+    }
+}
+
+fn compared(log: &LogReport) -> String {
+    let golden = match log.golden {
+        Golden::None => "no golden",
+        Golden::Compared => "its golden",
+        Golden::Accepted => "golden accepted",
+        Golden::Rerecorded => "log and golden written anew",
+        Golden::Proposed => "golden proposed",
+    };
+    let states = match log.hashes_compared == log.ticks_recorded {
+        true => counted(log.hashes_compared, "recorded state"),
+        false => format!("{} of {}", count(log.hashes_compared), counted(log.ticks_recorded, "recorded state")),
+    };
+    let mut parts = vec![format!("{} replays", THREADS.len()), states];
+    if log.rollbacks > 0 {
+        parts.push(counted(u64::from(log.rollbacks), "rollback"));
+    }
+    parts.push(golden.to_owned());
+    parts.join(", ")
+}
+
+/// How two goldens differ; the lines stay as they are.
+pub(in crate::cli) fn print_difference(page: &mut Page, difference: &str) {
+    const MOST_LINES: usize = 30;
+    let lines: Vec<&str> = difference.lines().collect();
+    for line in lines.iter().take(MOST_LINES) {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => GOOD,
+            Some(b'-') => BAD,
+            Some(b'@') => FAINT,
+            Some(_) | None => PLAIN,
+        };
+        page.styled(style, &format!("  {line}"));
+    }
+    if lines.len() > MOST_LINES {
+        page.paragraph(2, &format!("({} more lines in --format json)", count((lines.len() - MOST_LINES) as u64)));
+    }
+}
+
+/// The command that goes on from there.
+fn next(log: &LogReport, style: &Style<'_>) -> Option<String> {
+    if log.verdict != Verdict::Differs {
+        return None;
+    }
+    let (program, path) = (style.program, log.path.display());
+    let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
+    match log.why? {
+        Why::Golden if log.golden == Golden::Proposed => Some(format!("{program} review {path}")),
+        Why::Golden => Some(format!("{program} verify {path}{} --accept", with("--build"))),
+        Why::RecordedState => Some(format!("{program} bisect ticks {path}{}", with("--b"))),
+        Why::Rollback => Some(format!("{program} verify {path} --rollback 1")),
+        Why::Replays
+        | Why::NoGolden
+        | Why::Hole
+        | Why::NothingCompared
+        | Why::NotReplayed
+        | Why::Contradiction
+        | Why::Unreadable => None,
+    }
+}
+
+fn tally(logs: &[LogReport]) -> String {
+    let number = |verdict| logs.iter().filter(|log| log.verdict == verdict).count() as u64;
+    let verdicts = [Verdict::Same, Verdict::Accepted, Verdict::Differs, Verdict::Untestable, Verdict::Broken];
+    let parts: Vec<String> = verdicts
+        .into_iter()
+        .filter(|verdict| number(*verdict) > 0)
+        .map(|verdict| format!("{} {}", count(number(verdict)), word(verdict)))
+        .collect();
+    format!("{}: {}", counted(logs.len() as u64, "log"), parts.join(", "))
+}

@@ -1,0 +1,131 @@
+//! Who plays a log that is verified: this build, or any other.
+
+use std::path::Path;
+
+use super::thread_pool;
+use crate::bisect::recorded;
+use crate::build::{Build, Request, Runner, Untestable};
+use crate::diff::{self, DiffOptions, diff};
+use crate::engine::{Engine, EngineError, LogFile, check};
+use crate::log::Options as LogOptions;
+use crate::record::Session;
+use crate::replay::{Options, Replayed, held_against};
+use crate::store;
+use crate::trace::{Digest, Trace};
+use crate::verify::THREADS;
+
+/// Who plays a log.
+pub enum Player<'a> {
+    /// This build's games.
+    Own,
+    /// Any program that understands `replay LOG -o TRACE`.
+    Build(&'a Build, &'a Runner),
+}
+
+type Replays = Result<Vec<Replayed>, String>;
+
+impl Player<'_> {
+    /// All replays of a log; or why there are none.
+    pub(super) fn replays(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        log: &LogFile,
+        rollback_every: Option<u32>,
+    ) -> Result<Replays, EngineError> {
+        match self {
+            Player::Own => own(engine, &log.session, rollback_every),
+            Player::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
+        }
+    }
+
+    /// The same for a session that is no file yet.
+    pub(super) fn replays_of(
+        &self,
+        engine: &Engine<'_>,
+        session: &Session,
+        rollback_every: Option<u32>,
+    ) -> Result<Replays, EngineError> {
+        let Player::Build(build, runner) = self else { return own(engine, session, rollback_every) };
+        let folder = store::temporary_folder()?;
+        let target = folder.file("anew.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let digest = Digest::of_bytes(&store::read_bytes(target.path())?);
+        built(build, runner, target.path(), digest, session)
+    }
+
+    /// The log's input and links run again, as a new session; or why that cannot be.
+    pub(super) fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        log: &LogFile,
+    ) -> Result<Result<Session, String>, EngineError> {
+        let Player::Build(build, runner) = self else {
+            let game = engine.games.of(&log.session).map_err(|error| error.to_string());
+            return Ok(game.and_then(|game| game.rerecord(&log.session, None).map_err(|error| error.to_string())));
+        };
+        let folder = store::temporary_folder()?;
+        let target = folder.file("anew.hitlog");
+        let request = Request { log: path, log_digest: log.digest, options: &[] };
+        let made = runner.rerecord(build, &request, target.path());
+        check(&runner.stop)?;
+        match made {
+            Ok(()) => Ok(Ok(engine.read_log(target.path())?.session)),
+            Err(untestable) => Ok(Err(in_words(&untestable))),
+        }
+    }
+}
+
+fn own(engine: &Engine<'_>, session: &Session, rollback_every: Option<u32>) -> Result<Replays, EngineError> {
+    let game = match engine.games.of(session) {
+        Ok(game) => game,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let options = Options { rollback_every, ..Options::default() };
+    let mut replays = Vec::with_capacity(THREADS.len());
+    for threads in THREADS {
+        replays.push(thread_pool(threads)?.install(|| game.replay(session, &options, &mut |_| {})));
+    }
+    Ok(replays.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string()))
+}
+
+/// A build's traces; it is run as often as this one replays, and never out of the cache.
+fn built(
+    build: &Build,
+    runner: &Runner,
+    path: &Path,
+    digest: Digest,
+    session: &Session,
+) -> Result<Replays, EngineError> {
+    let runner = Runner { cache: None, ..runner.clone() };
+    let request = Request { log: path, log_digest: digest, options: &[] };
+    let made: Result<Vec<Trace>, Untestable> = THREADS.iter().map(|_| runner.trace(build, &request)).collect();
+    check(&runner.stop)?;
+    let held = |trace| held_against(session, trace);
+    Ok(made.map(|traces| traces.into_iter().map(held).collect()).map_err(|untestable| in_words(&untestable)))
+}
+
+fn in_words(untestable: &Untestable) -> String {
+    match untestable.last_words.last() {
+        Some(last) => format!("{}; it said last: {last}", untestable.reason),
+        None => untestable.reason.clone(),
+    }
+}
+
+/// Where a log whose state hashes are those of the replay says something else about the same ticks: one of the two is made up.
+pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<String> {
+    if replayed.hashes_compared == 0 {
+        return None;
+    }
+    let says = recorded(session).ok()?;
+    let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let found = diff(&says, &replayed.trace, &options).ok()?;
+    let first = found.first.filter(|_| found.verdict == diff::Verdict::Differs)?;
+    let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+    let field = first.field.as_deref().unwrap_or("a row");
+    Some(format!(
+        "it contradicts itself: its state hashes are those of the replay, but not what it says in `{}`, first{at}: {field}",
+        first.table
+    ))
+}

@@ -1,0 +1,109 @@
+//! What other engines call the things that settings are about: a programmer of Source or Quake asks for `cl_interp`.
+
+/// Another engine's name for what a setting says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineName {
+    /// The name of its console variable.
+    pub name: &'static str,
+    /// The engine, or the game.
+    pub engine: &'static str,
+    /// The key of the setting.
+    pub key: &'static str,
+    /// How the two differ; empty where they do not.
+    pub note: &'static str,
+}
+
+const fn of(engine: &'static str, name: &'static str, key: &'static str, note: &'static str) -> EngineName {
+    EngineName { name, engine, key, note }
+}
+
+const SECONDS: &str = "in seconds there: 0.1 is 100";
+
+/// All that are known here. A name that means different things in two engines is there twice.
+pub const ENGINE_NAMES: &[EngineName] = &[
+    of("Source", "cl_interp", "interpolation.lerp_ms", SECONDS),
+    of(
+        "Source",
+        "cl_interp_ratio",
+        "interpolation.lerp_ms",
+        "the greater of cl_interp and cl_interp_ratio / cl_updaterate counts there",
+    ),
+    of("Half-Life", "ex_interp", "interpolation.lerp_ms", SECONDS),
+    of("Source", "cl_interpolate", "interpolation.mode", "0 there is off"),
+    of("QuakeWorld", "cl_nolerp", "interpolation.mode", "1 there is off"),
+    of("Source", "cl_extrapolate", "interpolation.on_missing", "1 there is extrapolate, 0 is hold"),
+    of("Source", "cl_extrapolate_amount", "extrapolation.max_ms", SECONDS),
+    of("Source", "cl_updaterate", "server.update_hz", ""),
+    of("Half-Life", "cl_updaterate", "server.update_hz", ""),
+    of("Quake III", "snaps", "server.update_hz", ""),
+    of("Source", "-tickrate", "server.tick_hz", ""),
+    of("Quake III", "sv_fps", "server.tick_hz", ""),
+    of("Source", "rate", "server.rate_bytes_per_s", ""),
+    of("Half-Life", "rate", "server.rate_bytes_per_s", ""),
+    of("QuakeWorld", "rate", "server.rate_bytes_per_s", ""),
+    of("Quake III", "rate", "server.rate_bytes_per_s", ""),
+    of("Source", "sv_maxusrcmdprocessticks", "server.command_credit_ms", "in ticks there"),
+    of("Source", "cl_cmdrate", "client.cmd_hz", "packets a second there; a client here sends one a frame"),
+    of("Half-Life", "cl_cmdrate", "client.cmd_hz", "packets a second there; a client here sends one a frame"),
+    of("Quake III", "cl_maxpackets", "client.cmd_hz", "packets a second there; a client here sends one a frame"),
+    of(
+        "Half-Life",
+        "cl_cmdbackup",
+        "client.redundancy",
+        "counts the repeated usercmds there, and the new one too here",
+    ),
+    of("Quake III", "cl_packetdup", "client.redundancy", "counts the repeated packets there, and the new one too here"),
+    of("QuakeWorld", "cl_c2spps", "client.cmd_hz", "packets a second there; a client here sends one a frame"),
+    of("Source", "cl_predict", "prediction.mode", "0 there is off"),
+    of("Source", "cl_predictweapons", "prediction.mode", "1 there is weapons, 0 is movement"),
+    of("Half-Life", "cl_lw", "prediction.mode", "1 there is weapons, 0 is movement"),
+    of("QuakeWorld", "cl_nopred", "prediction.mode", "1 there is off"),
+    of("Quake III", "cg_nopredict", "prediction.mode", "1 there is off"),
+    of("QuakeWorld", "pushlatency", "prediction.push_latency_ms", "the same, also negative there"),
+    of("Source", "cl_smooth", "prediction.smooth_ms", "0 there is 0"),
+    of("Source", "cl_smoothtime", "prediction.smooth_ms", SECONDS),
+    of("Quake III", "cg_errordecay", "prediction.smooth_ms", ""),
+    of("Source", "sv_unlag", "lag_compensation.enabled", ""),
+    of("Half-Life", "sv_unlag", "lag_compensation.enabled", ""),
+    of("Half-Life", "cl_lc", "lag_compensation.enabled", "each client's own choice there"),
+    of("OpenArena", "g_delagHitscan", "lag_compensation.enabled", ""),
+    of("OpenArena", "cg_delag", "lag_compensation.enabled", "each client's own choice there"),
+    of("Source", "sv_maxunlag", "lag_compensation.max_unlag_ms", "in seconds there: 0.5 is 500"),
+    of("Half-Life", "sv_maxunlag", "lag_compensation.max_unlag_ms", "in seconds there: 0.5 is 500"),
+    of("Source", "sv_lagcompensation_teleport_dist", "teleport.distance_units", ""),
+];
+
+/// The settings that other engines call so, whatever the case.
+pub fn engine_names(name: &str) -> impl Iterator<Item = &'static EngineName> {
+    ENGINE_NAMES.iter().filter(move |known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// Where another engine's name was given: what it is here, ready to be read.
+pub(super) fn our_name(name: &str) -> Option<String> {
+    let known = engine_names(name).next()?;
+    let note = if known.note.is_empty() { String::new() } else { format!("; {}", known.note) };
+    Some(format!(" ({} has that; here it is `{}`{note})", known.engine, known.key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{KEYS, Settings};
+
+    #[test]
+    fn every_name_is_of_a_setting_and_of_no_setting_itself() {
+        for name in ENGINE_NAMES {
+            assert!(KEYS.iter().any(|key| key.name == name.key), "{name:?}");
+            assert!(KEYS.iter().all(|key| key.name != name.name), "{name:?}");
+        }
+        let twice = |a: &EngineName| ENGINE_NAMES.iter().filter(|b| (a.engine, a.name) == (b.engine, b.name)).count();
+        assert!(ENGINE_NAMES.iter().all(|name| twice(name) == 1));
+    }
+
+    #[test]
+    fn a_setting_by_anothers_name_is_refused_with_its_own() {
+        let error = Settings::default().set("CL_interp", "0.05").expect_err("a key of Source");
+        assert!(error.to_string().contains("`interpolation.lerp_ms`"), "{error}");
+        assert!(error.to_string().contains("in seconds there"), "{error}");
+    }
+}

@@ -1,0 +1,174 @@
+//! What commands write: never over what they read, nor over what is not hitreg's, nor over a recording that nobody gave up.
+
+use std::fs;
+use std::path::Path;
+
+use super::folder::{Folder, exit_of, text};
+
+/// Every command that writes, up to its output, with its inputs.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("record synth --scenario duel.toml --map my.map -o", &["duel.toml", "my.map"]),
+    ("record live --scenario duel.toml --map my.map -o", &["duel.toml", "my.map"]),
+    ("serve --port 0 --scenario duel.toml --map my.map -o", &["duel.toml", "my.map"]),
+    ("join 127.0.0.1:9 --map my.map -o", &["my.map"]),
+    ("merge a.hitlog b.hitlog -o", &["a.hitlog", "b.hitlog"]),
+    ("import qwd duel.qwd --map dm4.bsp -o", &["duel.qwd", "dm4.bsp"]),
+    ("replay a.hitlog -o", &["a.hitlog"]),
+    ("replay a.hitlog --record", &["a.hitlog"]),
+    ("verify a.hitlog b.hitlog --junit", &["a.hitlog", "b.hitlog"]),
+    ("diff a.hitlog b.hitlog --junit", &["a.hitlog", "b.hitlog"]),
+    ("diff a.hittrace b.hittrace --junit", &["a.hittrace", "b.hittrace"]),
+    ("diff a.hitlog --b build --junit", &["a.hitlog", "build"]),
+    ("shrink a.hitlog --while true -o", &["a.hitlog"]),
+    ("shrink a.hitlog --b build -o", &["a.hitlog", "build"]),
+    ("sweep a.hitlog b.hitlog --set interpolation.lerp_ms=50,100 --csv", &["a.hitlog", "b.hitlog"]),
+    ("step a.hitlog --player 0 --command 1 -o", &["a.hitlog"]),
+    ("export a.hittrace --table shots -o", &["a.hittrace"]),
+    ("export a.hitlog --table shots -o", &["a.hitlog"]),
+    ("recover a.hitlog -o", &["a.hitlog"]),
+];
+
+fn prepared() -> Folder {
+    let folder = Folder::empty();
+    folder.done("record synth -o a.hitlog --seconds 1");
+    folder.done("replay a.hitlog -o a.hittrace");
+    for name in ["b.hitlog", "b.hittrace"] {
+        fs::copy(folder.path(&name.replace('b', "a")), folder.path(name)).unwrap();
+    }
+    fs::write(folder.path("duel.toml"), "players = 2\nseconds = 1.0\n").unwrap();
+    for name in ["my.map", "duel.qwd", "dm4.bsp", "build"] {
+        fs::write(folder.path(name), format!("#!/bin/sh\n# {name}\n")).unwrap();
+    }
+    folder
+}
+
+/// A path by other ways: its spellings, and links of both kinds to it.
+fn other_names(folder: &Folder, name: &str) -> Vec<String> {
+    let link = |link: &str, make: fn(&Path, &Path) -> std::io::Result<()>| {
+        let _ = fs::remove_file(folder.path(link));
+        make(&folder.path(name), &folder.path(link)).expect("links");
+        link.to_owned()
+    };
+    let folder_name = folder.dir.path().file_name().unwrap().to_string_lossy();
+    let mut names = vec![
+        name.to_owned(),
+        format!("./{name}"),
+        format!("../{folder_name}/{name}"),
+        folder.path(name).display().to_string(),
+        link("hard", |to, link| fs::hard_link(to, link)),
+    ];
+    #[cfg(unix)]
+    {
+        names.push(link("soft", |to, link| std::os::unix::fs::symlink(to, link)));
+    }
+    names
+}
+
+#[test]
+fn no_command_writes_over_its_input() {
+    let folder = prepared();
+    for (command, inputs) in COMMANDS {
+        for input in *inputs {
+            let before = fs::read(folder.path(input)).unwrap();
+            for name in other_names(&folder, input) {
+                for force in ["", " --force"] {
+                    let line = format!("{command} {name}{force}");
+                    let said = folder.refused(&line);
+                    assert!(said.contains("is an input of the command"), "{line}: {said}");
+                    assert_eq!(fs::read(folder.path(input)).unwrap(), before, "{line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_not_of_the_same_kind_is_replaced() {
+    let folder = prepared();
+    let foreign: [(&str, &[u8]); 3] =
+        [("hello.txt", b"hello\n"), ("people.csv", b"name,age\nada,36\n"), ("golden", b"hitreg golden 1\n")];
+    for (name, bytes) in foreign {
+        fs::write(folder.path(name), bytes).unwrap();
+    }
+    folder.done("record synth -o c.hitlog --seconds 1");
+    let recorded = fs::read(folder.path("c.hitlog")).unwrap();
+    let commands = COMMANDS.iter().map(|(command, _)| *command).chain(["quickstart -o"]);
+    for command in commands {
+        for (name, bytes) in foreign {
+            for force in ["", " --force"] {
+                let line = format!("{command} {name}{force}");
+                let said = folder.refused(&line);
+                assert!(said.contains("and is not replaced"), "{line}: {said}");
+                assert_eq!(fs::read(folder.path(name)).unwrap(), bytes, "{line}");
+            }
+        }
+        folder.refused(&format!("{command} c.hitlog"));
+        assert_eq!(fs::read(folder.path("c.hitlog")).unwrap(), recorded, "{command}");
+    }
+    // Nor where names follow from what is written.
+    fs::create_dir(folder.path("tables")).unwrap();
+    fs::write(folder.path("tables/shots.jsonl"), "{\"name\": \"ada\"}\n").unwrap();
+    let said = text(&folder.run("export a.hittrace --all -o tables --force").stderr);
+    assert!(said.contains("shots.jsonl: what is here is no table"), "{said}");
+    assert_eq!(fs::read_dir(folder.path("tables")).unwrap().count(), 1, "nothing is written where not all can be");
+    fs::create_dir(folder.path("pages")).unwrap();
+    fs::write(folder.path("pages/hitreg-info.1"), "my notes\n").unwrap();
+    let said = text(&folder.run("man -o pages").stderr);
+    assert!(said.contains("hitreg-info.1: what is here is no manual page"), "{said}");
+    assert_eq!(fs::read_dir(folder.path("pages")).unwrap().count(), 1, "nothing is written where not all can be");
+    fs::write(folder.path("a.golden"), "my notes\n").unwrap();
+    let said = text(&folder.run("verify a.hitlog --accept").stderr);
+    assert!(said.contains("a.golden: what is here is no golden"), "{said}");
+    assert_eq!(fs::read(folder.path("a.golden")).unwrap(), b"my notes\n");
+    // It is said before any log is replayed, so that no other golden is written either.
+    assert_eq!(exit_of(&folder, "verify b.hitlog a.hitlog --accept"), 128);
+    assert!(!folder.path("b.golden").exists());
+}
+
+#[test]
+fn recordings_are_replaced_by_force_and_what_can_be_made_again_without() {
+    let folder = prepared();
+    fs::write(folder.path("empty"), "").unwrap();
+    for (first, again) in [
+        ("record synth --seconds 1 -o c.hitlog", "record synth --seconds 1 --seed 2 -o c.hitlog"),
+        ("replay a.hitlog -o c.hittrace", "replay a.hitlog --set interpolation.lerp_ms=50 -o c.hittrace"),
+    ] {
+        folder.done(first);
+        let name = first.split_whitespace().last().unwrap();
+        let before = fs::read(folder.path(name)).unwrap();
+        let said = folder.refused(again);
+        assert!(said.contains("here already: name another file, or replace it with --force"), "{said}");
+        assert_eq!(fs::read(folder.path(name)).unwrap(), before);
+        folder.done(&format!("{again} --force"));
+        assert_ne!(fs::read(folder.path(name)).unwrap(), before);
+    }
+    assert!(folder.refused("replay a.hitlog -o both --record ./both").contains("is to be written twice"));
+    for line in [
+        "export a.hittrace --table shots -o shots.jsonl",
+        "export a.hittrace --table shots --to csv -o shots.csv",
+        "export a.hittrace --all -o tables",
+        "sweep a.hitlog --set interpolation.lerp_ms=50,100 --csv sweep.csv",
+        "verify a.hitlog --junit report.xml",
+        "diff a.hittrace b.hittrace --junit diff.xml",
+        "verify a.hitlog --accept",
+        "man -o .",
+        "record synth --seconds 1 -o empty --force",
+    ] {
+        assert_eq!(exit_of(&folder, line), 0, "{line}");
+        assert_eq!(exit_of(&folder, line), 0, "a second time: {line}");
+    }
+}
+
+#[test]
+fn a_quickstart_replaces_only_the_log_of_another() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    folder.done("quickstart --seed 2");
+    let recorded = fs::read(folder.path("quickstart.hitlog")).unwrap();
+    folder.done("record synth --seconds 1 -o mine.hitlog");
+    assert!(folder.refused("quickstart -o mine.hitlog").contains("there is a log here already"));
+    assert!(folder.refused("quickstart -o quickstart.hitlog").contains("there is a log here already"));
+    assert_eq!(fs::read(folder.path("quickstart.hitlog")).unwrap(), recorded);
+    folder.done("record synth --seconds 21 -o quickstart.hitlog --force");
+    assert!(folder.refused("quickstart").contains("there is a log here already"));
+}

@@ -1,0 +1,69 @@
+//! Recordings that are ended from outside: told to, they end with a whole log; killed, they leave what can be put back.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes")]
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::folder::{Folder, code, text};
+
+/// A recording in real time that has begun.
+fn recording(folder: &Folder) -> Child {
+    let mut command = folder.command("record live -o live.hitlog --players 2 --seconds 60");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("hitreg starts");
+    let started = Instant::now();
+    // What is written is more than the header: a second and more is on the disk.
+    while fs::metadata(folder.path("live.hitlog.part")).map_or(0, |meta| meta.len()) < 4_000 {
+        assert!(started.elapsed() < Duration::from_secs(40), "it does not record");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn a_recording_that_is_told_to_end_ends_with_a_whole_log() {
+    let folder = Folder::empty();
+    let twice = [Signal::INT, Signal::INT];
+    for signals in [&[Signal::TERM][..], &[Signal::HUP], &twice] {
+        let child = recording(&folder);
+        for signal in signals {
+            send(&child, *signal);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(code(&output), 0, "{signals:?}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("ended by Ctrl-C or a signal"), "{}", text(&output.stdout));
+        assert_eq!(folder.names(), ["live.hitlog"], "{signals:?}");
+        folder.done("verify live.hitlog");
+        fs::remove_file(folder.path("live.hitlog")).unwrap();
+    }
+}
+
+#[test]
+fn what_a_kill_left_is_named_and_put_back() {
+    let folder = Folder::empty();
+    let mut child = recording(&folder);
+    let said = folder.refused("recover live.hitlog.part");
+    assert!(said.contains("live.hitlog.part: this is still being recorded"), "{said}");
+    folder.done("recover live.hitlog.part -o now.hitlog");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = folder.refused("info live.hitlog");
+    assert!(said.contains("`hitreg recover live.hitlog.part` makes a log of it"), "{said}");
+    let said = folder.refused("record synth -o live.hitlog --seconds 1");
+    assert!(said.contains("`hitreg recover live.hitlog.part` makes a log of it and the way free"), "{said}");
+    // To another name it is only copied.
+    folder.done("recover live.hitlog.part -o copy.hitlog");
+    let printed = folder.done("recover live.hitlog.part");
+    assert!(printed.contains("live.hitlog.part"), "{printed}");
+    assert_eq!(folder.names(), ["copy.hitlog", "live.hitlog", "now.hitlog"]);
+    assert_eq!(fs::read(folder.path("copy.hitlog")).unwrap(), fs::read(folder.path("live.hitlog")).unwrap());
+    folder.done("record synth -o live.hitlog --seconds 1 --force");
+}

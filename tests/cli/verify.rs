@@ -1,0 +1,255 @@
+//! `verify` and `review`: what is judged was judged, a change that is meant can be accepted, and failures are said last.
+
+use std::fs;
+use std::process::Output;
+
+use hitreg::record::{Execution, Session};
+use hitreg::store;
+use serde_json::Value;
+
+use super::folder::{Folder, code, exit_of, text};
+use super::pucks::{example, script, session};
+
+fn log(folder: &Folder, name: &str) -> Session {
+    store::read_log(&folder.path(name)).unwrap()
+}
+
+fn read(folder: &Folder, name: &str) -> String {
+    fs::read_to_string(folder.path(name)).unwrap()
+}
+
+fn said(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+/// A log and golden of before a change: the same input, recorded under what was then the setting.
+fn before_the_change(folder: &Folder, name: &str) {
+    folder.done(&format!("replay a.hitlog --set lag_compensation.enabled=false --record {name}.hitlog"));
+    folder.done(&format!("verify {name}.hitlog --accept"));
+    let mut old = log(folder, &format!("{name}.hitlog"));
+    old.header.settings = log(folder, "a.hitlog").header.settings;
+    folder.save_log(&format!("{name}.hitlog"), &old);
+}
+
+#[test]
+fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
+    let folder = Folder::with_session();
+    let whole = fs::read(folder.path("a.hitlog")).unwrap();
+    let mut holes = 0;
+    for place in [whole.len() * 2 / 5, whole.len() / 2, whole.len() * 3 / 5] {
+        let mut bytes = whole.clone();
+        bytes[place..place + 64].iter_mut().for_each(|byte| *byte ^= 0x55);
+        fs::write(folder.path("damaged.hitlog"), bytes).unwrap();
+        let recovered = folder.json("recover damaged.hitlog -o holed.hitlog --force");
+        holes += recovered["lost"].as_array().unwrap().len();
+        let output = folder.run("verify holed.hitlog");
+        assert_eq!(code(&output), 125, "{}", said(&output));
+        let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        let ticks = recovered["ticks"].as_u64().unwrap();
+        assert!(paragraph.contains(&format!("of the {ticks} ticks in it could be judged")), "{paragraph}");
+        // No difference after the hole is held against the build, and no golden makes up for what is missing.
+        fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
+        assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
+        assert!(!folder.path("holed.golden").exists());
+    }
+    assert_eq!(holes, 3);
+}
+
+#[test]
+fn a_check_that_looked_at_nothing_does_not_pass() {
+    let folder = Folder::with_session();
+    assert_eq!(exit_of(&folder, "verify a.hitlog --rollback 64"), 0);
+    let output = folder.run("verify a.hitlog --rollback 100000");
+    assert_eq!(code(&output), 125);
+    assert!(said(&output).contains("no rollback was checked"), "{}", said(&output));
+
+    let changed = |name: &str, change: &dyn Fn(&mut Session)| {
+        let mut session = log(&folder, "a.hitlog");
+        change(&mut session);
+        folder.save_log(name, &session);
+        let output = folder.run(&format!("verify {name}"));
+        (code(&output), said(&output).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    type Change<'a> = &'a dyn Fn(&mut Session);
+    let cases: [(&str, i32, &str, Change<'_>); 6] = [
+        ("absent.hitlog", 125, "it has no state hashes, and no golden", &|session| {
+            session.ticks.iter_mut().for_each(|tick| tick.hash = None);
+        }),
+        ("zero.hitlog", 125, "its state hashes are all zero", &|session| {
+            session.ticks.iter_mut().for_each(|tick| tick.hash = Some(0));
+        }),
+        ("reversed.hitlog", 128, "its ticks are out of order", &|session| {
+            let numbers: Vec<_> = session.ticks.iter().rev().map(|tick| tick.tick).collect();
+            session.ticks.iter_mut().zip(numbers).for_each(|(tick, number)| tick.tick = number);
+        }),
+        ("shifted.hitlog", 125, "only 99 of its 384 ticks could be judged", &|session| {
+            session.ticks.iter_mut().skip(99).for_each(|tick| tick.tick.0 += 50);
+        }),
+        ("nan.hitlog", 128, "every recorded state is NaN", &|session| {
+            let states: Vec<_> = session.states.iter().map(|(key, cells)| (key, vec![u32::MAX; cells.len()])).collect();
+            session.states = Default::default();
+            states.iter().for_each(|(key, cells)| session.states.push(*key, cells));
+        }),
+        ("missing.hitlog", 128, "it contradicts itself", &|session| {
+            let executed = session.players.iter_mut().flat_map(|player| &mut player.executed);
+            executed.for_each(|record| record.how = Execution::Missing);
+        }),
+    ];
+    for (name, expected, sentence, change) in cases {
+        let (code, said) = changed(name, change);
+        assert_eq!(code, expected, "{name}: {said}");
+        assert!(said.contains(sentence), "{name}: {said}");
+    }
+    let report: Value = serde_json::from_slice(&folder.run("verify shifted.hitlog --format json").stdout).unwrap();
+    let counts = ["ticks_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());
+    assert_eq!((counts, &report["logs"][0]["why"]), ([Some(384), Some(99)], &Value::from("hole")));
+}
+
+#[test]
+fn a_change_that_is_meant_is_shown_and_accepted() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    assert!(folder.done("verify a.hitlog --accept").starts_with("same "), "nothing changed, and nothing is written");
+    // Only the golden is of before: what changed is shown before it is taken.
+    let golden = read(&folder, "a.golden");
+    fs::write(folder.path("a.golden"), golden.replace("shots hit ", "shots met ")).unwrap();
+    let printed = folder.done("verify a.hitlog --accept");
+    assert!(
+        printed.starts_with("accepted ") && printed.contains("-shots met") && printed.contains("+shots hit"),
+        "{printed}"
+    );
+    assert_eq!(read(&folder, "a.golden"), golden);
+
+    // The recorded states are of before, too.
+    before_the_change(&folder, "old");
+    let files = ["old.hitlog", "old.golden"].map(|name| fs::read(folder.path(name)).unwrap());
+    let output = folder.run("verify old.hitlog --accept");
+    let printed = said(&output);
+    assert_eq!(code(&output), 1, "{printed}");
+    assert!(
+        printed.starts_with("differs ") && printed.contains("--rerecord") && printed.contains("@@ shots @@"),
+        "{printed}"
+    );
+    assert_eq!(files, ["old.hitlog", "old.golden"].map(|name| fs::read(folder.path(name)).unwrap()));
+    let printed = folder.done("verify old.hitlog --accept --rerecord");
+    assert!(printed.starts_with("accepted ") && printed.contains("@@ shots @@"), "{printed}");
+    let verified = folder.json("verify old.hitlog");
+    assert_eq!((&verified["logs"][0]["verdict"], &verified["logs"][0]["golden"]), (&"same".into(), &"compared".into()));
+    let input = |name: &str| log(&folder, name).players.iter().map(|player| player.frames.clone()).collect::<Vec<_>>();
+    assert_eq!(input("old.hitlog"), input("a.hitlog"), "the input is as it was");
+    assert_eq!(exit_of(&folder, "verify old.hitlog --rerecord"), 128);
+}
+
+#[test]
+fn proposals_are_reviewed() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
+    let golden = read(&folder, "a.golden");
+    let other = golden.replace("shots hit ", "shots met ");
+    for name in ["a.golden", "b.golden"] {
+        fs::write(folder.path(name), &other).unwrap();
+    }
+    before_the_change(&folder, "old");
+    let output = folder.run("verify . --propose --rerecord");
+    assert_eq!(code(&output), 1);
+    assert!(said(&output).contains("a.golden.new, for `review`"), "{}", said(&output));
+    assert_eq!(read(&folder, "a.golden"), other, "a proposal changes nothing");
+    let list = folder.run("review");
+    let printed = said(&list);
+    assert_eq!(code(&list), 1, "they wait");
+    assert!(printed.contains("-shots met") && printed.contains("waits      ./b.golden"), "{printed}");
+    folder.done("review a.hitlog --accept");
+    folder.done("review b.hitlog --reject");
+    assert_eq!((read(&folder, "a.golden"), read(&folder, "b.golden")), (golden, other));
+    folder.done("review . --accept");
+    folder.done("verify a.hitlog old.hitlog");
+    assert!(folder.done("review").contains("No golden waits"));
+    let left: Vec<_> = folder.names().into_iter().filter(|name| name.to_string_lossy().ends_with(".new")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn goldens_that_lack_and_logs_that_lack_are_said() {
+    let folder = Folder::with_session();
+    assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
+    let output = folder.run("verify a.hitlog --require-golden");
+    assert_eq!(code(&output), 125);
+    assert!(said(&output).contains("there is no golden: a.golden"), "{}", said(&output));
+    folder.done("verify a.hitlog --accept --require-golden");
+    folder.done("verify . --require-golden");
+    // Git may have given its lines other ends.
+    fs::write(folder.path("a.golden"), read(&folder, "a.golden").replace('\n', "\r\n")).unwrap();
+    folder.done("verify a.hitlog --require-golden");
+    fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
+    assert!(folder.done("verify .").contains("orphan     ./gone.golden"));
+    assert_eq!(exit_of(&folder, "verify . --require-golden"), 125);
+    // A golden that cannot be read ends only its own log's verdict.
+    fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
+    fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
+    let output = folder.run("verify .");
+    assert_eq!(code(&output), 128);
+    assert!(said(&output).ends_with("2 logs: 1 same, 1 broken\n"), "{}", said(&output));
+}
+
+#[test]
+fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
+    let folder = Folder::with_session();
+    for name in ["b", "c", "d"] {
+        fs::copy(folder.path("a.hitlog"), folder.path(&format!("{name}.hitlog"))).unwrap();
+    }
+    let mut other = log(&folder, "a.hitlog");
+    other.ticks[100].hash = Some(7);
+    folder.save_log("a.hitlog", &other);
+    folder.done("verify b.hitlog --accept");
+    fs::write(folder.path("b.golden"), read(&folder, "b.golden").replace("digest", "x").replace("hit ", "met "))
+        .unwrap();
+    let output = folder.run("verify . --junit report.xml");
+    let lines: Vec<String> = said(&output).lines().map(str::to_owned).collect();
+    let is_same = |line: &String| line.starts_with("same ") && line.contains("384 ticks, ");
+    assert!(lines[..2].iter().all(is_same), "{lines:#?}");
+    assert!(lines[2].starts_with("differs "), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with("bisect ticks ./a.hitlog")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with("verify ./b.hitlog --accept")), "{lines:#?}");
+    let (shots, digests) =
+        ["@@ shots @@", "@@ digests @@"].map(|part| lines.iter().position(|line| line.contains(part))).into();
+    assert!(shots.is_some() && (digests.is_none() || shots < digests), "outcomes first: {lines:#?}");
+    let quiet = said(&folder.run("verify . -q"));
+    assert!(quiet.starts_with("differs ") && !quiet.contains("same       "), "{quiet}");
+    assert!(said(&folder.run("verify . -v")).matches("compared: 2 replays").count() == 4);
+    let report = read(&folder, "report.xml");
+    assert!(report.contains("the golden differs") && report.contains("@@ shots @@"), "{report}");
+    let times: Vec<f64> = report
+        .split("<testcase ")
+        .skip(1)
+        .filter_map(|case| case.split("time=\"").nth(1)?.split('"').next()?.parse().ok())
+        .collect();
+    assert!(times.len() == 4 && times.iter().all(|time| *time > 0.0), "{report}");
+}
+
+#[test]
+#[cfg(unix)]
+fn any_build_is_verified() {
+    let folder = Folder::empty();
+    session(folder.dir.path());
+    let build = |name: &str, number: usize| {
+        let build = example("pucks_bug");
+        script(&folder.path(name), &format!("PUCKS_VERSION={number} exec {} \"$@\"", build.display()));
+    };
+    build("good", 1);
+    build("bug", 99);
+    script(&folder.path("crash"), "echo no such thing >&2; exit 3");
+    assert_eq!(exit_of(&folder, "verify game.hitlog"), 125, "hitreg itself does not play it");
+    folder.done("verify game.hitlog --build ./good --accept");
+    let printed = folder.done("verify game.hitlog --build ./good --require-golden");
+    assert!(printed.contains("768 recorded states, its golden"), "{printed}");
+    let output = folder.run("verify game.hitlog --build ./bug");
+    assert_eq!(code(&output), 1);
+    assert!(said(&output).contains("bisect ticks game.hitlog --b ./bug"), "{}", said(&output));
+    let output = folder.run("verify game.hitlog --build ./crash");
+    assert_eq!(code(&output), 125);
+    assert!(said(&output).contains("no such thing"), "{}", said(&output));
+    folder.done("verify game.hitlog --build ./bug --accept --rerecord");
+    folder.done("verify game.hitlog --build ./bug --require-golden");
+    assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
+}
