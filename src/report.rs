@@ -3,6 +3,7 @@
 
 mod bisect;
 mod diff;
+mod diff_answer;
 #[cfg(feature = "cli")]
 mod diff_junit;
 mod divergence;
@@ -17,6 +18,7 @@ mod sweep;
 
 pub use bisect::bisect_page;
 pub use diff::{diff_line, diff_page};
+pub use diff_answer::diff_answer;
 #[cfg(feature = "cli")]
 pub use diff_junit::diff_junit;
 pub use page::Page;

@@ -3,6 +3,7 @@
 
 mod engine_names;
 mod keys;
+mod nearest;
 mod preset;
 
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
@@ -11,6 +12,7 @@ pub use preset::{PRESETS, Preset};
 
 use crate::units::Hz;
 use engine_names::our_name;
+use nearest::nearest;
 
 /// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -359,16 +361,6 @@ impl Settings {
     pub fn unknown(pairs: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
         pairs.iter().filter(|(key, _)| !KEYS.iter().any(|known| known.name == key))
     }
-}
-
-/// ` (did you mean ...?)` for the nearest of `names`, or nothing when none is near.
-fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
-    names
-        .map(|name| (strsim::jaro_winkler(word, name), name))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| format!(" (did you mean `{name}`?)"))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

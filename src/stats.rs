@@ -21,10 +21,14 @@ pub fn confidence_95(samples: &[f64]) -> Option<f64> {
     Some(t_975(samples.len() - 1) * libm::sqrt(variance / count))
 }
 
-/// The 97.5 % quantile of Student's t, exact to three digits: from a table up to 10 degrees of freedom, and by Cornish and
+/// The 97.5 % quantile of Student's t, exact to three digits: from a table up to 30 degrees of freedom, and by Cornish and
 /// Fisher's expansion beyond.
 fn t_975(degrees: usize) -> f64 {
-    const FIRST: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    const FIRST: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, // to 10
+        2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, // to 20
+        2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, // to 30
+    ];
     if let Some(quantile) = degrees.checked_sub(1).and_then(|index| FIRST.get(index)) {
         return *quantile;
     }
@@ -97,7 +101,7 @@ mod tests {
         let half = confidence_95(&samples).expect("enough");
         assert!((half - 2.105).abs() < 0.001, "{half}");
         assert_eq!(confidence_95(&[1.0]), None);
-        for (degrees, quantile) in [(11, 2.201), (15, 2.131), (30, 2.042), (120, 1.980)] {
+        for (degrees, quantile) in [(1, 12.706), (15, 2.131), (30, 2.042), (31, 2.040), (40, 2.021), (120, 1.980)] {
             assert!((t_975(degrees) - quantile).abs() < 0.001, "{degrees}: {}", t_975(degrees));
         }
     }

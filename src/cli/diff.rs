@@ -12,10 +12,10 @@ use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::diff::{DiffOptions, TraceDiff, Verdict, diff};
+use crate::diff::{DiffOptions, On, TraceDiff, Verdict, diff};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
 use crate::replay::WhatIf;
-use crate::report::{diff_junit, diff_line, diff_page, what_if_line};
+use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line};
 use crate::store::{self, Kind, Target};
 use looking::Looking;
 use running::Running;
@@ -48,6 +48,9 @@ pub(super) struct Args {
     /// Print one line
     #[arg(long)]
     summary: bool,
+    /// Print all there is: each column that differs, usercmds, prediction and drawing on both sides
+    #[arg(short, long, conflicts_with = "summary")]
+    verbose: bool,
     /// Write a JUnit report, with a test case for each table
     #[arg(long, value_name = "FILE")]
     junit: Option<OutPath>,
@@ -101,13 +104,26 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     output.show(&compared, |page| match args.summary {
         true => page.line(&compared.summary),
         false => {
+            if found.verdict == Verdict::Same && !args.verbose {
+                return page.append(diff_answer(&found, options.on));
+            }
             page.pair("A", &names[0]);
             page.pair("B", &names[1]);
             if let Some(what_if) = sides.what_if() {
                 page.faint(0, &what_if_line(what_if));
             }
             page.blank();
-            page.append(diff_page(&found));
+            if args.verbose {
+                return page.append(diff_page(&found));
+            }
+            page.append(diff_answer(&found, options.on));
+            if found.verdict == Verdict::Differs && options.on != On::Hits {
+                page.blank();
+                page.faint(
+                    0,
+                    "--verbose: each column that differs, usercmds, and prediction and drawing on both sides",
+                );
+            }
         }
     })?;
     Ok(outcome(found.verdict))

@@ -203,7 +203,7 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
         (_, Some(tick)) if report.settings_changed.is_empty() => {
             (BAD, format!("  NOT as recorded: tick {tick} is the first that differs (`hitreg verify` says more)"))
         }
-        (_, Some(tick)) => (UNSURE, format!("  goes its own way from tick {tick} on, under other settings")),
+        (_, Some(tick)) => (UNSURE, format!("  diverges from the recording at tick {tick}, under other settings")),
     };
     page.styled(style, &text);
 }

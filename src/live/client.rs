@@ -82,8 +82,10 @@ pub(super) fn connect<B: Body>(
     let (clock, server) = (socket.clock, socket.server);
     let mut connection = ClientConnection::new(ConnectOptions::new(game), super::secret().0, clock.now());
     while !socket.is_over() {
-        if connection.handle_timeout(clock.now()).is_some() {
-            return Err(LiveError::Silent { server });
+        match connection.handle_timeout(clock.now()) {
+            Some(Lost::Refused(why)) => return Err(LiveError::Refused { server, why }),
+            Some(Lost::NeverAnswered | Lost::Silent) => return Err(LiveError::Silent { server }),
+            None => {}
         }
         socket.transmit(&mut connection);
         let Some(bytes) = socket.hear(LOOK_UP_EVERY)? else { continue };
@@ -126,7 +128,7 @@ where
             socket.transmit(&mut running.end.connection);
             return Ok(());
         }
-        if let Some(Lost::NeverAnswered | Lost::Silent) = running.end.connection.handle_timeout(clock.now()) {
+        if running.end.connection.handle_timeout(clock.now()).is_some() {
             return Err(LiveError::ServerGone { server: socket.server });
         }
         socket.transmit(&mut running.end.connection);

@@ -10,7 +10,7 @@ use super::page::{Cell, Page};
 use super::side_by_side::{interpolation, reconciliation};
 use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
 
-/// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits 40 | 39`.
+/// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits: A 40, B 39`.
 pub fn diff_line(diff: &TraceDiff) -> String {
     let rows: u64 = diff.tables.iter().map(|t| t.rows.compared).sum();
     let within: u64 = diff.tables.iter().map(|t| t.rows.within_tolerance).sum();
@@ -65,7 +65,7 @@ fn hit_words(diff: &TraceDiff) -> String {
     let alike = hits.both + hits.other_target + hits.other_wound;
     match hits.changed.len() {
         0 => String::new(),
-        _ => format!("; hits {} | {}", alike + hits.only_a, alike + hits.only_b),
+        _ => format!("; hits: A {}, B {}", alike + hits.only_a, alike + hits.only_b),
     }
 }
 

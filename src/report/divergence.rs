@@ -55,7 +55,8 @@ pub(super) fn divergence(first: &Divergence) -> Page {
 
 const MOST_OTHERS: usize = 6;
 
-fn values(page: &mut Page, first: &Divergence) {
+/// What the two sides have there.
+pub(super) fn values(page: &mut Page, first: &Divergence) {
     match (first.what, &first.field, &first.a, &first.b) {
         (What::OnlyInA, ..) => page.line("  B lacks this row"),
         (What::OnlyInB, ..) => page.line("  A lacks this row"),

@@ -36,7 +36,8 @@ pub(super) fn hits(hits: &Hits) -> Page {
 
 const MOST_SHOTS: usize = 10;
 
-fn changed(page: &mut Page, shot: &ChangedShot) {
+/// Whose it was, when, and how it changed: `p3 #59 pistol, 0.984 s: hit in B only`.
+pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
     let change = match shot.change {
@@ -48,7 +49,11 @@ fn changed(page: &mut Page, shot: &ChangedShot) {
     };
     let impact = if shot.index == u32::from(u8::MAX) { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
-    page.note(2, &format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command));
+    format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command)
+}
+
+fn changed(page: &mut Page, shot: &ChangedShot) {
+    page.note(2, &change(shot));
     for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
         let words = outcome.as_ref().map_or("not fired".to_owned(), words);
         page.note(4, &format!("{side} {words}"));

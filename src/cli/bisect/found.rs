@@ -4,8 +4,9 @@ use crate::cli::Outcome;
 use crate::cli::diff::print_last_words;
 use crate::cli::figures::counted;
 use crate::cli::page::{BAD, GOOD, Page, UNSURE};
+use crate::diff::On;
 use crate::engine::bisect::{Found, Skipped, Verdict};
-use crate::report::diff_page;
+use crate::report::diff_answer;
 
 pub(super) fn outcome(found: &Found) -> Outcome {
     match found.verdict {
@@ -53,6 +54,6 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str) {
     }
     if let Some(diff) = &found.diff {
         page.heading("What changed, A the last good and B the first bad");
-        page.append(diff_page(diff));
+        page.append(diff_answer(diff, On::Any));
     }
 }

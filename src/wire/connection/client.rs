@@ -69,13 +69,15 @@ pub enum ClientEvent<B> {
     Part,
 }
 
-/// A server that does not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no server any more, or none yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// It never did.
     NeverAnswered,
     /// It has not been heard for 5 seconds.
     Silent,
+    /// The server had no place for as long as the client asked.
+    Refused(Refusal),
 }
 
 impl<B: Body> ClientConnection<B> {
@@ -148,7 +150,12 @@ impl<B: Body> ClientConnection<B> {
         let lost = match &mut self.state {
             State::Connecting(connecting) => {
                 self.outgoing.extend(connecting.poll_datagram(now));
-                (connecting.outcome() == Some(&Outcome::Silent)).then_some(Lost::NeverAnswered)
+                match connecting.outcome() {
+                    Some(Outcome::Silent) => Some(Lost::NeverAnswered),
+                    // No place came free for as long as it asked.
+                    Some(Outcome::Refused(why)) => Some(Lost::Refused(why.clone())),
+                    Some(Outcome::Accepted(_)) | None => None,
+                }
             }
             State::Waiting { .. } | State::Running(_) if is_silent => Some(Lost::Silent),
             State::Waiting { accepted, is_ready, say_so_at } if now >= *say_so_at => {

@@ -229,6 +229,33 @@ fn a_client_says_that_it_waits_and_finds_that_nobody_answers() {
     assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::Lost::Silent));
 }
 
+#[test]
+fn who_is_refused_a_place_for_long_enough_is_told_so() {
+    let mut endpoint = endpoint(1);
+    let mut first = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 1, ms(0));
+    let mut second = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 2, ms(0));
+    let mut lost = None;
+    for now in (0..30_000).step_by(10).map(ms) {
+        for (number, client) in [(1, &mut first), (2, &mut second)] {
+            let timed_out = client.handle_timeout(now);
+            if number == 2 && lost.is_none() {
+                lost = timed_out;
+            }
+            while let Some(datagram) = client.poll_transmit() {
+                match endpoint.handle_datagram(now, address(1, number), &datagram) {
+                    Incoming::Reply(reply) => drop(client.handle_datagram(now, &reply)),
+                    Incoming::Joined { player, reply, .. } => {
+                        endpoint.keep(player);
+                        client.handle_datagram(now, &reply).expect("the server's answer");
+                    }
+                    Incoming::Connection(_) | Incoming::Ignored(_) => {}
+                }
+            }
+        }
+    }
+    assert!(matches!(lost, Some(hitreg::wire::Lost::Refused(hitreg::wire::Refusal::Full { .. }))), "{lost:?}");
+}
+
 /// What became of a client that asks for two minutes at most, and when; the endpoint's others do `meanwhile`.
 fn insists(
     endpoint: &mut Endpoint,

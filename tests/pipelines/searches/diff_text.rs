@@ -3,8 +3,8 @@
 use crate::disc::Rules;
 use crate::traces::{replayed, session, set, small};
 use hitreg::bisect::{Step, bisect_ticks};
-use hitreg::diff::{DiffOptions, Named, Side, TraceDiff, Value, diff};
-use hitreg::report::{bisect_page, diff_junit, diff_line, diff_page};
+use hitreg::diff::{DiffOptions, Named, On, Side, TraceDiff, Value, diff};
+use hitreg::report::{bisect_page, diff_answer, diff_junit, diff_line, diff_page};
 use hitreg::trace::Trace;
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
@@ -59,6 +59,23 @@ fn a_bug() {
         insta::assert_snapshot!("diff_bug_json", serde_json::to_string_pretty(&found).expect("JSON"));
         insta::assert_snapshot!("diff_bug_junit", diff_junit("a.hittrace b.hittrace", &found).to_string().expect("XML"));
     });
+}
+
+#[test]
+fn the_answer_comes_before_the_evidence() {
+    let same = diff_answer(&compared(&small(), &small()), On::Any).text();
+    assert_eq!(same.lines().count(), 1, "{same}");
+    let found = compared(&small(), &with_a_bug());
+    assert_reads("diff_bug_answer", &diff_answer(&found, On::Any).text());
+    let hits = diff_answer(&found, On::Hits).text();
+    assert_reads("diff_bug_hits", &hits);
+    assert!(!hits.contains("bodies.origin"), "{hits}");
+    let log = session(3, 6.0, Rules { push_units: 4.0, ..Rules::default() });
+    let text =
+        diff_answer(&compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), On::Any).text();
+    assert!(text.lines().count() <= 26, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("hits: A ") && text.contains("in A only"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! The answer of a comparison before its evidence: what differs, where first, which shots came out differently.
+
+use super::diff::{diff_line, diff_page, judgement};
+use super::divergence::{place, values};
+use super::figures::{clipped, count, counted, seconds};
+use super::hits::{change, hits};
+use super::page::Page;
+use crate::diff::{Change, ChangedShot, On, Status, TableDiff, TraceDiff, Verdict};
+
+/// A sentence, and at most some 25 lines; of two that are the same the sentence alone. Of hits ([`On::Hits`]) all that
+/// changed, with what the server and the screen of the shooter made of each.
+pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
+    if diff.verdict == Verdict::Untestable {
+        return diff_page(diff);
+    }
+    let mut page = Page::default();
+    page.line(&diff_line(diff));
+    if diff.verdict == Verdict::Same {
+        return page;
+    }
+    for note in &diff.notes {
+        page.note(2, note);
+    }
+    if on == On::Hits {
+        page.append(hits(&diff.hits));
+        return page;
+    }
+    if let Some(first) = &diff.first {
+        page.blank();
+        page.note(0, &format!("first: {}", place(&first.table, &first.place)));
+        values(&mut page, first);
+    }
+    tables(&mut page, diff);
+    shots(&mut page, diff);
+    page
+}
+
+const MOST_TABLES: usize = 9;
+const MOST_SHOTS: usize = 4;
+
+fn tables(page: &mut Page, diff: &TraceDiff) {
+    let differing: Vec<&TableDiff> =
+        diff.tables.iter().filter(|t| !matches!(t.status, Status::Same | Status::WithinTolerance)).collect();
+    page.blank();
+    for table in differing.iter().take(MOST_TABLES) {
+        let rows = &table.rows;
+        let apart = rows.differing + rows.only_in_a + rows.only_in_b;
+        let at = table.first.as_ref().and_then(|first| first.place.at_us);
+        let text = match (table.status, at) {
+            (Status::Differs, Some(at)) => {
+                let of = rows.compared + rows.only_in_a + rows.only_in_b;
+                format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
+            }
+            _ => judgement(table).to_owned(),
+        };
+        page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));
+    }
+    if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
+        page.note(0, &format!("and {}", counted(more as u64, "more table")));
+    }
+}
+
+fn shots(page: &mut Page, diff: &TraceDiff) {
+    let found = &diff.hits;
+    if found.changed.is_empty() {
+        return;
+    }
+    page.blank();
+    let in_both = found.both + found.other_target + found.other_wound;
+    let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
+    page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
+    // Hits that changed come before misses that have another reason.
+    let (hits, misses): (Vec<&ChangedShot>, Vec<&ChangedShot>) =
+        found.changed.iter().partition(|shot| shot.change != Change::OtherReason);
+    for shot in hits.iter().chain(&misses).take(MOST_SHOTS) {
+        page.note(2, &change(shot));
+    }
+    if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
+        page.note(
+            2,
+            &format!("and {} (--on hits shows what became of each)", counted(more as u64, "more changed shot")),
+        );
+    }
+}
