@@ -58,8 +58,12 @@ impl Trouble {
         if let Trouble::Interrupted { .. } = self { Outcome::Interrupted } else { Outcome::Trouble }
     }
 
-    /// Says it on stderr, as long as somebody listens there.
+    /// Says it on stderr, as long as somebody listens there. That a reader of the output has read enough is no news to whoever
+    /// wrote `| head`; the exit code alone says that not all was written.
     pub(super) fn print(&self) {
+        if let Trouble::ClosedPipe = self {
+            return;
+        }
         use std::io::Write;
         let red = anstyle::AnsiColor::Red.on_default().bold();
         let mut stderr = anstream::stderr().lock();
