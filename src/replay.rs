@@ -48,6 +48,16 @@ pub struct Options {
     pub sizes: bool,
 }
 
+impl Options {
+    /// The same under other settings, `None` for the log's own: those that the session runs under, or those that its shots are
+    /// judged under besides.
+    #[must_use]
+    pub fn under(self, settings: Option<Settings>, rejudge: bool) -> Options {
+        let (settings, judged_under) = if rejudge { (None, settings) } else { (settings, None) };
+        Options { settings, judged_under, ..self }
+    }
+}
+
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {

@@ -6,6 +6,7 @@ use super::output::Output;
 use super::outputs::OutPath;
 use super::progress::Progress;
 use super::trouble::Trouble;
+use super::what_if::one_of;
 use super::{Outcome, files};
 use crate::engine::Games;
 use crate::record::Session;
@@ -44,12 +45,12 @@ pub(super) struct Args {
     /// What is asked: `replay` the recorded input, `rejudge` each recorded shot, or `rerecord` with bots that play anew
     #[arg(
         long,
-        value_enum,
+        value_parser = one_of(QUESTIONS),
         value_name = "replay|rejudge|rerecord",
         hide_possible_values = true,
         default_value = "replay"
     )]
-    what_if: Question,
+    what_if: WhatIf,
     /// From how many seeds bots play anew [default: 16]
     #[arg(long, value_name = "N")]
     seeds: Option<u16>,
@@ -58,31 +59,16 @@ pub(super) struct Args {
     csv: Option<OutPath>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Question {
-    Replay,
-    Rejudge,
-    Rerecord,
-}
-
-impl Question {
-    fn what_if(self) -> WhatIf {
-        match self {
-            Question::Replay => WhatIf::Replay,
-            Question::Rejudge => WhatIf::Rejudge,
-            Question::Rerecord => WhatIf::Rerecord,
-        }
-    }
-}
+const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let request = |error: &dyn std::error::Error| Trouble::Request(error.to_string());
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
-    let mut plan = Plan::new(axes).map_err(|error| request(&error))?.asking(args.what_if.what_if());
+    let mut plan = Plan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
-        if args.what_if != Question::Rerecord {
+        if args.what_if != WhatIf::Rerecord {
             return Err(Trouble::Request("--seeds goes with --what-if rerecord: nothing else has chances".to_owned()));
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;

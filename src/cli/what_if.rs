@@ -1,8 +1,10 @@
 //! Options that replay a log under other settings than its own.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use super::trouble::Trouble;
 use crate::record::Session;
-use crate::replay::{self, Mode, Options, own_settings};
+use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
 
 /// How a log is replayed.
 #[derive(clap::Args)]
@@ -15,31 +17,27 @@ pub(super) struct WhatIf {
     preset: Option<String>,
     /// What is asked of the other settings: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
     /// under them and changes nothing else
-    #[arg(long, value_enum, value_name = "replay|rejudge", hide_possible_values = true, default_value = "replay")]
+    #[arg(
+        long,
+        value_parser = one_of(OF_ONE_RUN),
+        value_name = "replay|rejudge",
+        hide_possible_values = true,
+        default_value = "replay"
+    )]
     what_if: Question,
     /// Which pipelines run: server and clients, or clients alone on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
     mode: Option<Loop>,
 }
 
-/// What can be asked of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Question {
-    /// The recorded input under the other settings.
-    Replay,
-    /// Each recorded shot judged under the other settings.
-    Rejudge,
+/// Reads one of these questions.
+pub(super) fn one_of(questions: &'static [Question]) -> impl TypedValueParser<Value = Question> {
+    PossibleValuesParser::new(questions.iter().map(|question| question.name()))
+        .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is no question")))
 }
 
-impl Question {
-    /// In the engine's words.
-    pub(super) fn what_if(self) -> replay::WhatIf {
-        match self {
-            Question::Replay => replay::WhatIf::Replay,
-            Question::Rejudge => replay::WhatIf::Rejudge,
-        }
-    }
-}
+/// What can be asked of one run.
+pub(super) const OF_ONE_RUN: &[Question] = &[Question::Replay, Question::Rejudge];
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Loop {
@@ -66,28 +64,21 @@ impl WhatIf {
         for pair in &self.set {
             settings.set_pair(pair)?;
         }
-        let changed: Vec<String> = settings
-            .to_pairs()
-            .into_iter()
-            .zip(recorded.to_pairs())
-            .filter(|(now, before)| now != before)
-            .map(|((key, value), _)| format!("{key}={value}"))
-            .collect();
+        let unlike = settings.keys_unlike(&recorded);
+        let pairs = settings.to_pairs().into_iter().filter(|(key, _)| unlike.contains(key));
+        let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let mode = match self.mode {
             None => Mode::Auto,
             Some(Loop::Closed) => Mode::Closed,
             Some(Loop::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        let options = match self.what_if {
-            Question::Replay => Options { mode, settings, ..Options::default() },
-            Question::Rejudge => Options { mode, judged_under: settings, ..Options::default() },
-        };
+        let options = Options { mode, ..Options::default() }.under(settings, self.what_if == Question::Rejudge);
         Ok((options, changed))
     }
 
     /// What is asked of the other settings.
-    pub(super) fn question(&self) -> replay::WhatIf {
-        self.what_if.what_if()
+    pub(super) fn question(&self) -> Question {
+        self.what_if
     }
 }

@@ -295,20 +295,15 @@ impl<G: Netcode> Playable for Of<G> {
     }
 
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
-        let run = |session: &Session, settings: Settings, repeat: u16| match plan.what_if() {
-            WhatIf::Replay => {
-                let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
-                replay::replay::<G>(session, &options, &mut |_| {})
-            }
-            WhatIf::Rejudge => {
-                let options = Options { judged_under: Some(settings), sizes: true, ..Options::default() };
-                replay::replay::<G>(session, &options, &mut |_| {})
-            }
-            WhatIf::Rerecord => {
+        let run = |session: &Session, settings: Settings, repeat: u16| {
+            if plan.what_if() == WhatIf::Rerecord {
                 let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
                 let seed = Seed(session.header.seed.0.wrapping_add(u64::from(repeat)));
-                bots.play_anew(session, &settings, seed)
+                return bots.play_anew(session, &settings, seed);
             }
+            let rejudge = plan.what_if() == WhatIf::Rejudge;
+            let options = Options { sizes: true, ..Options::default() }.under(Some(settings), rejudge);
+            replay::replay::<G>(session, &options, &mut |_| {})
         };
         sweep::sweep(sessions, plan, &run, done)
     }

@@ -304,8 +304,7 @@ impl Way {
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(log)?;
-        let (settings, judged_under) = if self.rejudge { (None, settings) } else { (settings, None) };
-        let options = Options { mode, settings, judged_under, ..Options::default() };
+        let options = Options { mode, ..Options::default() }.under(settings, self.rejudge);
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));

@@ -26,8 +26,8 @@ pub(crate) const MAX_COLUMNS: usize = 4096;
 const SMALL_FILE_MEMORY: usize = 80 << 20;
 /// What the tables of a trace of up to 1 MiB may become.
 const SMALL_TRACE_MEMORY: usize = 40 << 20;
-/// What the records of a log of up to 1 MiB may become together with what is made of them. With the program itself, and what is being moved from one place to another,
-/// that stays below 256 MiB.
+/// What the records of a log of up to 1 MiB may become together with what is made of them. With the program itself, and what is
+/// being moved from one place to another, that stays below 256 MiB.
 const SMALL_FILE_REPLAYED: usize = 192 << 20;
 const SMALL_FILE: u64 = 1 << 20;
 

@@ -101,7 +101,9 @@ impl Prepared<'_> {
 /// # Errors
 /// When what stands there may not be replaced, or it cannot be renamed.
 pub fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
-    save_bytes(target, &super::read_bytes(from)?)?;
+    super::check_regular(from)?;
+    let mut file = super::open(from)?;
+    save(target, |out| Ok(std::io::copy(&mut file, out).map(drop)?))?;
     std::fs::remove_file(from).map_err(|source| StoreError::write(from, source.into()))
 }
 

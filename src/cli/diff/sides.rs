@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::cli::what_if::Question;
+use crate::cli::what_if::{OF_ONE_RUN, one_of};
 use crate::engine::{Across, Sides, Way, Ways};
+use crate::replay::WhatIf;
 
 /// What is compared with what.
 #[derive(clap::Args)]
@@ -49,13 +50,13 @@ pub(in crate::cli) struct WayArgs {
     /// under them and changes nothing else
     #[arg(
         long,
-        value_enum,
+        value_parser = one_of(OF_ONE_RUN),
         value_name = "replay|rejudge",
         hide_possible_values = true,
         default_value = "replay",
         help_heading = "The two sides"
     )]
-    what_if: Question,
+    what_if: WhatIf,
     /// Replay open loop: clients alone, on the recorded snapshots
     #[arg(long, help_heading = "The two sides")]
     open: bool,
@@ -76,7 +77,7 @@ impl WayArgs {
             preset: preset.clone(),
             set: set.to_vec(),
             open: self.open,
-            rejudge: self.what_if == Question::Rejudge,
+            rejudge: self.what_if == WhatIf::Rejudge,
         };
         Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) }
     }
