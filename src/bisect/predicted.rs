@@ -1,0 +1,66 @@
+//! What a client's recording says the server made of its usercmds, against what was predicted of them, as two traces: so a
+//! demo's mispredictions are compared and bisected like anything else.
+
+use std::collections::BTreeMap;
+
+use crate::game::Cause;
+use crate::trace::schema::{corrections, errors, frames};
+use crate::trace::{Column, Data, Table, Trace};
+
+/// The server's word and the predictions, of every usercmd that was acked.
+#[derive(Debug)]
+pub struct Predicted {
+    /// What the server said.
+    pub said: Trace,
+    /// What was predicted.
+    pub predicted: Trace,
+    /// How many predictions were held against the server's word.
+    pub checked: usize,
+    /// How many of them missed.
+    pub misses: usize,
+    /// How many of the misses have a cause. Where others have none, these are not among what differs.
+    pub explained: usize,
+}
+
+/// Takes apart what an open-loop replay of a client's recording says of its predictions: in each trace, `corrections` with the
+/// fields that were predicted wrong, NaN where all is well. A miss with a known cause, as a rocket that pushed the player, says nothing about the
+/// movement code: where any has none, those alone are shown.
+pub fn predicted(replay: &Trace) -> Predicted {
+    let acks = corrections::Columns::of(replay);
+    let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
+    let unknown: &str = Cause::Unknown.into();
+    let bare: Vec<usize> = misses.iter().copied().filter(|&row| acks.cause.get(row) == unknown).collect();
+    let explained = misses.len() - bare.len();
+    let shown: BTreeMap<(u32, u32), usize> = (if bare.is_empty() { &misses } else { &bare })
+        .iter()
+        .map(|&row| ((acks.player[row], acks.command[row]), row))
+        .collect();
+    let mut fields: BTreeMap<&str, [Vec<f32>; 2]> = BTreeMap::new();
+    let wrong = errors::Columns::of(replay);
+    for row in 0..wrong.rows {
+        let Some(&ack) = shown.get(&(wrong.player[row], wrong.command[row])) else { continue };
+        let [said, predicted] = fields
+            .entry(wrong.field.get(row))
+            .or_insert_with(|| [vec![f32::NAN; acks.rows], vec![f32::NAN; acks.rows]]);
+        (said[ack], predicted[ack]) = (wrong.authoritative[row], wrong.predicted[row]);
+    }
+    let (mut said, mut predicted) = (Vec::new(), Vec::new());
+    for (name, [by_server, by_client]) in fields {
+        said.push(Column::new(name, Data::F32(by_server)));
+        predicted.push(Column::new(name, Data::F32(by_client)));
+    }
+    let side = |cells: Vec<Column>, kept: &[&str]| {
+        let acks = replay.table(corrections::NAME).into_iter().flat_map(|table| &table.columns);
+        let columns = acks.filter(|column| kept.contains(&column.name.as_str())).cloned().chain(cells).collect();
+        let table = Table { name: corrections::NAME.to_owned(), columns };
+        let usercmds = replay.table(frames::NAME).cloned();
+        Trace { header: replay.header.clone(), tables: usercmds.into_iter().chain([table]).collect() }
+    };
+    Predicted {
+        said: side(said, &["player", "at_us", "command"]),
+        predicted: side(predicted, &["player", "at_us", "command", "cause", "evidence"]),
+        checked: acks.rows,
+        misses: misses.len(),
+        explained,
+    }
+}
