@@ -64,3 +64,68 @@ pub fn predicted(replay: &Trace) -> Predicted {
         explained,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{DiffOptions, Verdict, diff};
+    use crate::trace::TraceHeader;
+
+    /// Acks of these usercmds, each with its result, its cause, and how wrong `origin.x` was.
+    fn replay(acks: &[(u32, u8, Cause, f32)]) -> Trace {
+        let (mut corrections, mut errors) = (corrections::Writer::default(), errors::Writer::default());
+        for &(command, result, cause, off) in acks {
+            corrections.push(corrections::Row {
+                player: 0,
+                at_us: i64::from(command) * 1000,
+                command,
+                commands: 1,
+                result,
+                on_ground: 1,
+                error_units: off,
+                velocity_error_units_per_s: 0.0,
+                fields: 1,
+                reran: 1,
+                cause: cause as u8 + 1,
+                evidence: "none",
+                as_played: None,
+            });
+            if off != 0.0 {
+                let (predicted, authoritative) = (64.0 + off, 64.0f32);
+                let (predicted_bits, authoritative_bits) = (predicted.to_bits(), authoritative.to_bits());
+                let field = "origin.x";
+                errors.push(errors::Row {
+                    player: 0,
+                    command,
+                    field,
+                    predicted,
+                    authoritative,
+                    predicted_bits,
+                    authoritative_bits,
+                });
+            }
+        }
+        let (game, mode) = ("discs".to_owned(), "open".to_owned());
+        let header = TraceHeader { game, mode, log_digest: String::new(), settings: Vec::new() };
+        Trace { header, tables: vec![corrections.finish(Vec::new()), errors.finish(Vec::new())] }
+    }
+
+    /// Where the two sides differ first, and how many misses there are with and without a cause.
+    fn first(acks: &[(u32, u8, Cause, f32)]) -> (Option<u32>, usize, usize) {
+        let Predicted { said, predicted, misses, explained, checked } = predicted(&replay(acks));
+        assert_eq!(checked, acks.len());
+        let found = diff(&said, &predicted, &DiffOptions { overlap_only: true, ..DiffOptions::default() })
+            .expect("no tolerance");
+        assert_eq!(found.first.is_some(), found.verdict == Verdict::Differs);
+        (found.first.and_then(|first| first.place.command), misses, explained)
+    }
+
+    #[test]
+    fn a_miss_without_a_cause_goes_before_those_that_have_one() {
+        let [exact, near, miss] = [0, 1, 2];
+        let pushed = |command| (command, miss, Cause::Knockback, 9.0);
+        assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), (2, near, Cause::Quantisation, 0.1)]), (None, 0, 0));
+        assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), pushed(2), pushed(3)]), (Some(2), 2, 2));
+        assert_eq!(first(&[pushed(2), (3, miss, Cause::Unknown, 2.0), pushed(4)]), (Some(3), 3, 2));
+    }
+}

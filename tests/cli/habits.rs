@@ -7,6 +7,7 @@ use std::process::{Output, Stdio};
 use hitreg::log::read_session;
 
 use super::folder::{Folder, code, exit_of, text};
+use super::pucks::example;
 
 /// Runs it with a file as standard input.
 fn fed(folder: &Folder, line: &str, input: &[u8]) -> Output {
@@ -153,4 +154,19 @@ fn other_peoples_files_are_recognized() {
         assert!(said.contains("it looks like a QuakeWorld demo: try `hitreg import qwd`"), "{command}: {said}");
         assert_eq!(code(&output), 128, "{command}");
     }
+}
+
+/// A game's build speaks of itself, in its version, its help and its completions.
+#[test]
+fn a_build_has_a_name_of_its_own() {
+    let said = |arguments: &[&str]| {
+        let output = std::process::Command::new(example("pucks")).args(arguments).output().unwrap();
+        text(&output.stdout)
+    };
+    assert_eq!(said(&["--version"]), format!("pucks (hitreg {})\n", env!("CARGO_PKG_VERSION")));
+    let help = said(&["verify", "--help"]);
+    assert!(help.contains("Usage: pucks verify") && help.contains("\n  pucks verify match.hitlog\n"), "{help}");
+    assert!(!help.contains("hitreg verify"), "{help}");
+    assert!(said(&["completions", "bash"]).contains("complete -F _pucks"));
+    assert!(said(&["man"]).contains(".TH pucks 1"));
 }

@@ -36,6 +36,15 @@ fn a_real_demo_is_imported_and_replayed() {
     let replay = folder.json("replay a.hitlog");
     assert_eq!(replay["mode"], "open");
     assert!(replay["prediction"]["checked"].as_u64() > Some(40_000), "{replay:#}");
+    // Its misses are bisected: of those the first that has no cause, with what the server said and what was predicted.
+    let bisected = folder.run("bisect ticks a.hitlog --format json");
+    let found: Value = serde_json::from_slice(&bisected.stdout).expect("JSON");
+    assert_eq!((code(&bisected), found["cause"]["cause"].as_str()), (1, Some("unknown")), "{found:#}");
+    assert!(found["b"].as_str().is_some_and(|b| b.contains(" predictions missed, 1 without a cause")), "{found:#}");
+    assert_eq!(
+        (&found["first"]["table"], found["first"]["usercmds_a"].as_array().map(Vec::len)),
+        (&"corrections".into(), Some(1))
+    );
 }
 
 #[test]
