@@ -34,6 +34,8 @@ mod serve;
 mod session_args;
 mod settings;
 mod shrink;
+#[cfg(feature = "arena")]
+mod soak;
 mod sweep;
 mod trouble;
 mod verify;
@@ -155,6 +157,8 @@ enum Command {
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
     #[cfg(feature = "arena")]
+    Soak(soak::Args),
+    #[cfg(feature = "arena")]
     Claims(claims::Args),
     Step(bisect::step::Args),
     Export(export::Args),
@@ -224,6 +228,8 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
+        #[cfg(feature = "arena")]
+        Command::Soak(args) => soak::run(&args, output),
         #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args, output),
