@@ -164,9 +164,16 @@ fn torn(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised)
     Ok(())
 }
 
+/// About as long as what follows the last records.
+const END_BYTES: usize = 128;
+
 fn flipped(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised) -> Finding {
     let mut bytes = whole.to_vec();
-    let (place, bit) = (rng.below(bytes.len() as u64) as usize, rng.below(8));
+    let (mut place, bit) = (rng.below(bytes.len() as u64) as usize, rng.below(8));
+    // The end has many fields in a few bytes.
+    if rng.chance(0.4) {
+        place = bytes.len() - 1 - place % bytes.len().min(END_BYTES);
+    }
     bytes[place] ^= 1 << bit;
     if log::read_session(&bytes[..]).is_ok() {
         return Err(broken(Flipped, format!("bit {bit} of byte {place} flipped, and it reads as before")));

@@ -28,11 +28,11 @@ pub struct Lie {
 
 impl Lie {
     pub(super) fn of(rng: &mut Rng) -> Lie {
-        let clock_ms = match rng.below(4) {
+        let clock_ms = match rng.below(8) {
             0 => 0,
             1 => i32::MAX - rng.below(2) as i32,
             2 => i32::MIN,
-            _ => rng.below(4_000) as i32 - 2_000,
+            _ => rng.below(1_000) as i32 - 500,
         };
         let lerp_ms = rng.chance(0.3).then(|| rng.below(1 << 16) as u16);
         let msec = rng.chance(0.4).then(|| rng.below(256) as u8);

@@ -114,7 +114,7 @@ pub struct Limits {
 /// The chance of each fault but lies.
 const OFTEN: f64 = 0.35;
 /// A session with a client that lies is held against its lies alone, because its own replay would not lie.
-const SELDOM: f64 = 0.12;
+const SELDOM: f64 = 0.2;
 
 /// Settings and values that they are tried with.
 const SETTINGS: &[(&str, &[&str])] = &[
@@ -161,8 +161,8 @@ impl Plan {
         let chances = |about: u64| Rng::new(Seed(seed), 0x736f_616b_0000_0000 | about);
         let mut rng = chances(0);
         let preset = if rng.chance(0.5) { "half-life" } else { PRESETS[rng.below(PRESETS.len() as u64) as usize].name };
-        let players = 1 + rng.below(4) as usize;
-        let length_ms = 1_000 + rng.below(3_000) as u32;
+        let mut players = 1 + rng.below(4) as usize;
+        let mut length_ms = 1_000 + rng.below(3_000) as u32;
         let in_orchard = rng.chance(0.25);
         let mut faults = BTreeSet::new();
         for (fault, chance) in Fault::ALL.map(|fault| (fault, if fault == Fault::Lies { SELDOM } else { OFTEN })) {
@@ -170,9 +170,13 @@ impl Plan {
                 faults.insert(fault);
             }
         }
-        if faults.contains(&Fault::Lies) && rng.chance(0.6) {
-            // What a lie gains is known to the ms only where nothing else is wrong.
-            faults.retain(|fault| [Fault::Lies, Fault::Settings].contains(fault));
+        if faults.contains(&Fault::Lies) {
+            // A lie shows where somebody is shot at, which takes time; nothing of such a session is replayed.
+            (length_ms, players) = (2 * length_ms + 2_000, players + 1);
+            if rng.chance(0.6) {
+                // What it gains is known to the ms only where nothing else is wrong.
+                faults.retain(|fault| [Fault::Lies, Fault::Settings].contains(fault));
+            }
         }
         let mut rng = chances(1);
         let mut settings = Vec::new();
