@@ -80,6 +80,7 @@ impl<B: Body, L: Link> Network<B, L> {
     }
 
     /// Lets somebody see all datagrams from now on.
+    #[cfg(feature = "arena")]
     pub(super) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
         self.intruder = Some(intruder);
     }
