@@ -39,6 +39,8 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shrink;
+#[cfg(feature = "arena")]
+pub mod soak;
 pub mod stats;
 pub mod store;
 pub mod summary;

@@ -87,6 +87,14 @@ const ROOMS: &[(&str, &[&str])] = &[
             "summary", "fairness", "arena",
         ],
     ),
+    // Sessions from seeds, held against what must be true of every one.
+    (
+        "soak",
+        &[
+            "units", "usercmd", "rng", "settings", "trace", "game", "record", "packet", "link", "pipeline", "client",
+            "session", "replay", "log", "merge", "summary", "verify", "diff", "shrink", "arena",
+        ],
+    ),
     // Child processes: builds, and git.
     ("build", &["trace", "log", "store"]),
     // All that the commands do, as a library. It leaves driving server and client to `session` and `replay`, and what
@@ -148,6 +156,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "verify",
             "diff",
             "claims",
+            "soak",
             "shrink",
             "sweep",
             "report",

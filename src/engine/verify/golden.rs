@@ -227,7 +227,7 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = String::from_utf8(store::read_bytes(path)?);
+    let text = String::from_utf8(store::read_regular(path)?);
     let text = text.map_err(|_| EngineError::GoldenText { path: path.to_owned() })?;
     Ok(Some(text.replace("\r\n", "\n")))
 }
