@@ -23,4 +23,4 @@ pub use network::Links;
 pub use observe::{Observer, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use sequence::Screen;
-pub use synth::{SynthError, record_synthetic};
+pub use synth::{SynthError, record_synthetic, record_synthetic_while};

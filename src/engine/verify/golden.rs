@@ -64,8 +64,10 @@ pub(super) struct Anew {
 #[derive(Clone, Debug, Serialize)]
 pub struct Proposal {
     /// The golden that it would become.
+    #[serde(serialize_with = "crate::store::shown::path")]
     pub golden: PathBuf,
     /// The log that would be replaced along with it, where that has to be recorded anew.
+    #[serde(serialize_with = "crate::store::shown::path_if")]
     pub log: Option<PathBuf>,
     /// How it differs from the golden; `None` where there is no golden yet, or nothing differs.
     pub difference: Option<String>,
