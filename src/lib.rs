@@ -30,6 +30,7 @@ pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;
+pub mod recorder;
 pub mod replay;
 pub mod report;
 pub mod rng;

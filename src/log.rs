@@ -29,4 +29,4 @@ pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceReader, read_trace, write_trace};
 pub use version::{LOG_FORMAT, Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
-pub use writer::{BackgroundLogWriter, LogWriter, Options, write_session};
+pub use writer::{BackgroundLogWriter, LogWriter, Options, WhenFull, write_session};

@@ -59,6 +59,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Bytes only: no file, no game, no pipeline.
     ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
+    ("recorder", &["units", "usercmd", "record", "log", "store"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
@@ -159,7 +161,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["build", "cli", "live", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "live", "recorder", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];
