@@ -11,10 +11,10 @@ use hitreg::units::{CommandSeq, Micros, PlayerId};
 use hitreg::usercmd::{Input, Usercmd};
 
 const PLAYERS: u16 = 16;
-const BURSTS: u32 = 2000;
+const BURSTS: u32 = 500;
 /// Usercmds of each player in a burst.
 const IN_A_BURST: u32 = 8;
-const PAUSE: Duration = Duration::from_micros(500);
+const PAUSE: Duration = Duration::from_millis(4);
 const BAR_NS: f64 = 100.0;
 
 fn main() {

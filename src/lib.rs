@@ -5,6 +5,8 @@
 pub mod arena;
 pub mod bisect;
 pub mod build;
+#[cfg(feature = "capi")]
+pub mod capi;
 #[cfg(feature = "arena")]
 pub mod claims;
 #[cfg(feature = "cli")]

@@ -4,6 +4,7 @@ mod kept;
 mod killed;
 mod refused;
 mod slow;
+mod traces;
 
 use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
 use hitreg::recorder::{Description, Stream};
