@@ -357,9 +357,14 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Whether there is such a key.
+    pub fn is_known(key: &str) -> bool {
+        KEYS.iter().any(|known| known.name == key)
+    }
+
     /// Those of a log's pairs that this build does not know.
     pub fn unknown(pairs: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
-        pairs.iter().filter(|(key, _)| !KEYS.iter().any(|known| known.name == key))
+        pairs.iter().filter(|(key, _)| !Settings::is_known(key))
     }
 }
 

@@ -49,8 +49,8 @@ static hitreg_about *about(void) {
     EXPECT(hitreg_about_column(made, "x", HITREG_F32), HITREG_MISFIT, "before the first kind");
     EXPECT(hitreg_about_class(made, "player"), HITREG_OK, "");
     EXPECT(hitreg_about_field(made, "x", 99, 0, 0, NULL), HITREG_VALUE, "no kind of field 99");
-    EXPECT(hitreg_about_field(made, "x", 0, 99, 0, NULL), HITREG_VALUE, "no such scope");
-    EXPECT(hitreg_about_field(made, "x", 0, 0, 99, NULL), HITREG_VALUE, "no such meaning");
+    EXPECT(hitreg_about_field(made, "x", 0, 99, 0, NULL), HITREG_VALUE, "no scope 99");
+    EXPECT(hitreg_about_field(made, "x", 0, 0, 99, NULL), HITREG_VALUE, "no meaning 99");
     EXPECT(hitreg_about_field(made, "\xff", 0, 0, 0, NULL), HITREG_VALUE, "not UTF-8");
     EXPECT(hitreg_about_field(made, "x", 0, 0, 1, "units"), HITREG_OK, "");
     EXPECT(hitreg_about_setting(made, "key", NULL), HITREG_NULL, "value is null");

@@ -104,9 +104,9 @@ unsafe fn field(
     ];
     // SAFETY: as this function's own.
     let name = unsafe { text(name, "the field's name") }?;
-    let scope = SCOPES.get(scope as usize);
-    let scope = scope.ok_or_else(|| fail(HITREG_VALUE, format!("there is no scope {scope:?} of a field")))?;
-    let meaning = MEANINGS.get(meaning as usize).ok_or_else(|| fail(HITREG_VALUE, "there is no such meaning"))?;
+    let none = |what: &str, number: u32| fail(HITREG_VALUE, format!("there is no {what} {number} of a field"));
+    let scope = SCOPES.get(scope as usize).ok_or_else(|| none("scope", scope))?;
+    let meaning = MEANINGS.get(meaning as usize).ok_or_else(|| none("meaning", meaning))?;
     let field = Field::new(name, cell_kind(kind)?, *scope).meaning(*meaning);
     if unit.is_null() {
         return Ok(field);

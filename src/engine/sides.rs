@@ -103,11 +103,11 @@ impl Sides {
         let a = Source::read(engine, &self.first)?;
         let b = self.second.as_deref().map(|path| Source::read(engine, path)).transpose()?;
         let Ways { a: way_a, b: way_b } = &self.ways;
-        way_a.check(&a)?;
+        way_a.check(engine, &a)?;
         match &b {
-            Some(b) => way_b.check(b)?,
+            Some(b) => way_b.check(engine, b)?,
             None if self.ways.are_plain() => return against_itself(engine, runner, &a),
-            None => way_b.check(&a)?,
+            None => way_b.check(engine, &a)?,
         }
         self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
     }
@@ -191,8 +191,8 @@ impl Ways {
     /// As [`Sides::traces`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
         let source = Source::read(engine, path)?;
-        self.a.check(&source)?;
-        self.b.check(&source)?;
+        self.a.check(engine, &source)?;
+        self.b.check(engine, &source)?;
         self.both(engine, runner, [&source, &source])
     }
 
@@ -230,12 +230,12 @@ impl Way {
     }
 
     /// Says what nobody can do before anything is run.
-    fn check(&self, source: &Source<'_>) -> Result<(), EngineError> {
+    fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
         match &source.holds {
             LogOrTrace::Trace(_) if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
             LogOrTrace::Trace(_) => Ok(()),
             LogOrTrace::Log(log) => {
-                self.settings(log)?;
+                self.settings(engine, log)?;
                 if let Some(build) = &self.build {
                     Build::at(build)?;
                 }
@@ -272,7 +272,10 @@ impl Way {
             Some(build) => {
                 let options = self.options();
                 let request = Request { log: source.path, log_digest: log.digest, options: &options };
-                runner.trace(&Build::at(build)?, &request)
+                match runner.trace(&Build::at(build)?, &request) {
+                    Ok(trace) => self.as_asked(engine, log, trace)?,
+                    Err(untestable) => Err(untestable),
+                }
             }
         };
         Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
@@ -287,7 +290,7 @@ impl Way {
         to: &Target,
     ) -> Result<Result<(), Untestable>, EngineError> {
         let Some(build) = &self.build else {
-            let settings = self.settings(log)?;
+            let settings = self.settings(engine, log)?;
             let again = engine.games.of(&log.session).map_err(Untestable::because_of);
             let again =
                 again.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(Untestable::because_of));
@@ -303,7 +306,7 @@ impl Way {
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
-        let settings = self.settings(log)?;
+        let settings = self.settings(engine, log)?;
         let options = Options { mode, ..Options::default() }.under(settings, self.rejudge);
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
@@ -314,8 +317,56 @@ impl Way {
         }))
     }
 
-    /// The settings of this side, where they are not the log's own.
-    fn settings(&self, log: &LogFile) -> Result<Option<Settings>, EngineError> {
+    /// A build's trace, if it is what the build was asked for: one that passes an option over has answered another question.
+    fn as_asked(
+        &self,
+        engine: &Engine<'_>,
+        log: &LogFile,
+        trace: Trace,
+    ) -> Result<Result<Trace, Untestable>, EngineError> {
+        let says = &trace.header;
+        let because = |asked: String, found: &str| {
+            let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
+            Ok(Err(Untestable { reason, last_words: Vec::new() }))
+        };
+        if self.open && says.mode != "open" {
+            return because("--mode open".into(), &format!("mode {}", says.mode));
+        }
+        if self.rejudge {
+            return Ok(Ok(trace));
+        }
+        for (key, value) in self.changed(engine, log)? {
+            match says.settings.iter().find(|(known, _)| *known == key) {
+                Some((_, found)) if *found == value => {}
+                Some((_, found)) => return because(format!("{key}={value}"), found),
+                None => return because(format!("{key}={value}"), "nothing of it"),
+            }
+        }
+        Ok(Ok(trace))
+    }
+
+    /// The settings that are to be others than the log's, as a trace says them.
+    fn changed(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Vec<(String, String)>, EngineError> {
+        let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
+        let recorded = own_settings(&log.session.header)?.to_pairs();
+        let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
+        let own =
+            self.set.iter().filter_map(|pair| pair.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
+        let own = own.filter(|(key, _)| self.is_builds_own(engine, log, key));
+        changed.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        Ok(changed)
+    }
+
+    /// Whether a setting is for the build alone to know: the log has it, or its game is none of this program's.
+    fn is_builds_own(&self, engine: &Engine<'_>, log: &LogFile, key: &str) -> bool {
+        let recorded = &log.session.header.settings;
+        self.build.is_some()
+            && !Settings::is_known(key)
+            && (recorded.iter().any(|(known, _)| known == key) || engine.games.of(&log.session).is_err())
+    }
+
+    /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
+    fn settings(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Option<Settings>, EngineError> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
@@ -325,7 +376,10 @@ impl Way {
             None => recorded,
         };
         for pair in &self.set {
-            settings.set_pair(pair)?;
+            match pair.split_once('=') {
+                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
+                _ => settings.set_pair(pair)?,
+            }
         }
         Ok(Some(settings))
     }
