@@ -1,5 +1,6 @@
 //! Recording by calls, as an engine does. No game, no pipeline: builds without any feature.
 
+mod by_hand;
 mod kept;
 mod killed;
 mod refused;
