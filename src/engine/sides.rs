@@ -357,12 +357,14 @@ impl Way {
         Ok(changed)
     }
 
-    /// Whether a setting is for the build alone to know: the log has it, or its game is none of this program's.
+    /// Whether a setting is for the build alone to know: the log has it, or its game is none of this program's. What is named
+    /// like one of hitreg's own is mistyped.
     fn is_builds_own(&self, engine: &Engine<'_>, log: &LogFile, key: &str) -> bool {
         let recorded = &log.session.header.settings;
         self.build.is_some()
             && !Settings::is_known(key)
-            && (recorded.iter().any(|(known, _)| known == key) || engine.games.of(&log.session).is_err())
+            && (recorded.iter().any(|(known, _)| known == key)
+                || (engine.games.of(&log.session).is_err() && !Settings::is_named_like_one(key)))
     }
 
     /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
