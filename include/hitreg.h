@@ -234,7 +234,7 @@ typedef struct {
   int64_t at_us;
   // Which shot of that usercmd, from 0.
   uint32_t index;
-  // 0 hit, 1 blocked, 2 wide, 3 already dead, 4 launched.
+  // 0 hit, 1 hit the world, 2 missed, 3 already dead, 4 launched.
   uint32_t reason;
   // The entity that was hit, or -1.
   int32_t target;

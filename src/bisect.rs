@@ -4,12 +4,14 @@
 //! at once, in one pass, and nothing is recorded a second time.
 
 mod cause;
+mod predicted;
 mod recorded;
 mod rerun;
 
 use serde::Serialize;
 
 pub use cause::{Found, Why};
+pub use predicted::{Predicted, predicted};
 pub use recorded::{NoStates, recorded};
 pub use rerun::{Reran, Rerun, Step};
 

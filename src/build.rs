@@ -22,6 +22,11 @@ use crate::store;
 use crate::trace::{Digest, Trace};
 use process::Ended;
 
+/// What says in the environment of hitreg's commands where their defaults are.
+pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
+/// In place of a file: nowhere. Builds get this, for they are to do what they are asked and nothing else.
+pub const NO_CONFIG: &str = "none";
+
 /// How long a build may take for one log when nothing else is asked for.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
@@ -196,6 +201,7 @@ impl Runner {
     ) -> Result<Vec<String>, Untestable> {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
+        command.env(CONFIG_VARIABLE, NO_CONFIG);
         command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;

@@ -4,6 +4,7 @@ mod bisect;
 #[cfg(feature = "arena")]
 mod claims;
 mod completions;
+mod config;
 mod diff;
 mod export;
 mod files;
@@ -21,8 +22,10 @@ mod kept;
 mod live;
 mod man;
 mod merge;
+mod offered;
 mod output;
 mod outputs;
+mod program;
 mod progress;
 mod quickstart;
 mod record;
@@ -40,15 +43,18 @@ mod verify;
 mod what_if;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 pub use crate::engine::{Games, MapFile, RulesError};
+pub use program::Program;
 
 use crate::game::Bots;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
+use config::Added;
 use output::{Format, Output};
 use outputs::Outputs;
 use trouble::Trouble;
@@ -68,13 +74,14 @@ enum Outcome {
     Interrupted = 130,
 }
 
-/// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`.
+/// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. It is called as the
+/// game is; [`Program`] gives it another name and a version.
 pub fn main<G>() -> ExitCode
 where
     G: Bots + Netcode,
     G::Rules: Default,
 {
-    run(&Games::default().recording::<G>(|map| match map {
+    Program::named(G::NAME).run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),
         Some(map) => Err(format!("`{}` has rules of its own and reads no map file ({})", G::NAME, map.path).into()),
     }))
@@ -82,18 +89,20 @@ where
 
 /// The whole program of `hitreg` itself, with its built-in games.
 pub fn built_in() -> ExitCode {
-    run(&Games::built_in())
+    Program::hitreg().run(&Games::built_in())
 }
 
-/// The whole program of a build that plays these games.
-pub fn run(games: &Games) -> ExitCode {
-    ExitCode::from(run_args(games, std::env::args_os()))
-}
+impl Program {
+    /// The whole program of a build that plays these games.
+    pub fn run(self, games: &Games) -> ExitCode {
+        ExitCode::from(self.run_args(games, std::env::args_os()))
+    }
 
-/// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
-/// judged, 128 trouble, 130 interrupted.
-pub fn run_args(games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
-    outcome_of(games, args.into_iter().collect()) as u8
+    /// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
+    /// judged, 128 trouble, 130 interrupted.
+    pub fn run_args(self, games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
+        outcome_of(self, games, args.into_iter().collect()) as u8
+    }
 }
 
 #[derive(Parser)]
@@ -117,6 +126,20 @@ struct Cli {
         hide_possible_values = true
     )]
     format: Format,
+    /// When output is coloured; `auto` is for terminals, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "auto|always|never",
+        hide_possible_values = true,
+        display_order = 901
+    )]
+    color: Color,
+    /// Defaults for options [default: hitreg.toml in this folder or the nearest above it]; `none` is no file
+    #[arg(long, global = true, value_name = "FILE", display_order = 902)]
+    config: Option<PathBuf>,
     /// Replace a log or trace that is where an output goes
     #[arg(long, global = true, display_order = 900)]
     force: bool,
@@ -164,9 +187,39 @@ enum Command {
     Man(man::Args),
 }
 
-fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Color {
+    /// On terminals, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// From here on, for all output.
+    fn take_effect(self) {
+        match self {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
-    let mut command = Cli::command();
+    let mut command = build.command();
+    let Added { args, added } = match config::with_defaults(&command, args) {
+        Ok(added) => added,
+        Err(trouble) => {
+            trouble.print();
+            return trouble.outcome();
+        }
+    };
     let parsed = command.try_get_matches_from_mut(args);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
@@ -177,12 +230,16 @@ fn outcome_of(games: &Games, args: Vec<OsString>) -> Outcome {
                 Trouble::from(error).print();
                 return Outcome::Trouble;
             }
+            if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
+                Trouble::file(path, format!("it adds {}", options.join(" "))).print_note();
+            }
             return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
         }
     };
+    cli.color.take_effect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
     let granted = memory_granted();
-    let done = granted.and_then(|()| run_command(games, cli.command, &program, &mut output));
+    let done = granted.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
         Err(trouble) => {
@@ -205,7 +262,13 @@ fn memory_granted() -> Result<(), Trouble> {
     Ok(())
 }
 
-fn run_command(games: &Games, command: Command, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+fn run_command(
+    build: Program,
+    games: &Games,
+    command: Command,
+    program: &str,
+    output: &mut Output,
+) -> Result<Outcome, Trouble> {
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
@@ -230,7 +293,7 @@ fn run_command(games: &Games, command: Command, program: &str, output: &mut Outp
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
         Command::Settings(args) => settings::run(&args, output),
-        Command::Completions(args) => completions::run(&args, output),
-        Command::Man(args) => man::run(&args, output),
+        Command::Completions(args) => completions::run(build, &args, output),
+        Command::Man(args) => man::run(build, &args, output),
     }
 }

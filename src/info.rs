@@ -122,10 +122,9 @@ pub struct Packets {
     pub sent: u64,
     /// Those that arrived, each counted once.
     pub received: u64,
-    /// Those that never arrived though a later one did.
+    /// Those that never arrived though a later one did, and were not held back.
     pub lost: u64,
-    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server numbers them all
-    /// the same, so that there they count as lost, too.
+    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server numbers them all the same.
     pub choked: u64,
 }
 
@@ -148,10 +147,11 @@ impl Info {
         let header = &session.header;
         let recorded = || session.players.iter().zip(&header.players).filter(|(records, _)| !records.frames.is_empty());
         let commands = || session.players.iter().flat_map(|p| &p.frames).map(|frame| &frame.command);
+        let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let of_player = |(records, player): (&PlayerRecords, &crate::record::PlayerInfo)| PlayerFigures {
             name: player.name.clone(),
             usercmds: records.frames.len(),
-            packets: Packets::down(records),
+            packets: Packets::down(records, choked_are_numbered),
             packets_up: Packets::up(records),
             rtt_ms: Percentiles::of(round_trips(records)),
         };
@@ -193,10 +193,14 @@ impl GapFigures {
 }
 
 impl Packets {
-    fn down(records: &PlayerRecords) -> Packets {
+    /// A QuakeWorld server numbers the updates that it holds back, too, so that each leaves a gap as a lost packet does; it says with
+    /// the next one how many they were.
+    fn down(records: &PlayerRecords, choked_are_numbered: bool) -> Packets {
         let numbers = records.snapshots.iter().map(|s| s.seq.0);
-        let choked = records.snapshots.iter().map(|s| u64::from(s.choked)).sum();
-        Packets { choked, ..Packets::counted(numbers, &records.received) }
+        let choked: u64 = records.snapshots.iter().map(|s| u64::from(s.choked)).sum();
+        let counted = Packets::counted(numbers, &records.received);
+        let lost = counted.lost.saturating_sub(if choked_are_numbered { choked } else { 0 });
+        Packets { choked, lost, ..counted }
     }
 
     fn up(records: &PlayerRecords) -> Packets {
@@ -315,6 +319,13 @@ mod tests {
         assert_eq!(info.packets_up, Packets::default());
         assert_eq!((info.players, info.by_player.len()), (2, 1));
         assert_eq!((info.usercmds, info.usercmds_firing), (10, 1));
+    }
+
+    #[test]
+    fn what_a_quakeworld_server_held_back_is_not_lost() {
+        let mut session = session();
+        session.header.origin = Origin::Imported { format: "qwd".to_owned() };
+        assert_eq!(Info::of(&session).packets, Packets { sent: 10, received: 8, lost: 0, choked: 1 });
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod frames;
 mod header;
 mod kinds;
 mod limits;
+mod looks_like;
 mod reader;
 mod recover;
 mod schema;

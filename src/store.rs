@@ -10,6 +10,7 @@ mod error;
 mod folder;
 mod recording;
 mod saving;
+mod standard;
 mod target;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder, files_below, temporary_folder};
 pub use recording::{Recording, Unfinished};
 pub use saving::{Prepared, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
+pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
@@ -32,12 +34,13 @@ const READ_AHEAD: usize = 256 << 10;
 /// The most bytes that a file may have that is neither log nor trace.
 pub const LARGEST_OTHER: u64 = 64 << 20;
 
-/// Opens a file for reading.
+/// Opens a file for reading; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be opened, or is a directory.
 pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
-    let file = File::open(path).map_err(|source| StoreError::open(path, source))?;
+    let file = if standard::is_meant(path) { standard::input() } else { File::open(path) };
+    let file = file.map_err(|source| StoreError::open(path, source))?;
     if file.metadata().is_ok_and(|meta| meta.is_dir()) {
         return Err(StoreError::IsDirectory { path: path.into() });
     }

@@ -247,7 +247,7 @@ static void write_trace(hitreg_log *log, const char *path) {
     must(hitreg_trace_u32(trace, "health", NULL, out.cells[4], out.bodies));
     must(hitreg_trace_u32(trace, "refire", NULL, out.cells[5], out.bodies));
     must(hitreg_trace_table(trace, "shots"));
-    const char *targets[PLAYERS + 1] = {"none", "p0", "p1"}, *reasons[2] = {"hit", "wide"};
+    const char *targets[PLAYERS + 1] = {"none", "p0", "p1"}, *reasons[2] = {"hit", "missed"};
     uint32_t *zero = room(out.shots, sizeof *zero);
     must(hitreg_trace_u32(trace, "shooter", NULL, out.shooter, out.shots));
     must(hitreg_trace_u32(trace, "command", NULL, out.command, out.shots));

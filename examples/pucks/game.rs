@@ -163,7 +163,7 @@ impl<V: Version> Judge for Pucks<V> {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Wide),
+            None => Verdict::miss(Reason::Missed),
         }
     }
 

@@ -104,8 +104,8 @@ fn hit(
     flight: Flight,
     out: &mut impl WorldSink,
 ) -> Verdict {
-    let Shot::Arrow { damage, .. } = rules.weapon(flight.weapon).shot else { return Verdict::miss(Reason::Wide) };
-    let Some((target, _)) = flight.target else { return Verdict::miss(Reason::Wide) };
+    let Shot::Arrow { damage, .. } = rules.weapon(flight.weapon).shot else { return Verdict::miss(Reason::Missed) };
+    let Some((target, _)) = flight.target else { return Verdict::miss(Reason::Missed) };
     let direction = super::fire::axes(arrow.viewangles).forward;
     hurt(rules, world, flight.shooter, target, damage, direction, out);
     let wound = Wound { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 };

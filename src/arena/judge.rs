@@ -16,7 +16,7 @@ pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, 
         return Verdict::miss(Reason::Launched);
     };
     let mut wounds: Vec<Wound> = Vec::new();
-    let mut was_blocked = false;
+    let mut hit_world = false;
     for pellet in fire.pellets(rules) {
         match follow(rules, fire, targets, &pellet, reach_units) {
             Fate::Met(target, hitgroup) => {
@@ -24,14 +24,14 @@ pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, 
                 let damage = (damage as f32 * factor) as i32;
                 add_wound(&mut wounds, Wound { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
             }
-            Fate::Blocked => was_blocked = true,
-            Fate::Wide => {}
+            Fate::HitWorld => hit_world = true,
+            Fate::Missed => {}
         }
     }
-    let reason = match (wounds.is_empty(), was_blocked) {
+    let reason = match (wounds.is_empty(), hit_world) {
         (false, _) => Reason::Hit,
-        (true, true) => Reason::Blocked,
-        (true, false) => Reason::Wide,
+        (true, true) => Reason::HitWorld,
+        (true, false) => Reason::Missed,
     };
     Verdict { reason, wounds }
 }
@@ -54,8 +54,8 @@ pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) ->
 enum Fate {
     Met(EntityId, Hitgroup),
     /// It would have met somebody, had the map not been in the way.
-    Blocked,
-    Wide,
+    HitWorld,
+    Missed,
 }
 
 fn follow(
@@ -75,10 +75,10 @@ fn follow(
             first = Some((*id, hitgroup, away));
         }
     }
-    let Some((target, hitgroup, away)) = first else { return Fate::Wide };
+    let Some((target, hitgroup, away)) = first else { return Fate::Missed };
     // The way to the target is what has to be free. The sweep's own gap before a wall that lies right behind it is none.
     let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
-    if way.fraction < 1.0 || way.all_solid { Fate::Blocked } else { Fate::Met(target, hitgroup) }
+    if way.fraction < 1.0 || way.all_solid { Fate::HitWorld } else { Fate::Met(target, hitgroup) }
 }
 
 /// Gathers pellets by target. The wound's part is that of the pellet that counts most.

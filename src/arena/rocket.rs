@@ -76,7 +76,7 @@ impl Burst {
         out: &mut impl WorldSink,
     ) -> Verdict {
         let shooter = flight.shooter.entity();
-        let mut verdict = Verdict::miss(Reason::Wide);
+        let mut verdict = Verdict::miss(Reason::Missed);
         for number in 0..usize::from(world.players) {
             let (target, body) = world.entities[number];
             match self.damage_to(rules, flight.weapon, target, &body) {
@@ -84,7 +84,7 @@ impl Burst {
                 Harm::Shielded if target == shooter => continue,
                 Harm::Shielded => {
                     if verdict.wounds.is_empty() {
-                        verdict.reason = Reason::Blocked;
+                        verdict.reason = Reason::HitWorld;
                     }
                 }
                 Harm::Takes(damage) => {

@@ -238,7 +238,7 @@ pub unsafe extern "C" fn hitreg_push_shot(
     shot: *const hitreg_shot,
     judged: u32,
 ) -> hitreg_code {
-    const REASONS: [Reason; 5] = [Reason::Hit, Reason::Blocked, Reason::Wide, Reason::AlreadyDead, Reason::Launched];
+    const REASONS: [Reason; 5] = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
     // SAFETY: as this function's own.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(shot)?);

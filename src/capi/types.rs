@@ -109,7 +109,7 @@ pub struct hitreg_shot {
     pub at_us: i64,
     /// Which shot of that usercmd, from 0.
     pub index: u32,
-    /// 0 hit, 1 blocked, 2 wide, 3 already dead, 4 launched.
+    /// 0 hit, 1 hit the world, 2 missed, 3 already dead, 4 launched.
     pub reason: u32,
     /// The entity that was hit, or -1.
     pub target: i32,

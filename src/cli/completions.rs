@@ -1,11 +1,10 @@
 //! `hitreg completions`: what a shell needs to complete the command line.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::Outcome;
 use super::output::Output;
 use super::trouble::Trouble;
+use super::{Outcome, Program};
 
 /// Print a shell's completion script
 #[derive(clap::Args)]
@@ -20,10 +19,10 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     // The generator panics on a closed pipe, so it writes to memory.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "hitreg", &mut script);
+    clap_complete::generate(args.shell, &mut program.command(), program.name, &mut script);
     output.raw().write_all(&script)?;
     Ok(Outcome::Done)
 }

@@ -12,7 +12,7 @@ use super::outputs::OutPath;
 use super::page::{Align, Cell};
 use super::trouble::{Trouble, reason};
 use super::what_if::WhatIf;
-use super::{Outcome, files, replay};
+use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::store::{self, Kind, Target};
@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Which table
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
     table: Option<String>,
     /// All tables, each into a file of its own
     #[arg(long, requires = "output")]

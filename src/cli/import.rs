@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::figures::{bytes, count, duration, share};
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::Page;
+use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::{EngineError, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
-use crate::quakeworld::ImportError;
+use crate::quakeworld::{Cut, ImportError, Imported};
 use crate::store::{self, Kind};
 use crate::units::Micros;
 
@@ -35,7 +35,7 @@ enum Format {
 /// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
 /// prediction is held against what the server said. Names and chat stay out of it.
 ///
-/// Demo and map may be packed with gzip or xz. The map must be the one that the demo was played on.
+/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be the one that the demo was played on.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -64,18 +64,26 @@ struct Report<'a> {
     info: Info,
     demo_bytes: usize,
     size_bytes: u64,
+    /// What the demo lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let Format::Qwd(args) = &args.format;
     let target = output.files.target(&args.output, Kind::Log)?;
-    let (session, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(blame)?;
+    let (Imported { session, cut }, demo_bytes) = import_qwd(&args.demo, &args.map, args.force_map).map_err(blame)?;
     store::save_log(&target, &session, Options::whole())?;
     let report = Report {
         path: &args.output,
         info: Info::of(&session),
         demo_bytes,
         size_bytes: files::size_bytes(&args.output),
+        warning: cut.map(|Cut { offset, bytes }| {
+            format!(
+                "the demo is cut off: all up to byte {offset} was imported, {bytes} bytes of a frame after it were not"
+            )
+        }),
     };
     output.show(&report, |page| report.print(page))?;
     Ok(Outcome::Done)
@@ -106,6 +114,9 @@ impl Report<'_> {
         let info = &self.info;
         page.heading(&self.path.display().to_string());
         page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
+        if let Some(warning) = &self.warning {
+            page.styled(UNSURE, &format!("  {warning}"));
+        }
         page.pair("duration", &duration(Micros(info.duration_us)));
         page.pair(
             "usercmds",

@@ -33,7 +33,6 @@ pub(super) struct IntoLog {
     /// The first client frame and the last.
     frames: Option<(Micros, Micros)>,
     progress: Progress,
-    listening: Option<SocketAddr>,
 }
 
 impl IntoLog {
@@ -46,7 +45,6 @@ impl IntoLog {
             ticks: None,
             frames: None,
             progress: Progress::of_session(what, length),
-            listening: None,
         }
     }
 
@@ -94,7 +92,7 @@ impl LiveSink for IntoLog {
     }
 
     fn listening(&mut self, address: SocketAddr) {
-        self.listening = Some(address);
+        self.progress.say(&format!("listening at {address}"));
     }
 
     fn expecting(&mut self, length: Micros) {
@@ -122,8 +120,10 @@ impl LiveSink for IntoLog {
 
     fn show(&mut self, rates: &Rates) {
         let Some(at) = rates.at else {
-            let at = self.listening.map_or(String::new(), |address| format!("at {address}, "));
-            let message = format!("{at}waiting: {} of {} players are ready", rates.ready, rates.places);
+            let message = match rates.places {
+                0 => "no answer yet".to_owned(),
+                places => format!("waiting: {} of {places} players are ready", rates.ready),
+            };
             return self.progress.reached_with(Micros::ZERO, message);
         };
         let rate = bytes(rates.bytes_per_s as u64);

@@ -1,11 +1,9 @@
 //! `hitreg man`: manual pages.
 
-use clap::CommandFactory;
-
-use super::Outcome;
 use super::output::Output;
 use super::outputs::{OutPath, Outputs};
 use super::trouble::Trouble;
+use super::{Outcome, Program};
 use crate::store::{self, Kind, Target};
 
 /// Print the manual page, or write the pages of all commands
@@ -20,8 +18,8 @@ pub(super) struct Args {
     output: Option<OutPath>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let command = super::Cli::command();
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let command = program.command();
     let Some(directory) = &args.output else {
         output.raw().write_all(&page(command)?)?;
         return Ok(Outcome::Done);

@@ -35,8 +35,12 @@ impl Output {
         self.format
     }
 
-    /// Prints one result: `value` as JSON, or the page that `text` fills.
+    /// Prints one result: `value` as JSON, or the page that `text` fills. Where a file that was asked for goes to standard output,
+    /// it comes on stderr.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {
+        if self.files.take_stdout() {
+            self.out = Box::new(anstream::stderr());
+        }
         match self.format {
             Format::Json => {
                 serde_json::to_writer_pretty(&mut self.out, value).map_err(std::io::Error::from)?;

@@ -1,6 +1,7 @@
 //! What a command writes: paths of a type of their own, so that all others that a command is given are known to be read.
 
 use std::any::TypeId;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 
 use super::trouble::Trouble;
-use crate::store::{Kind, Target, Targets};
+use crate::store::{Kind, Target, Targets, is_standard_stream};
 
 /// A path that a command writes to. Only [`Outputs`] makes a target of it.
 #[derive(Clone, Debug)]
@@ -28,29 +29,41 @@ impl Deref for OutPath {
 }
 
 /// The outputs of a command, held against all files that it was given to read.
-pub(super) struct Outputs(Targets);
+pub(super) struct Outputs {
+    targets: Targets,
+    /// Whether one of them goes to standard output, so that nothing else may.
+    take_stdout: Cell<bool>,
+}
 
 impl Outputs {
     /// Those of the command that was called. Every argument that is a path and no [`OutPath`] is an input.
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
-        Outputs(Targets::new(inputs, force))
+        Outputs { targets: Targets::new(inputs, force), take_stdout: Cell::new(false) }
     }
 
     /// A place for a file of this kind, or why not. To be asked for before the work begins.
     pub(super) fn target(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
-        Ok(self.0.file(&path.0, kind)?)
+        if is_standard_stream(&path.0) {
+            self.take_stdout.set(true);
+        }
+        Ok(self.targets.file(&path.0, kind)?)
     }
 
     /// The same, where a recording that stands there can be made again.
     pub(super) fn target_made_again(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
-        Ok(self.0.file_made_again(&path.0, kind)?)
+        Ok(self.targets.file_made_again(&path.0, kind)?)
+    }
+
+    /// Whether a file that was asked for goes to standard output.
+    pub(super) fn take_stdout(&self) -> bool {
+        self.take_stdout.get()
     }
 
     /// A place for a file in a folder that was asked for.
     pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: Kind) -> Result<Target, Trouble> {
-        Ok(self.0.file(&folder.0.join(name), kind)?)
+        Ok(self.targets.file(&folder.0.join(name), kind)?)
     }
 }
 

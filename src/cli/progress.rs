@@ -15,7 +15,7 @@ pub(super) struct Progress {
 impl Progress {
     /// A bar for something that takes `length` of session time.
     pub(super) fn of_session(what: &str, length: Micros) -> Progress {
-        let style = "{prefix} {bar:30} {percent:>3} %  {msg}";
+        let style = "{prefix} {bar:20} {percent:>3} %  {wide_msg}";
         let progress = Progress::new(what, length.0.max(0) as u64, style);
         progress.bar.enable_steady_tick(Duration::from_millis(200));
         progress
@@ -57,6 +57,14 @@ impl Progress {
     /// How much session time there will be, once that is known.
     pub(super) fn set_length(&self, length: Micros) {
         self.bar.set_length(length.0.max(0) as u64);
+    }
+
+    #[cfg(feature = "live")]
+    /// Says a line on stderr, above the bar where there is one.
+    pub(super) fn say(&self, line: &str) {
+        use std::io::Write;
+        // The session goes on whether anybody reads this or not.
+        let _ = self.bar.suspend(|| writeln!(anstream::stderr(), "{line}"));
     }
 
     /// So many of about so many things are done.

@@ -70,6 +70,8 @@ struct Report<'a> {
     passed_over: Vec<String>,
     hashes: Hashes,
     prediction: &'a Prediction,
+    #[serde(skip)]
+    grades: &'static str,
     /// By `interpolation.mode`.
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
     shots: &'a Shots,
@@ -126,6 +128,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             first_difference_tick: replayed.first_difference.map(|difference| difference.tick.0),
         },
         prediction: &summary.prediction,
+        grades: game.grades(),
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
         shots: &summary.shots,
         fairness: &fairness,
@@ -175,7 +178,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     page.pair("digest", &report.digest);
     print_hashes(page, report);
     if report.prediction.checked > 0 {
-        print_prediction(page, report.prediction);
+        print_prediction(page, report.prediction, report.grades);
     }
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
@@ -208,7 +211,7 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
     page.styled(style, &text);
 }
 
-fn print_prediction(page: &mut Page, prediction: &Prediction) {
+fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
     let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
     page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
     let right = Align::Right;
@@ -230,6 +233,7 @@ fn print_prediction(page: &mut Page, prediction: &Prediction) {
         rows.extend([row("on the ground, as played", ground), row("in the air, as played", air)]);
     }
     page.table(&head, &rows);
+    page.paragraph(2, grades);
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
         page.paragraph(2, &format!("error of the origin: median {p50}, p95 {p95}, greatest {max} units"));

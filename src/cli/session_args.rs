@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::offered;
 use super::trouble::Trouble;
 use crate::engine::{Games, MapFile, PlaysItself, ReadySession};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -15,10 +16,10 @@ pub(super) struct SessionArgs {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The settings' preset [default: half-life]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
     /// A setting that differs from the preset; may be given more than once
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// How many bots play, 1 to 64 [default: 4]
     #[arg(long, value_name = "N")]

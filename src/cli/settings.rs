@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::Outcome;
 use super::output::Output;
 use super::page::{Align, BOLD, Cell, Page};
 use super::trouble::Trouble;
+use super::{Outcome, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, KEYS, Key, Kind, PRESETS, Preset, Settings, engine_names};
 
@@ -23,10 +23,10 @@ Examples:
   hitreg settings --format json")]
 pub(super) struct Args {
     /// Only keys that contain this, or those that another engine calls so
-    #[arg(value_name = "WORD")]
+    #[arg(value_name = "WORD", value_parser = offered::keys(), hide_possible_values = true)]
     word: Option<String>,
     /// Show the values of this preset
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
 }
 

@@ -61,14 +61,23 @@ impl Trouble {
     /// Says it on stderr, as long as somebody listens there. That a reader of the output has read enough is no news to whoever
     /// wrote `| head`; the exit code alone says that not all was written.
     pub(super) fn print(&self) {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        self.print_as("error", red);
+    }
+
+    /// Says on stderr what one should know of an error that was said already.
+    pub(super) fn print_note(&self) {
+        self.print_as("note", anstyle::Style::new().bold());
+    }
+
+    fn print_as(&self, what: &str, style: anstyle::Style) {
         if let Trouble::ClosedPipe = self {
             return;
         }
         use std::io::Write;
-        let red = anstyle::AnsiColor::Red.on_default().bold();
         let mut stderr = anstream::stderr().lock();
         // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
-        let _ = writeln!(stderr, "{red}error:{red:#} {}", printable_lines(&self.to_string()));
+        let _ = writeln!(stderr, "{style}{what}:{style:#} {}", printable_lines(&self.to_string()));
     }
 }
 

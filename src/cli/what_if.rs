@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::offered;
 use super::trouble::Trouble;
 use crate::record::Session;
 use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
@@ -10,10 +11,10 @@ use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
 #[derive(clap::Args)]
 pub(super) struct WhatIf {
     /// Replay under another value of a setting; may be given more than once
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Replay under a preset instead of the log's own settings
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
     /// What is asked of the other settings: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
     /// under them and changes nothing else

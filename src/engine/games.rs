@@ -180,6 +180,9 @@ pub trait Playable: Send + Sync {
     /// The name that its logs carry.
     fn name(&self) -> &'static str;
 
+    /// How near to the server's word a prediction is that is called exact or near.
+    fn grades(&self) -> &'static str;
+
     /// Replays a log of this game. `progress` is called now and then with the session time reached.
     ///
     /// # Errors
@@ -248,6 +251,10 @@ struct Of<G> {
 impl<G: Netcode> Playable for Of<G> {
     fn name(&self) -> &'static str {
         G::NAME
+    }
+
+    fn grades(&self) -> &'static str {
+        G::GRADES
     }
 
     fn replay(

@@ -1,12 +1,13 @@
 //! The two sides of a comparison: where each one's trace comes from.
 
+mod alone;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::log_file::{LogFile, LogOrTrace};
 use super::{Engine, EngineError, check};
-use crate::bisect::recorded;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::Side;
 use crate::log::Options as LogOptions;
@@ -106,7 +107,7 @@ impl Sides {
         way_a.check(engine, &a)?;
         match &b {
             Some(b) => way_b.check(engine, b)?,
-            None if self.ways.are_plain() => return against_itself(engine, runner, &a),
+            None if self.ways.are_plain() => return alone::against_itself(engine, runner, &a),
             None => way_b.check(engine, &a)?,
         }
         self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
@@ -204,18 +205,6 @@ impl Ways {
         let names = [self.a.name(of[0]), self.b.name(of[1])];
         Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
     }
-}
-
-/// A log alone: what it says happened, against this build's replay of it.
-fn against_itself(engine: &Engine<'_>, runner: &Runner, source: &Source<'_>) -> Result<Traces, EngineError> {
-    let LogOrTrace::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
-    let path = source.path;
-    let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
-    let says = recorded(&log.session).map_err(no_states)?;
-    let plain = Way::default();
-    let names = [format!("{}, as recorded", path.display()), plain.name(source)];
-    let replayed = plain.trace(engine, runner, source, "b")?;
-    Ok(Traces { names, made: replayed.map(|replayed| [says, replayed]), overlap_only: true })
 }
 
 impl<'a> Source<'a> {

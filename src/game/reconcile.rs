@@ -17,6 +17,9 @@ pub trait Reconcile: Simulate {
         Some(Grade::of_distance(predicted, authoritative))
     }
 
+    /// What [`Reconcile::grade`] calls exact and near, for people: a game with a measure of its own says its own.
+    const GRADES: &str = "exact: to the bit; near: within 0.2 units and 1.5 units/s";
+
     /// True where recorded states are rounded: then only a [`Grade::Miss`] is wrong. False where states are exact: then any
     /// difference of a predicted cell is.
     const RECORDS_ARE_ROUNDED: bool = false;

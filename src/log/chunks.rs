@@ -6,6 +6,7 @@ use super::chunk::Place;
 use super::container::{Chain, SEEK_FOOTER_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
+use super::looks_like::{START_BYTES, looks_like};
 
 /// One chunk's content.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl<R: Read> Chunks<R> {
         decode: impl FnOnce(&[u8]) -> Result<(H, bool), LogError>,
     ) -> Result<(Self, H), LogError> {
         let mut frames = Frames::new(from, 0);
-        let frame = first_frame(frames.next())?;
+        let frame = first_frame(&mut frames)?;
         let content = unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
         let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
@@ -147,9 +148,9 @@ pub(super) fn place(content: &[u8]) -> Result<Place, String> {
 }
 
 /// The first frame, or what its absence says about the file.
-pub(super) fn first_frame(first: Result<Option<Frame>, FrameError>) -> Result<Frame, LogError> {
+pub(super) fn first_frame<R: Read>(frames: &mut Frames<R>) -> Result<Frame, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
-    match first {
+    match frames.next() {
         Ok(Some(frame)) if frame.kind == FrameKind::Tail => Err(strange("it begins with a seek table".into())),
         Ok(Some(frame)) => Ok(frame),
         Ok(None) => Err(strange("it is empty".into())),
@@ -163,8 +164,13 @@ pub(super) fn first_frame(first: Result<Option<Frame>, FrameError>) -> Result<Fr
                 _ => Err(strange(format!("it has only {bytes} bytes"))),
             }
         }
-        Err(FrameError::Bad { zstd: true, what, .. }) => Err(corrupt(0, "the header", what)),
-        Err(FrameError::Bad { what, .. }) => Err(strange(format!("at its start, {what}"))),
+        Err(FrameError::Bad { start, what, .. }) if start == ZSTD_MAGIC.to_le_bytes() => {
+            Err(corrupt(0, "the header", what))
+        }
+        Err(FrameError::Bad { mut start, what, .. }) => {
+            start.extend(frames.rest(START_BYTES - start.len())?);
+            Err(strange(looks_like(&start).map_or_else(|| format!("at its start, {what}"), str::to_owned)))
+        }
         Err(FrameError::Io(error)) => Err(error.into()),
     }
 }

@@ -8,7 +8,7 @@ use crate::record::Misfit;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// Something else altogether.
-    #[error("this is no hitreg file: {what} (logs are written by `hitreg record` and `hitreg import`)")]
+    #[error("this is no hitreg file: {what}")]
     NotHitreg {
         /// What shows it.
         what: String,

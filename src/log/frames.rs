@@ -48,8 +48,8 @@ pub(crate) enum FrameError {
     Bad {
         /// Where they begin.
         offset: u64,
-        /// Whether they begin like a zstd frame.
-        zstd: bool,
+        /// The first four of them at most.
+        start: Vec<u8>,
         /// What is wrong with them.
         what: String,
     },
@@ -90,9 +90,7 @@ impl<R: Read> Frames<R> {
             Ok(kind) => Ok(Some(Frame { offset, bytes, kind })),
             Err(Stop::Cut) if bytes.is_empty() => Ok(None),
             Err(Stop::Cut) => Err(cut(&bytes)),
-            Err(Stop::Bad(what)) => {
-                Err(FrameError::Bad { offset, zstd: bytes.starts_with(&ZSTD_MAGIC.to_le_bytes()), what })
-            }
+            Err(Stop::Bad(what)) => Err(FrameError::Bad { offset, start: first_four(&bytes), what }),
             Err(Stop::Io(error)) => Err(FrameError::Io(error)),
         }
     }
@@ -110,7 +108,11 @@ impl std::fmt::Display for FrameError {
 
 fn cut(bytes: &[u8]) -> FrameError {
     let last = bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
-    FrameError::Cut { start: bytes[..bytes.len().min(4)].to_vec(), bytes: bytes.len() as u64, last }
+    FrameError::Cut { start: first_four(bytes), bytes: bytes.len() as u64, last }
+}
+
+fn first_four(bytes: &[u8]) -> Vec<u8> {
+    bytes[..bytes.len().min(4)].to_vec()
 }
 
 enum Stop {

@@ -281,7 +281,7 @@ macro_rules! choices {
 }
 choices! {
     Execution { Run, StoodIn, Missing, Late, OverBudget }
-    Reason { Hit, Blocked, Wide, AlreadyDead, Launched }
+    Reason { Hit, HitWorld, Missed, AlreadyDead, Launched }
     Presence { Joined, Left }
     GapCause { Damaged, Overrun, Paused, Disconnected }
 }

@@ -53,7 +53,7 @@ impl std::fmt::Display for Hole {
 /// # Errors
 /// When nothing can be read: the bytes are no log, or the header itself is damaged.
 pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
-    let frame = first_frame(Frames::new(bytes, 0).next())?;
+    let frame = first_frame(&mut Frames::new(bytes, 0))?;
     let content = unpack(&frame);
     let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
     let (header, schema, sealed) = decode_log(&content)?;

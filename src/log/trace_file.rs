@@ -12,6 +12,8 @@ use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, Opening};
 use super::limits::trace_budget;
+use super::version::Version;
+use crate::trace::schema::shots;
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
@@ -47,6 +49,7 @@ pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
 pub struct TraceReader<R> {
     chunks: Chunks<R>,
     header: TraceHeader,
+    format: Version,
 }
 
 impl<R: Read> TraceReader<R> {
@@ -55,11 +58,11 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// When it is not a trace, or not one that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
-        let (chunks, header) = Chunks::open(from, |content| {
-            let Opening { header, sealed, .. } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
-            Ok((header, sealed))
+        let (chunks, (header, format)) = Chunks::open(from, |content| {
+            let Opening { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
+            Ok(((header, format), sealed))
         })?;
-        Ok(TraceReader { chunks, header })
+        Ok(TraceReader { chunks, header, format })
     }
 
     /// The trace's header.
@@ -73,7 +76,32 @@ impl<R: Read> TraceReader<R> {
     /// When the trace is torn or damaged here. What was given out before is good.
     pub fn next_rows(&mut self) -> Result<Option<Table>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
-        layout::decode(&content.bytes).map(Some).map_err(|what| content.corrupt(what))
+        let mut rows = layout::decode(&content.bytes).map_err(|what| content.corrupt(what))?;
+        if self.format < MISSES_NAMED_ANEW {
+            name_misses_anew(&mut rows);
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// The format since which a shot that met nobody is `missed`, and one that ended in the map `hit the world`.
+const MISSES_NAMED_ANEW: Version = Version { major: 1, minor: 3 };
+
+/// What became of shots, in today's words: they were `wide` and `blocked` before.
+fn name_misses_anew(rows: &mut Table) {
+    if rows.name != shots::NAME {
+        return;
+    }
+    let columns = rows.columns.iter_mut().filter(|column| ["reason", "predicted_reason"].contains(&&*column.name));
+    for column in columns {
+        let Data::Name { names, .. } = &mut column.data else { continue };
+        for name in names {
+            match name.as_str() {
+                "wide" => *name = "missed".to_owned(),
+                "blocked" => *name = "hit the world".to_owned(),
+                _ => {}
+            }
+        }
     }
 }
 

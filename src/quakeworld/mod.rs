@@ -26,11 +26,11 @@ mod testing;
 
 pub use body::{BodyRow, FIRST_MODEL, flag};
 pub use demo::{
-    Demo, DemoEnd, EffectKind, Event, Extensions, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer, OwnState,
+    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer, OwnState,
     Percentiles, QwdError, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
 pub use game::{Moment, QuakeWorld, Shot};
-pub use import::{ImportError, ImportOptions, LARGEST_UNPACKED, UnpackError, import, unpacked};
+pub use import::{ImportError, ImportOptions, Imported, LARGEST_UNPACKED, UnpackError, import, unpacked};
 pub use map::{BspError, EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
 pub use movement::{
     BUTTON_ATTACK, BUTTON_JUMP, Dialect, MOST_SOLIDS, MoveVars, PLAYER_MAXS, PLAYER_MINS, PlayerState, Run, Runner,

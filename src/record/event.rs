@@ -57,10 +57,11 @@ pub enum Reason {
     /// It hit somebody.
     Hit,
     /// A part of the map was in the way of a target that the line would have met.
-    Blocked,
+    #[strum(serialize = "hit the world")]
+    HitWorld,
     /// The line meets nobody.
     #[default]
-    Wide,
+    Missed,
     /// It met somebody who is already dead at present: no damage.
     #[strum(serialize = "already dead")]
     AlreadyDead,

@@ -16,7 +16,11 @@ pub fn bisect_page(found: &TickBisection) -> Page {
             return page;
         }
         (Verdict::Same, _) => {
-            page.line(&format!("the same through {}", counted(found.ticks_compared, "tick")));
+            page.line(&match found.ticks_compared {
+                // What clients recorded has no ticks of the server's.
+                0 => "the same".to_owned(),
+                ticks => format!("the same through {}", counted(ticks, "tick")),
+            });
             return page;
         }
         (Verdict::Untestable, _) => {

@@ -1,9 +1,9 @@
 //! A divergence.
 
-use super::figures::{clipped, distance, seconds};
+use super::figures::{clipped, count, distance, ms, seconds};
 use super::layout::WIDTH;
 use super::page::Page;
-use crate::diff::{Class, Divergence, Named, Place, Ran, Row, What};
+use crate::diff::{Class, Divergence, Named, Place, Ran, Row, Value, What};
 
 /// Where it is: `bodies, tick 812, 12.688 s, entity 1`.
 pub(super) fn place(table: &str, place: &Place) -> String {
@@ -67,7 +67,7 @@ pub(super) fn values(page: &mut Page, first: &Divergence) {
             };
             page.note(2, &format!("{field}: {how}"));
             for (side, value) in [("A", a), ("B", b)] {
-                page.line(&clipped(&format!("    {side}  {value}"), WIDTH));
+                page.line(&clipped(&format!("    {side}  {}", shown(field, value)), WIDTH));
             }
         }
         _ => {}
@@ -81,8 +81,11 @@ fn how(first: &Divergence) -> String {
         Some(Class::Difference) | None => "difference",
     };
     match (first.error, first.ulps) {
-        (Some(error), Some(1)) => format!("{class}, {} apart, neighbouring floats", distance(error)),
-        (Some(error), Some(ulps)) => format!("{class}, {} apart, {ulps} floats", distance(error)),
+        (Some(error), Some(1)) => format!("{class}, {} apart, 1 ULP", distance(error)),
+        (Some(error), Some(ulps)) => format!("{class}, {} apart, {} ULPs", distance(error), count(ulps)),
+        (Some(error), None) if first.field.as_deref().is_some_and(is_time) => {
+            format!("{class}, {} apart", ms(error as i64))
+        }
         (Some(error), None) => format!("{class}, {error} apart"),
         (None, _) => class.to_owned(),
     }
@@ -91,8 +94,9 @@ fn how(first: &Divergence) -> String {
 /// A row, with the fields that matter first and no more than a few lines of it.
 fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
-    let (first, rest): (Vec<&Named>, Vec<&Named>) = row.values.iter().partition(|v| fields.contains(&v.name.as_str()));
-    let shown: Vec<String> = first.iter().chain(&rest).map(|v| format!("{} {}", v.name, v.value)).collect();
+    let known = row.values.iter().filter(|v| !matches!(v.value, Value::Float(value) if value.is_nan()));
+    let (first, rest): (Vec<&Named>, Vec<&Named>) = known.partition(|v| fields.contains(&v.name.as_str()));
+    let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
     let mut values: Vec<String> = shown.into_iter().take(MOST_VALUES).collect();
     if more > 0 {
@@ -102,6 +106,26 @@ fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
 }
 
 const MOST_VALUES: usize = 12;
+
+/// `drawn_at -83.152 ms`, `yaw 90`.
+fn named(Named { name, value }: &Named) -> String {
+    format!("{} {}", name.strip_suffix(TIME).unwrap_or(name), shown(name, value))
+}
+
+/// A value as people read it: columns of microseconds in milliseconds.
+fn shown(column: &str, value: &Value) -> String {
+    match value {
+        Value::Integer(time_us) if is_time(column) => ms(*time_us),
+        value => value.to_string(),
+    }
+}
+
+/// What columns of microseconds end with.
+const TIME: &str = "_us";
+
+pub(super) fn is_time(column: &str) -> bool {
+    column.ends_with(TIME)
+}
 
 fn usercmds(page: &mut Page, first: &Divergence) {
     let (a, b) = (&first.usercmds_a, &first.usercmds_b);
@@ -120,7 +144,7 @@ fn list(page: &mut Page, title: &str, usercmds: &[Ran]) {
     page.line(&format!("  {title}"));
     for ran in usercmds.iter().take(MOST_USERCMDS) {
         let how = ran.how.as_ref().map_or(String::new(), |how| format!(" {how}"));
-        let mut words: Vec<String> = ran.input.iter().map(|v| format!("{} {}", v.name, v.value)).collect();
+        let mut words: Vec<String> = ran.input.iter().map(named).collect();
         let who = format!("p{} #{}{how}", ran.player, ran.command);
         match words.first_mut() {
             Some(first) => *first = format!("{who}: {first}"),

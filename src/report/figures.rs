@@ -89,6 +89,14 @@ pub fn distance(value: f64) -> String {
     }
 }
 
+/// A time in microseconds as `-83.152 ms`: no digit is lost, and there is at least one after the point.
+pub fn ms(time_us: i64) -> String {
+    let (sign, size) = (if time_us < 0 { "-" } else { "" }, time_us.unsigned_abs());
+    let fraction = format!("{:03}", size % 1000);
+    let (first, rest) = fraction.split_at(1);
+    format!("{sign}{}.{first}{} ms", size / 1000, rest.trim_end_matches('0'))
+}
+
 /// A text of at most so many characters.
 pub fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -125,6 +133,14 @@ mod tests {
         assert_eq!(duration(Micros::from_s(7_380)), "2 h 03 min");
         assert_eq!([812, 58_349, 1_912_000].map(bytes), ["812 B", "58.3 kB", "1.91 MB"]);
         assert_eq!([0.0, 0.00083, 0.25, 12.34].map(measure), ["0", "0.0008", "0.25", "12.3"]);
+    }
+
+    #[test]
+    fn times_lose_no_digit() {
+        assert_eq!(
+            [-83_152, 0, 120_000, 1, -950].map(ms),
+            ["-83.152 ms", "0.0 ms", "120.0 ms", "0.001 ms", "-0.95 ms"]
+        );
     }
 
     #[test]

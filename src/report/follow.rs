@@ -1,6 +1,7 @@
 //! What follows from a divergence.
 
-use super::figures::{clipped, count, counted, distance, seconds};
+use super::divergence::is_time;
+use super::figures::{clipped, count, counted, distance, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use crate::diff::{Class, FieldDiff, Place, TableDiff};
@@ -27,15 +28,22 @@ pub(super) fn follow(tables: &[TableDiff]) -> Page {
     page
 }
 
+/// An hour and more is no matter of milliseconds.
+const LONG_US: f64 = 3.6e9;
+
 /// How many columns of one table are listed.
 const MOST_FIELDS: usize = 8;
 
 fn row(table: &TableDiff, field: &FieldDiff) -> Vec<Cell> {
-    let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| distance(largest.error));
+    let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| match is_time(&field.field) {
+        true if largest.error < LONG_US => ms(largest.error as i64),
+        true => format!("{:.1e} s", largest.error / 1e6),
+        false => distance(largest.error),
+    });
     let then = match (field.class, field.healed) {
-        (Class::Drift, true) => "drift heals",
+        (Class::Drift, true) => "drift reconverges",
         (Class::Drift, false) => "drifts",
-        (Class::Hash | Class::Difference, true) => "heals",
+        (Class::Hash | Class::Difference, true) => "reconverges",
         (Class::Hash | Class::Difference, false) => "persists",
     };
     vec![

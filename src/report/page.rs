@@ -188,6 +188,13 @@ impl Page {
         self.labelled([2, 16], label, value);
     }
 
+    /// The same, where there is something to say.
+    pub fn pair_if(&mut self, label: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.pair(label, value);
+        }
+    }
+
     /// A label in one column, and what it labels in another.
     pub fn labelled(&mut self, [indent, value_at]: [usize; 2], label: &str, value: &str) {
         let [label, value] = [label, value].map(|text| printable(text).into_owned());

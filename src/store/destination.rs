@@ -30,6 +30,9 @@ impl Destination {
     /// # Errors
     /// When it is a directory or is to be in none, or its links lead in a circle.
     pub(super) fn of(path: &Path) -> Result<Destination, StoreError> {
+        if super::standard::is_meant(path) {
+            return Ok(Destination::Stream);
+        }
         let Some(path) = follow(path)? else { return Ok(Destination::Stream) };
         let permissions = match std::fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => return Err(StoreError::IsDirectory { path }),

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
 use super::destination::Destination;
 use super::target::Target;
+use super::{StoreError, standard};
 use crate::log::{self, Options, WriteError};
 use crate::record::Session;
 use crate::trace::Trace;
@@ -64,7 +64,11 @@ pub fn prepare<'a>(
     let io = |source: std::io::Error| StoreError::write(path, source.into());
     let file = match target.check()? {
         Destination::Stream => {
-            let mut out = BufWriter::new(File::options().append(true).open(path).map_err(io)?);
+            let stream = match standard::is_meant(path) {
+                true => standard::output(),
+                false => File::options().append(true).open(path),
+            };
+            let mut out = BufWriter::new(stream.map_err(io)?);
             write(&mut out).map_err(fail)?;
             out.flush().map_err(io)?;
             return Ok(Prepared { target, file: None });

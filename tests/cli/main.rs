@@ -5,6 +5,7 @@ mod builds;
 mod folder;
 mod future;
 mod git_bisect_run;
+mod habits;
 mod interrupt;
 mod join;
 mod netcode;

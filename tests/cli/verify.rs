@@ -253,3 +253,41 @@ fn any_build_is_verified() {
     folder.done("verify game.hitlog --build ./bug --require-golden");
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
 }
+
+/// Asked at a terminal, each is shown and answered for itself; what is no answer is asked again.
+#[test]
+#[cfg(unix)]
+#[expect(clippy::disallowed_types, reason = "a terminal is a file")]
+fn a_terminal_is_asked_of_each() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::Write;
+
+    let folder = Folder::with_session();
+    for name in ["b", "c", "d"] {
+        fs::copy(folder.path("a.hitlog"), folder.path(&format!("{name}.hitlog"))).unwrap();
+    }
+    folder.done("verify . --accept");
+    let golden = read(&folder, "a.golden");
+    let other = golden.replace("shots hit ", "shots met ");
+    for name in ["a", "b", "c", "d"] {
+        fs::write(folder.path(&format!("{name}.golden")), &other).unwrap();
+    }
+    assert_eq!(exit_of(&folder, "verify . --propose"), 1);
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut master = fs::File::from(master);
+    master.write_all(b"what?\na\nr\ns\nquit\n").unwrap();
+    let output = folder.command("review").stdin(terminal).output().unwrap();
+    assert_eq!(code(&output), 1, "some are left");
+    assert_eq!(text(&output.stderr).matches("accept, reject, skip or quit?").count(), 5);
+    let printed = said(&output);
+    assert!(printed.contains("-shots met") && printed.contains("accepted   ./a.golden"), "{printed}");
+    assert!(printed.contains("rejected   ./b.golden") && printed.contains("waits      ./d.golden"), "{printed}");
+    let goldens = ["a", "b", "c", "d"].map(|name| read(&folder, &format!("{name}.golden")));
+    assert_eq!(goldens, [golden, other.clone(), other.clone(), other]);
+    let waiting = ["a", "b", "c", "d"].map(|name| folder.path(&format!("{name}.golden.new")).exists());
+    assert_eq!(waiting, [false, false, true, true]);
+}

@@ -43,14 +43,18 @@ fn the_logs_of_all_versions_can_be_read() {
     let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
     let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
     many_names.tables[0].columns.push(Column::new("whom", data));
-    // 1.3 brought tables of a build's own that name their keys.
+    // 1.4 brought tables of a build's own that name their keys.
     let mut keyed = many_names.clone();
     keyed.tables.push(Table::new("spells", small_trace().tables.remove(0).columns).keyed_by(["entity", "at_us"]));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v1.3.hittrace"), write_trace(Vec::new(), &keyed).unwrap()).unwrap();
+        std::fs::write(format!("{folder}/trace-v1.4.hittrace"), write_trace(Vec::new(), &keyed).unwrap()).unwrap();
     }
-    let versions = [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names.clone()), ("1.3", keyed)];
-    for (name, expected) in versions {
+    // 1.3 names misses as engines do.
+    let mut misses = small_trace();
+    let names = ["hit", "hit the world", "missed"].map(str::to_owned).to_vec();
+    misses.tables[1].columns.push(Column::new("reason", Data::Name { names, codes: vec![0, 1, 2, 2] }));
+    let traces = [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names), ("1.3", misses), ("1.4", keyed)];
+    for (name, expected) in traces {
         let trace = std::fs::read(format!("{folder}/trace-v{name}.hittrace")).unwrap();
         assert_eq!(read_trace(&trace[..]).unwrap(), expected);
         assert_eq!(version(&trace).as_deref(), Some(name));

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use hitreg::cli::{Games, run_args};
+use hitreg::cli::{Games, Program};
 use serde_json::Value;
 
 use crate::disc::{Discs, Rules};
@@ -15,8 +15,10 @@ fn any_game_gets_the_same_commands() {
         None => Ok(Rules::default()),
         Some(map) => Err(format!("discs need no {}", map.path).into()),
     });
-    let run =
-        |line: &str| run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from));
+    let run = |line: &str| {
+        Program::new("discs", "1.0")
+            .run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from))
+    };
     let log = folder.path("discs.hitlog");
     let log = log.display();
     assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);

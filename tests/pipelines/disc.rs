@@ -170,7 +170,7 @@ impl Judge for Discs {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Wide),
+            None => Verdict::miss(Reason::Missed),
         }
     }
 

@@ -46,8 +46,8 @@ impl Case {
         let map = demo.levels[0].map.trim_start_matches("maps/").to_owned() + ".gz";
         let options = ImportOptions { map_name: Some(map.clone()), force_map: false };
         let started = Instant::now();
-        let session = import(&packed, &read(&data.join("maps").join(map)), &options)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let imported = import(&packed, &read(&data.join("maps").join(map)), &options);
+        let session = imported.unwrap_or_else(|error| panic!("{name}: {error}")).session;
         println!("{name}: imported in {:?}", started.elapsed());
         let rules: Rules = rmp_serde::from_slice(&session.header.rules).expect("rules");
         let player = rules.player;
@@ -259,5 +259,5 @@ fn a_map_that_is_not_the_demos_is_refused() {
     assert!(matches!(error, ImportError::InWalls { .. }), "{error}");
     println!("{error}");
     let forced = import(&demo, &dm3, &ImportOptions { force_map: true, ..named }).expect("forced");
-    assert_eq!(QuakeWorld::map_name(&rmp_serde::from_slice(&forced.header.rules).expect("rules")), "dm4");
+    assert_eq!(QuakeWorld::map_name(&rmp_serde::from_slice(&forced.session.header.rules).expect("rules")), "dm4");
 }

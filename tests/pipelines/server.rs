@@ -113,7 +113,7 @@ fn targets_stand_where_they_were_drawn() {
     // 500 units/s for 850 ms, a tick for each 10 of them.
     let at = judged.rewind.targets[0].1.origin;
     assert!((at.x - 425.0).abs() < 1e-3, "{at}");
-    assert_eq!(judged.verdict.reason, Reason::Wide);
+    assert_eq!(judged.verdict.reason, Reason::Missed);
 }
 
 #[test]

@@ -16,18 +16,23 @@ pub(super) fn outcome(found: &Found) -> Outcome {
     }
 }
 
-/// Prints it; `what` is `build` or `commit`.
-pub(super) fn print(found: &Found, page: &mut Page, what: &str) {
-    let (first_bad, last_good) = (found.first_bad.as_deref(), found.last_good.as_deref());
+/// Prints it; `what` is `build` or `commit`, and `bad_means` what makes one bad.
+pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str) {
+    let named = |name: &str| name_of(found, name);
+    let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
     match found.verdict {
-        Verdict::Found => page.styled(BAD, &format!("{} is the first bad {what}", first_bad.unwrap_or("-"))),
+        Verdict::Found => {
+            let short = found.first_bad.as_deref().map_or("-", |name| short(found, name));
+            page.styled(BAD, &format!("{short} is the first bad {what}"));
+            page.pair_if("subject", found.subject.as_deref());
+        }
         Verdict::Range => {
             let among = found.candidates.len();
             page.styled(UNSURE, &format!("The first bad {what} is one of {among}: those between cannot be judged"));
             for name in &found.candidates {
-                page.line(&format!("  {name}"));
+                page.paragraph(2, &named(name));
             }
-            page.pair("known bad", first_bad.unwrap_or("-"));
+            page.pair("known bad", &first_bad);
         }
         Verdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays as the first does")),
         Verdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad: the first shows it already")),
@@ -37,23 +42,36 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str) {
         page.paragraph(2, reason);
         print_last_words(page, &found.last_words);
     }
-    if let Some(subject) = &found.subject {
-        page.pair("subject", subject);
-    }
-    if let Some(good) = last_good {
-        page.pair("last good", good);
-    }
+    page.pair_if("last good", found.last_good.as_deref().map(named).as_deref());
+    page.pair("bad means", bad_means);
     let resumed = found.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
     let skipped = found.skipped.len() as u64;
     if found.probes > 0 {
         page.pair("tried", &format!("{}{resumed}; {} untestable", counted(found.probes as u64, what), skipped));
     }
     for Skipped { name, why } in &found.skipped {
-        page.paragraph(2, &format!("{name}: {}", why.reason));
+        page.paragraph(2, &format!("{}: {}", named(name), why.reason));
         print_last_words(page, &why.last_words);
     }
     if let Some(diff) = &found.diff {
         page.heading("What changed, A the last good and B the first bad");
         page.append(diff_answer(diff, On::Any));
+    }
+}
+
+/// How a build or commit is named for people: a commit by its short hash and its subject.
+fn name_of(found: &Found, name: &str) -> String {
+    match found.subjects.get(name) {
+        Some(subject) => format!("{} {subject}", short(found, name)),
+        None => name.to_owned(),
+    }
+}
+
+/// As many digits of a commit's hash as git shows of one in a repository of some size.
+fn short<'a>(found: &Found, name: &'a str) -> &'a str {
+    const DIGITS: usize = 10;
+    match found.subjects.contains_key(name) {
+        true => name.get(..DIGITS).unwrap_or(name),
+        false => name,
     }
 }

@@ -86,6 +86,6 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let progress = Progress::of_things("bisecting", 0);
     let found = search.run(&judge, &|done, of| progress.done(done, of))?;
     drop(progress);
-    output.show(&found, |page| found::print(&found, page, "commit"))?;
+    output.show(&found, |page| found::print(&found, page, "commit", &args.sought.meaning("commit")))?;
     Ok(found::outcome(&found))
 }

@@ -30,4 +30,12 @@ impl Sought {
     pub(super) fn words(&self) -> String {
         format!("{:?} {}", self.condition, self.looking.words())
     }
+
+    /// What makes a build or commit bad, for people.
+    pub(super) fn meaning(&self, what: &str) -> String {
+        match &self.condition {
+            Some(command) => format!("`{command}` exits with 1"),
+            None => format!("{} from the good {what}'s (--on {})", self.looking.meaning(), self.looking.on_name()),
+        }
+    }
 }

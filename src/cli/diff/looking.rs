@@ -27,6 +27,24 @@ impl Looking {
         }
     }
 
+    /// What differs in what counts as a difference, for people: to be followed by `from` and something else.
+    pub(in crate::cli) fn meaning(&self) -> String {
+        let what = match self.on {
+            On::Any => "trace differs",
+            On::State => "state differs",
+            On::Hits => "hits differ",
+            On::Corrections => "corrections differ",
+            On::Views => "views differ",
+        };
+        let beyond = if self.tolerance.is_empty() { "" } else { ", beyond the tolerances," };
+        format!("its {what}{beyond}")
+    }
+
+    /// What is looked at, as `--on` names it.
+    pub(in crate::cli) fn on_name(&self) -> &'static str {
+        self.on.into()
+    }
+
     /// The words of these options, to tell one search from another.
     pub(in crate::cli) fn words(&self) -> String {
         format!("{:?} {:?} {}", self.on, self.tolerance, self.overlap)

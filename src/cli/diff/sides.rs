@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::offered;
 use crate::cli::what_if::{OF_ONE_RUN, one_of};
 use crate::engine::{Across, Sides, Way, Ways};
 use crate::replay::WhatIf;
@@ -35,16 +36,16 @@ pub(in crate::cli) struct WayArgs {
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     b: Option<PathBuf>,
     /// A setting of side A; may be given more than once
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides")]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     a_set: Vec<String>,
     /// A setting of side B; may be given more than once
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides")]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     b_set: Vec<String>,
     /// A preset for side A in place of the log's settings
-    #[arg(long, value_name = "NAME", help_heading = "The two sides")]
+    #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     a_preset: Option<String>,
     /// A preset for side B in place of the log's settings
-    #[arg(long, value_name = "NAME", help_heading = "The two sides")]
+    #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     b_preset: Option<String>,
     /// What is asked of the settings of a side: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
     /// under them and changes nothing else

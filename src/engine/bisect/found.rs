@@ -1,5 +1,7 @@
 //! What a search came to.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::judge::Answer;
@@ -32,9 +34,12 @@ pub struct Found {
     pub first_bad: Option<String>,
     /// The last that is known to be good.
     pub last_good: Option<String>,
-    /// A commit's subject.
+    /// The first bad commit's subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// The subjects of all commits that are named here.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub subjects: BTreeMap<String, String>,
     /// All that may be the first bad one.
     pub candidates: Vec<String>,
     /// How many were tried, of which the search used the answer.
@@ -91,6 +96,7 @@ impl Found {
             first_bad: None,
             last_good: None,
             subject: None,
+            subjects: BTreeMap::new(),
             candidates: Vec::new(),
             probes: tried.len(),
             speculative: None,

@@ -74,6 +74,11 @@ impl GitSearch<'_> {
         // Whatever git or a build said after it was stopped, it said because of that.
         check(judge.stop()).map_err(|_| EngineError::Stopped { resumes: true })?;
         let mut found = found?;
+        let ends = found.first_bad.iter().chain(&found.last_good);
+        let named = ends.chain(&found.candidates).chain(found.skipped.iter().map(|skipped| &skipped.name));
+        let subject = |commit: &String| Ok((commit.clone(), repository.subject(commit)?));
+        found.subjects = named.map(subject).collect::<Result<_, EngineError>>()?;
+        found.subject = found.first_bad.as_ref().and_then(|bad| found.subjects.get(bad)).cloned();
         found.resumed = (resumed > 0).then_some(resumed);
         state.forget()?;
         repository.forget_missing_worktrees()?;
@@ -188,7 +193,6 @@ impl Bisection<'_, '_, '_> {
         let mut found = Found {
             first_bad: Some(bad.to_owned()),
             last_good: Some(good.clone()),
-            subject: Some(repository.subject(bad)?),
             candidates: skipped.into_iter().chain([bad.to_owned()]).collect(),
             ..self.so_far(verdict)
         };

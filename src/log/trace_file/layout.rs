@@ -30,7 +30,7 @@ struct RowsMap<'a, C> {
     #[serde(borrow)]
     table: Cow<'a, str>,
     rows: u32,
-    /// Since 1.3.
+    /// Since 1.4.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     key: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]

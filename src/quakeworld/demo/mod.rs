@@ -19,6 +19,6 @@ pub(crate) use origin_wire::cut_cell;
 pub use origin_wire::{ORIGIN_STEP, OriginWire};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
-    Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
+    Cut, Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
 };
 pub use statistics::{Percentiles, Statistics};

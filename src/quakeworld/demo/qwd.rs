@@ -1,7 +1,7 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
 use super::error::QwdError;
-use super::recording::{Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
+use super::recording::{Cut, Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
 use super::svc::Client;
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
@@ -18,20 +18,41 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 
 impl Demo {
-    /// Reads a whole demo. It takes at most some ten times the memory of `data`, and 200 MiB.
+    /// Reads a demo up to its end, or to where it was cut off. It takes at most some ten times the memory of `data`, and 200 MiB.
     ///
     /// # Errors
     ///
-    /// Another protocol, a spectator's or a proxy's recording, a file that ends inside a frame, any message that
-    /// cannot be followed: each with the offset of the byte where it shows.
+    /// Another protocol, a spectator's or a proxy's recording, any message that cannot be followed: each with the offset of the
+    /// byte where it shows.
     pub fn parse(data: &[u8]) -> Result<Demo, QwdError> {
         let mut import = Import::default();
         let mut bytes = Bytes::new(data, 0);
         while !bytes.is_empty() && import.end.is_none() {
+            let offset = bytes.offset();
+            if !starts_with_whole_frame(&data[offset..]) {
+                import.cut = Some(Cut { offset, bytes: data.len() - offset });
+                break;
+            }
             import.read_frame(&mut bytes)?;
         }
         import.finish()
     }
+}
+
+/// Whether the frame that begins here is all there. What begins like no frame counts as whole, for its reader to refuse.
+fn starts_with_whole_frame(data: &[u8]) -> bool {
+    const TIME_AND_KIND: usize = 5;
+    let Some(kind) = data.get(4) else { return false };
+    let length = match kind {
+        0 => Some(36),
+        1 => data.get(TIME_AND_KIND..TIME_AND_KIND + 4).map(|length| {
+            let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
+            4 + usize::try_from(length).ok().filter(|length| *length <= LONGEST_PACKET).unwrap_or(0)
+        }),
+        2 => Some(8),
+        _ => Some(0),
+    };
+    length.is_some_and(|length| data.len() >= TIME_AND_KIND + length)
 }
 
 #[derive(Default)]
@@ -46,6 +67,7 @@ struct Import {
     move_vars: Vec<crate::quakeworld::movement::MoveVars>,
     next_seq: Option<i32>,
     end: Option<DemoEnd>,
+    cut: Option<Cut>,
 }
 
 impl Import {
@@ -161,7 +183,8 @@ impl Import {
         };
         let Import { levels, commands, packets, others, movers, events, move_vars, .. } = self;
         let end = self.end.unwrap_or(DemoEnd::File);
-        Ok(Demo { server, levels, commands, packets, others, movers, events, move_vars, end })
+        let cut = self.cut;
+        Ok(Demo { server, levels, commands, packets, others, movers, events, move_vars, end, cut })
     }
 }
 
@@ -237,16 +260,33 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_an_error_or_a_shorter_demo() {
+    fn a_demo_is_read_up_to_where_it_was_cut() {
         let whole = small();
+        let all = Demo::parse(&whole).expect("good");
+        assert_eq!(all.cut, None);
+        let mut cut_at = 0;
         for len in 0..whole.len() {
             match Demo::parse(&whole[..len]) {
-                Ok(demo) => assert!(demo.packets.len() < 3),
-                Err(QwdError::Truncated { offset }) => assert!(offset <= len),
+                Ok(demo) => {
+                    assert!(all.packets.starts_with(&demo.packets) && all.commands.starts_with(&demo.commands));
+                    assert!(demo.packets.len() < all.packets.len(), "{len}");
+                    let missing = demo.cut.map_or(0, |cut| cut.bytes);
+                    assert_eq!(demo.cut.map_or(len, |cut| cut.offset), len - missing);
+                    cut_at += usize::from(missing > 0);
+                }
                 Err(QwdError::Nothing { .. }) => {}
                 Err(other) => panic!("cut at {len}: {other}"),
             }
         }
+        assert!(cut_at > 100, "{cut_at}");
+    }
+
+    #[test]
+    fn a_message_that_ends_in_a_value_is_no_cut() {
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.packet(1.0, 12, 11, &[42]);
+        assert!(matches!(Demo::parse(&demo.bytes), Err(QwdError::Truncated { .. })));
     }
 
     #[test]

@@ -29,6 +29,17 @@ pub struct Demo {
     pub move_vars: Vec<MoveVars>,
     /// Why the recording stops where it does.
     pub end: DemoEnd,
+    /// What is missing of the file.
+    pub cut: Option<Cut>,
+}
+
+/// A file that stops inside a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where that frame begins: everything before it is there.
+    pub offset: usize,
+    /// How many bytes of it are there.
+    pub bytes: usize,
 }
 
 impl Demo {

@@ -121,7 +121,8 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
 
 /// Replays a demo by a client pipeline of this type, under `prediction.among`.
 fn replayed<C: ClientPipeline<QuakeWorld>>(demo: &[u8], among: &str) -> Trace {
-    let session = import(demo, &bsp_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session");
+    let session =
+        import(demo, &bsp_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session").session;
     let mut settings = crate::replay::own_settings(&session.header).expect("settings");
     settings.set("prediction.among", among).expect("key");
     replay_clients::<QuakeWorld, C>(&session, Some(&settings), &mut |_| {}).expect("replay").trace

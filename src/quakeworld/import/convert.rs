@@ -5,8 +5,7 @@ use glam::Vec3;
 use super::error::ImportError;
 use super::packed::unpacked;
 use super::sessions::session_of;
-use crate::quakeworld::demo::ORIGIN_STEP;
-use crate::quakeworld::demo::{Demo, ServerPacket};
+use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, ServerPacket};
 use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::World;
 use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
@@ -25,11 +24,20 @@ pub struct ImportOptions {
     pub force_map: bool,
 }
 
+/// What came of a demo.
+#[derive(Debug)]
+pub struct Imported {
+    /// All that it holds.
+    pub session: Session,
+    /// Where it was cut off, if it was.
+    pub cut: Option<Cut>,
+}
+
 /// Makes a session of a demo and the map that it was played on; both may be packed with gzip or xz.
 ///
 /// # Errors
 /// A demo or map that cannot be read, a map that is not the demo's, a demo without play: see [`ImportError`].
-pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Session, ImportError> {
+pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
     let unpack = |file, bytes| unpacked(bytes).map_err(|source| ImportError::Unpack { file, source });
     let demo = Demo::parse(&unpack("demo", demo)?)?;
     let map = Map::parse(&unpack("map", map)?)?;
@@ -38,7 +46,7 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Sessio
         check_walls(&demo, &map)?;
     }
     let rules = rules(&demo, map)?;
-    session_of(&demo, &rules, options)
+    Ok(Imported { session: session_of(&demo, &rules, options)?, cut: demo.cut })
 }
 
 fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {

@@ -10,6 +10,6 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 
-pub use convert::{ImportOptions, import};
+pub use convert::{ImportOptions, Imported, import};
 pub use error::ImportError;
 pub use packed::{LARGEST_UNPACKED, UnpackError, unpacked};

@@ -29,6 +29,7 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
         events: Vec::new(),
         move_vars: rules.move_vars.clone(),
         end: rules.end,
+        cut: None,
     };
     let mut rebuild = Rebuild { session, rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {

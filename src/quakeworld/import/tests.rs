@@ -66,7 +66,7 @@ fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
 }
 
 fn imported(demo: &[u8]) -> (Session, Rules) {
-    let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session");
+    let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session").session;
     let rules = crate::serial::from_msgpack(&session.header.rules).expect("rules");
     (session, rules)
 }
@@ -184,7 +184,7 @@ fn a_real_demo_comes_back_from_its_log_exactly() {
         let demo = Demo::parse(&unpacked(&packed).expect("unpacked")).expect("demo");
         let map = demo.levels[0].map.trim_start_matches("maps/").to_owned() + ".gz";
         let map = std::fs::read(data.join("maps").join(map)).expect("map");
-        let session = import(&packed, &map, &ImportOptions::default()).expect("session");
+        let session = import(&packed, &map, &ImportOptions::default()).expect("session").session;
         let rules: Rules = crate::serial::from_msgpack(&session.header.rules).expect("rules");
         let mut back = recorded_demo(&session, &rules);
         let mut demo = in_play(&demo);

@@ -25,8 +25,8 @@ const WIDER: (u16, u16) = (1, 2);
 
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
-const ON_SCREEN: [&str; 6] = ["hit", "blocked", "wide", "already dead", "launched", "not predicted"];
-const ON_SERVER: [&str; 6] = ["hit", "blocked", "wide", "already dead", "launched", "not run"];
+const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
+const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not run"];
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
 const CATEGORIES: [&str; 8] = [
     "constant",

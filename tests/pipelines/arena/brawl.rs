@@ -126,7 +126,7 @@ fn run(
             score.judged += 1;
         }
         score.hits[fire.weapon as usize] += u32::from(verdict.reason == Reason::Hit);
-        score.blocked += u32::from(verdict.reason == Reason::Blocked);
+        score.blocked += u32::from(verdict.reason == Reason::HitWorld);
         Arena::apply(rules, world, player, command, fire, &verdict, events);
     }
 }

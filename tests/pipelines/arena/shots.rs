@@ -53,7 +53,7 @@ fn bullets_hit_the_nearest_living_other() {
     assert_eq!(hit.wounds[0].hitgroup, Hitgroup::Head as u8);
 
     let ducked = (EntityId(2), ArenaBody { ducked: true, origin: near.1.origin - Vec3::Z * 18.0, ..near.1 });
-    assert_eq!(Arena::judge(&rules, &fire, &[me, ducked]).reason, Reason::Wide, "over a ducked head");
+    assert_eq!(Arena::judge(&rules, &fire, &[me, ducked]).reason, Reason::Missed, "over a ducked head");
     let dead = (EntityId(2), ArenaBody { alive: false, ..near.1 });
     assert_eq!(Arena::judge(&rules, &fire, &[dead, far].map(|x| x)).wounds[0].target, EntityId(1));
 }
@@ -63,9 +63,9 @@ fn a_wall_in_the_way_is_told_from_a_wide_shot() {
     let rules = ArenaRules::default();
     let outside = (EntityId(1), somebody(Vec3::new(-700.0, 380.0, 36.0)));
     let west = shot(WeaponId::Pistol, MUZZLE, Vec3::new(0.0, 180.0, 0.0));
-    assert_eq!(Arena::judge(&rules, &west, &[outside]).reason, Reason::Blocked);
+    assert_eq!(Arena::judge(&rules, &west, &[outside]).reason, Reason::HitWorld);
     let east = shot(WeaponId::Pistol, MUZZLE, Vec3::ZERO);
-    assert_eq!(Arena::judge(&rules, &east, &[outside]).reason, Reason::Wide);
+    assert_eq!(Arena::judge(&rules, &east, &[outside]).reason, Reason::Missed);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_rocket_at_the_own_feet_lifts_and_is_no_hit() {
     let at = world.entity(EntityId(0)).unwrap().origin;
     let fire = shot(WeaponId::Launcher, at + Vec3::Z * 28.0, Vec3::new(90.0, 0.0, 0.0));
     let events = rocket_flight(&mut world, &rules, &fire);
-    assert_eq!(events.impacts[0].2.reason, Reason::Wide);
+    assert_eq!(events.impacts[0].2.reason, Reason::Missed);
     let me = world.entity(EntityId(0)).unwrap();
     assert!((100 - 60..100).contains(&me.health), "{}", me.health);
     assert!(me.velocity.z > 150.0, "{}", me.velocity);

@@ -1,0 +1,174 @@
+//! `hitreg.toml`: options that a team gives every time, for a folder and all that is below it.
+//!
+//! A table is a command, a key in it one of the command's long options; keys outside of tables are options that every command
+//! has. What is typed goes before what the file says, and so does what cannot go together with that. The file is checked whole, whatever
+//! the command.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use toml::{Table, Value};
+
+use super::outputs::OutPath;
+use super::trouble::Trouble;
+use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
+use crate::store;
+
+/// The file's name.
+const NAME: &str = "hitreg.toml";
+
+/// The options that a file adds to a command line, and where they come from.
+pub(super) struct Added {
+    /// The whole command line.
+    pub(super) args: Vec<OsString>,
+    /// What of it was added, and by which file.
+    pub(super) added: Option<(PathBuf, Vec<String>)>,
+}
+
+/// Adds to a command line what the file that is in force says.
+///
+/// # Errors
+/// When there is such a file and it cannot be read, or holds what no command takes.
+pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Added, Trouble> {
+    let matches = command.clone().ignore_errors(true).try_get_matches_from(&args);
+    // Whatever is wrong with the arguments is said when they are read in earnest.
+    let Ok(matches) = matches else { return Ok(Added { args, added: None }) };
+    let typed = matches.try_get_one::<PathBuf>("config").ok().flatten().cloned();
+    let Some(path) = typed.or_else(in_force) else { return Ok(Added { args, added: None }) };
+    if path.as_os_str() == NO_CONFIG {
+        return Ok(Added { args, added: None });
+    }
+    let file = ConfigFile::read(&path)?;
+    file.check(command, &file.table)?;
+    let added = file.options(command, &matches)?;
+    let mut args = args;
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    args.splice(end..end, added.iter().map(OsString::from));
+    let added = (!added.is_empty()).then_some((path, added));
+    Ok(Added { args, added })
+}
+
+/// The file that the environment names, or the nearest one from here upwards.
+fn in_force() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "it chooses options, as typing them would")]
+    let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
+    let nearest = || {
+        let here = std::env::current_dir().ok()?;
+        here.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+    };
+    named.map(PathBuf::from).or_else(nearest)
+}
+
+struct ConfigFile<'a> {
+    path: &'a Path,
+    table: Table,
+}
+
+impl ConfigFile<'_> {
+    fn read(path: &Path) -> Result<ConfigFile<'_>, Trouble> {
+        let bytes = store::read_regular(path)?;
+        let text = String::from_utf8(bytes).map_err(|_| Trouble::file(path, "it should be TOML text"))?;
+        let table = text.parse::<Table>().map_err(|error| Trouble::file(path, error))?;
+        Ok(ConfigFile { path, table })
+    }
+
+    /// Refuses what no command takes.
+    fn check(&self, command: &Command, table: &Table) -> Result<(), Trouble> {
+        for (key, value) in table {
+            match value {
+                Value::Table(inner) => match command.find_subcommand(key) {
+                    Some(command) => self.check(command, inner)?,
+                    None => return Err(self.unknown("command", key, command.get_subcommands().map(Command::get_name))),
+                },
+                _ => {
+                    let argument = self.argument(command, key)?;
+                    words_of(argument, value).ok_or_else(|| self.wrong(key))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn argument<'c>(&self, command: &'c Command, key: &str) -> Result<&'c Arg, Trouble> {
+        let options = || command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
+        let found = options().find(|(long, _)| *long == key && !["config", "help", "version"].contains(long));
+        let found = found.map(|(_, argument)| argument);
+        found.ok_or_else(|| self.unknown("option", key, options().map(|(long, _)| long)))
+    }
+
+    /// What is said for the command that was called and for all commands, where nothing that was typed goes before it.
+    fn options(&self, command: &Command, matches: &ArgMatches) -> Result<Vec<String>, Trouble> {
+        let mut added = Vec::new();
+        let (mut command, mut matches, mut table) = (command, matches, Some(&self.table));
+        loop {
+            for (key, value) in table.into_iter().flatten().filter(|(_, value)| !value.is_table()) {
+                let argument = self.argument(command, key)?;
+                let typed = |id: &str| {
+                    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
+                };
+                let conflicts = command.get_arg_conflicts_with(argument);
+                if !typed(argument.get_id().as_str()) && !conflicts.iter().any(|other| typed(other.get_id().as_str())) {
+                    self.add(argument, key, value, &mut added);
+                }
+            }
+            let Some((name, inner)) = matches.subcommand() else { return Ok(added) };
+            let Some(called) = command.find_subcommand(name) else { return Ok(added) };
+            table = table.and_then(|table| table.get(name)).and_then(Value::as_table);
+            (command, matches) = (called, inner);
+        }
+    }
+
+    /// Paths are meant from the folder of the file.
+    fn add(&self, argument: &Arg, key: &str, value: &Value, added: &mut Vec<String>) {
+        let kind = argument.get_value_parser().type_id();
+        let is_path = kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutPath>();
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        for word in words_of(argument, value).unwrap_or_default() {
+            added.push(match word {
+                None => format!("--{key}"),
+                Some(word) if is_path => format!("--{key}={}", folder.join(word).display()),
+                Some(word) => format!("--{key}={word}"),
+            });
+        }
+    }
+
+    fn unknown<'n>(&self, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Trouble {
+        let nearest = known.map(|known| (strsim::jaro_winkler(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let meant = nearest
+            .filter(|(near, _)| *near > 0.7)
+            .map_or(String::new(), |(_, known)| format!(" (did you mean `{known}`?)"));
+        Trouble::file(self.path, format!("there is no {what} `{name}` here{meant}"))
+    }
+
+    fn wrong(&self, key: &str) -> Trouble {
+        Trouble::file(self.path, format!("`{key}` should be true or false, a number, a text, or a list of these"))
+    }
+}
+
+/// What an option is given, once for each time; `None` in place of a value for one that takes none. Nothing for `false`. `None`
+/// for what no option can be.
+fn words_of(argument: &Arg, value: &Value) -> Option<Vec<Option<String>>> {
+    let takes_value = argument.get_action().takes_values();
+    Some(match value {
+        Value::Boolean(on) if !takes_value => {
+            if *on {
+                vec![None]
+            } else {
+                Vec::new()
+            }
+        }
+        Value::Boolean(on) => vec![Some(on.to_string())],
+        _ if !takes_value => return None,
+        Value::String(text) => vec![Some(text.clone())],
+        Value::Integer(number) => vec![Some(number.to_string())],
+        Value::Float(number) => vec![Some(number.to_string())],
+        Value::Array(values) => {
+            let words = values.iter().map(|value| words_of(argument, value));
+            words.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
+        }
+        Value::Datetime(_) | Value::Table(_) => return None,
+    })
+}

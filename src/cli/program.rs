@@ -1,0 +1,69 @@
+//! What a build with hitreg's commands calls itself.
+
+use clap::builder::StyledStr;
+use clap::{Command, CommandFactory};
+
+const HITREG: &str = concat!("hitreg ", env!("CARGO_PKG_VERSION"));
+
+/// A program's name and version: hitreg's own, or that of a build of some game, whose help and completions name it then.
+///
+/// ```no_run
+/// # use hitreg::cli::{Games, Program};
+/// # let games = Games::default();
+/// Program::new("mygame-replay", env!("CARGO_PKG_VERSION")).run(&games);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub(super) name: &'static str,
+    version: Option<&'static str>,
+}
+
+impl Program {
+    /// A build of this name and version.
+    pub const fn new(name: &'static str, version: &'static str) -> Program {
+        Program { name, version: Some(version) }
+    }
+
+    /// A build whose version nobody said.
+    pub(super) const fn named(name: &'static str) -> Program {
+        Program { name, version: None }
+    }
+
+    /// hitreg itself.
+    pub(super) const fn hitreg() -> Program {
+        Program::new("hitreg", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Its command line.
+    pub(super) fn command(self) -> Command {
+        let command = super::Cli::command();
+        if self.name == "hitreg" {
+            return command;
+        }
+        let version = match self.version {
+            Some(version) => format!("{version} ({HITREG})"),
+            None => format!("({HITREG})"),
+        };
+        let commands: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        self.speaking(command.name(self.name).bin_name(self.name).version(version), &commands)
+    }
+
+    /// With the program's own name in its help and that of its commands.
+    fn speaking(self, mut command: Command, commands: &[String]) -> Command {
+        let spoken = |text: Option<&StyledStr>| {
+            let text = text?.ansi().to_string();
+            Some(
+                commands
+                    .iter()
+                    .fold(text, |text, name| text.replace(&format!("hitreg {name}"), &format!("{} {name}", self.name))),
+            )
+        };
+        if let Some(text) = spoken(command.get_long_about()) {
+            command = command.long_about(text);
+        }
+        if let Some(text) = spoken(command.get_after_long_help()) {
+            command = command.after_long_help(text);
+        }
+        command.mut_subcommands(|inner| self.speaking(inner, commands))
+    }
+}

@@ -1,0 +1,172 @@
+//! What people expect of any command: defaults in a file, standard streams, colour, completions, a name of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Output, Stdio};
+
+use hitreg::log::read_session;
+
+use super::folder::{Folder, code, exit_of, text};
+use super::pucks::example;
+
+/// Runs it with a file as standard input.
+fn fed(folder: &Folder, line: &str, input: &[u8]) -> Output {
+    let mut command = folder.command(line);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().unwrap()
+    })
+}
+
+fn config(folder: &Folder, text: &str) {
+    fs::write(folder.path("hitreg.toml"), text).unwrap();
+}
+
+#[test]
+fn defaults_come_from_the_nearest_file_upwards() {
+    let folder = Folder::empty();
+    config(
+        &folder,
+        "format = \"json\"\n[verify]\nrequire-golden = true\nquiet = true\n[record.synth]\nplayers = 2\nseconds = 1\n\
+         set = [\"server.tick_hz=32\", \"client.cmd_hz=50\"]\n[replay]\noutput = \"kept.hittrace\"\n",
+    );
+    fs::create_dir(folder.path("below")).unwrap();
+    let below = |line: &str| {
+        let mut command = folder.command(line);
+        command.current_dir(folder.path("below")).output().unwrap()
+    };
+    let recorded = below("record synth -o a.hitlog");
+    let recorded: serde_json::Value = serde_json::from_slice(&recorded.stdout).expect("JSON, as the file says");
+    assert_eq!((&recorded["players"], &recorded["ticks"]), (&2.into(), &32.into()));
+    assert_eq!(code(&below("verify a.hitlog")), 125, "a golden is required");
+    assert_eq!(code(&below("verify a.hitlog --config none")), 0);
+    // What is typed goes before the file, and so does what it excludes.
+    let typed = below("verify a.hitlog --format text --verbose");
+    assert!(text(&typed.stdout).contains("untestable a.hitlog"), "{}", text(&typed.stderr));
+    // Paths are meant from the file's folder.
+    assert_eq!(code(&below("replay a.hitlog")), 0);
+    assert!(folder.path("kept.hittrace").exists() && !folder.path("below/kept.hittrace").exists());
+}
+
+#[test]
+fn what_no_command_takes_is_refused_with_the_nearest_name() {
+    let folder = Folder::empty();
+    for (file, said) in [
+        ("[verfy]\n", "hitreg.toml: there is no command `verfy` here (did you mean `verify`?)"),
+        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` here (did you mean `rollback`?)"),
+        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` should be true or false"),
+        ("config = \"x\"\n", "there is no option `config` here"),
+        ("verify = [", "hitreg.toml: TOML parse error"),
+    ] {
+        config(&folder, file);
+        let refused = folder.refused("settings");
+        assert!(refused.contains(said), "{file}: {refused}");
+    }
+    config(&folder, "[verify]\nrollback = \"many\"\n");
+    let refused = folder.refused("verify a.hitlog");
+    assert!(
+        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: it adds --rollback=many"),
+        "{refused}"
+    );
+    assert!(folder.refused("settings --config nowhere.toml").contains("nowhere.toml: there is no such file"));
+    fs::write(folder.path("other.toml"), "format = \"json\"\n").unwrap();
+    assert!(folder.done("settings --config other.toml").starts_with('['));
+}
+
+/// A build is to do what it is asked, whatever file lies where it runs.
+#[test]
+fn builds_do_not_see_the_file() {
+    let folder = Folder::with_session();
+    config(&folder, "[replay]\nset = [\"lag_compensation.enabled=false\"]\n");
+    let build = env!("CARGO_BIN_EXE_hitreg");
+    assert_eq!(exit_of(&folder, &format!("diff a.hittrace a.hitlog --b {build} --no-cache")), 0);
+    assert_eq!(exit_of(&folder, "replay a.hitlog -o other.hittrace"), 0);
+    assert_eq!(exit_of(&folder, "diff a.hittrace other.hittrace"), 1, "by hand the file counts");
+}
+
+#[test]
+fn a_dash_is_a_standard_stream() {
+    let folder = Folder::with_session();
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    let info = fed(&folder, "info - --format json", &log);
+    assert!(text(&info.stdout).contains("\"kind\": \"log\""), "{}", text(&info.stderr));
+    let replayed = fed(&folder, "replay - -o -", &log);
+    let trace = fs::read(folder.path("a.hittrace")).unwrap();
+    assert!(replayed.stdout == trace, "the trace, and nothing else");
+    assert!(text(&replayed.stderr).contains("closed loop"), "the page is on stderr");
+    let exported = fed(&folder, "export - --table ticks --to csv", &replayed.stdout);
+    assert!(text(&exported.stdout).starts_with("tick,at_us,hash\n"));
+    let saved = fed(&folder, "recover - -o - --format json", &log);
+    assert!(read_session(&saved.stdout[..]).unwrap() == read_session(&log[..]).unwrap());
+    assert!(!folder.path("-").exists());
+}
+
+#[test]
+fn colour_is_chosen() {
+    let folder = Folder::with_session();
+    assert!(!folder.done("info a.hitlog").contains('\x1b'), "no terminal");
+    assert!(folder.done("info a.hitlog --color always").contains('\x1b'));
+    let mut forbidden = folder.command("info a.hitlog --color auto");
+    assert!(
+        !text(&forbidden.env("NO_COLOR", "1").env("CLICOLOR_FORCE", "0").output().unwrap().stdout).contains('\x1b')
+    );
+}
+
+#[test]
+fn completions_know_presets_settings_and_tables() {
+    let folder = Folder::empty();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.done(&format!("completions {shell}"));
+        for word in ["half-life", "interpolation.lerp_ms", "corrections"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn a_server_on_any_free_port_says_which() {
+    let folder = Folder::empty();
+    let mut command = folder.command("serve -o s.hitlog --players 1 --port 0 --bind 127.0.0.1");
+    let mut server = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(server.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let address = line.trim().strip_prefix("listening at ").unwrap_or_else(|| panic!("{line}"));
+    let address: std::net::SocketAddr = address.parse().unwrap();
+    assert!(address.port() > 0 && address.ip().is_loopback());
+}
+
+#[test]
+fn other_peoples_files_are_recognized() {
+    let folder = Folder::empty();
+    let demo = [&0.5f32.to_le_bytes()[..], &[1], &300u32.to_le_bytes(), &[1, 0, 0, 0, 1, 0, 0, 0], &[11, 28], &[0; 64]];
+    fs::write(folder.path("x"), demo.concat()).unwrap();
+    for command in
+        ["info x", "replay x", "verify x", "diff x x", "export x", "recover x -o y", "bisect ticks x", "merge x x -o y"]
+    {
+        let output = folder.run(command);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("it looks like a QuakeWorld demo: try `hitreg import qwd`"), "{command}: {said}");
+        assert_eq!(code(&output), 128, "{command}");
+    }
+}
+
+/// A game's build speaks of itself, in its version, its help and its completions.
+#[test]
+fn a_build_has_a_name_of_its_own() {
+    let said = |arguments: &[&str]| {
+        let output = std::process::Command::new(example("pucks")).args(arguments).output().unwrap();
+        text(&output.stdout)
+    };
+    assert_eq!(said(&["--version"]), format!("pucks (hitreg {})\n", env!("CARGO_PKG_VERSION")));
+    let help = said(&["verify", "--help"]);
+    assert!(help.contains("Usage: pucks verify") && help.contains("\n  pucks verify match.hitlog\n"), "{help}");
+    assert!(!help.contains("hitreg verify"), "{help}");
+    assert!(said(&["completions", "bash"]).contains("complete -F _pucks"));
+    assert!(said(&["man"]).contains(".TH pucks 1"));
+}
