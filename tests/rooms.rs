@@ -59,6 +59,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Bytes only: no file, no game, no pipeline.
     ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
+    ("recorder", &["units", "usercmd", "record", "log", "store"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
@@ -73,6 +75,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
+    // The border to C.
+    ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep"]),
     // The built-in games. No pipeline knows them.
@@ -168,10 +172,13 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["build", "cli", "live", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "live", "recorder", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];
+
+/// The one room with unsafe code.
+const UNSAFE: &str = "capi";
 
 /// Macros that write to a terminal. The command line writes to what it is given, so that a closed pipe is no panic.
 const PRINTING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
@@ -227,6 +234,8 @@ fn the_checker_sees_what_it_should() {
         ("store.rs", "use std::fs::File;", None),
         ("client.rs", "fn f() { println!(\"x\") }", Some("prints with `println!`")),
         ("cli/info.rs", "fn f() { eprintln!(\"x\") }", Some("prints with `eprintln!`")),
+        ("log.rs", "fn f() { unsafe { g() } }", Some("unsafe code is for `capi` alone")),
+        ("capi/log.rs", "fn f() { unsafe { g() } }", None),
         ("attic.rs", "", Some("`attic` is in no plan")),
         ("units.rs", "use crate::attic::Box;", Some("`units` imports `attic`")),
         ("main.rs", &"\n".repeat(21), Some("21 lines")),
@@ -289,6 +298,9 @@ fn faults(files: &BTreeMap<String, String>) -> Vec<String> {
             if outside && !used.ends_with("::Duration") && !OUTSIDE.contains(&room) {
                 faults.push(format!("src/{path}: `{room}` reaches outside by `{used}`"));
             }
+        }
+        if room != UNSAFE && tokens.iter().any(|token| token == "unsafe" || token == "unsafe_code") {
+            faults.push(format!("src/{path}: unsafe code is for `{UNSAFE}` alone"));
         }
         for pair in tokens.windows(2) {
             if PRINTING.contains(&pair[0].as_str()) && pair[1] == "!" {
