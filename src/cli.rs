@@ -41,6 +41,7 @@ mod sweep;
 mod trouble;
 mod verify;
 mod what_if;
+mod why;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -177,6 +178,7 @@ enum Command {
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
+    Why(why::Args),
     #[cfg(feature = "arena")]
     Claims(claims::Args),
     Step(bisect::step::Args),
@@ -287,6 +289,7 @@ fn run_command(
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
+        Command::Why(args) => why::run(games, &args, output),
         #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args, output),
