@@ -76,7 +76,7 @@ struct Report<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = args.svg.as_ref().map(|path| output.files.target(path, Kind::Svg)).transpose()?;
-    let asked = match (args.shot, args.at, args.correction.zip(args.player)) {
+    let asked = match (args.shot, args.at, args.player.zip(args.correction)) {
         (Some(name), ..) => Asked::Shot(name),
         (None, Some(at_us), _) => Asked::At { at_us, player: args.player },
         (None, None, Some((player, number))) => Asked::Correction { player, number },

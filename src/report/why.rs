@@ -97,11 +97,13 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     if let Some(who) = &shot.about {
         places(page, shot, who);
     }
+    elsewhere(page, shot);
     picture(page, why);
     if !otherwise.is_empty() {
         page.heading("What other settings would have made of it");
         for other in otherwise {
-            page.pair(&other.setting, &format!("{}: {}", other.what, known(other.server.as_ref().map(came))));
+            let would_be = other.server.as_ref().map_or("not judged at all".to_owned(), came);
+            page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
         }
         page.faint(2, &super::what_if_line(crate::replay::WhatIf::Rejudge));
     }
@@ -136,6 +138,25 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     };
     page.pair_if("by then", visible.map(|seen| format!("the target {seen}{}", covered.unwrap_or_default())).as_deref());
 }
+
+/// Says so where the server ran the usercmd from another place than the shooter's screen did.
+fn elsewhere(page: &mut Page, shot: &Shot) {
+    let Some((who, Some(ran))) = &shot.aimed_at else { return };
+    let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref());
+    let Some(seen) = drawn.map(Off::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let has_height = shot.line.is_some_and(|line| line.has_height);
+    if has_height && (seen - ran).abs() > SAME_DEGREES {
+        let [seen, ran] = [seen, *ran].map(measure);
+        let shooter = shot.shooter;
+        page.note(2, &format!(
+            "the server had p{shooter} elsewhere than p{shooter}'s screen: from there the aim was {ran} degrees off {who} as drawn, \
+             and not {seen}; what is off the aim here is off that of the screen"
+        ));
+    }
+}
+
+/// How well the aim as the trace's tables have it agrees with the aim as it was judged, where both are the same.
+const SAME_DEGREES: f32 = 0.05;
 
 /// The three places in a table.
 fn places(page: &mut Page, shot: &Shot, who: &str) {
@@ -197,6 +218,12 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
 fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     let server = came(&shot.server);
     let shooter = shot.shooter;
+    if shot.index == IMPACT {
+        return format!(
+            "{server}: the projectile of p{shooter}#{} came down there; nobody foretells that.",
+            shot.command
+        );
+    }
     let who = shot.about.as_deref().unwrap_or("anybody");
     let aim = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
         let side = if off.right_units > 0.0 { "left" } else { "right" };

@@ -188,15 +188,15 @@ impl Shot {
             drawn.zip(error).is_some_and(|(drawn, error)| (origin.distance(drawn) - error).abs() <= within)
         };
         let (judged, known_by) = if error == Some(0.0) {
-            (drawn, "drawn, and a view error of 0")
+            (drawn, "view error 0")
         } else if judged_us.is_some() && judged_us == present_us {
             let before = tick.and_then(|tick| places::body(trace, tick.checked_sub(1)?, entity));
             let bodies = [present, before];
-            (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies, and the view error")
+            (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies")
         } else {
             let between = judged_us.and_then(|at| places::drawn_at(trace, self.shooter, entity, at));
             // Between two frames the shooter's client passes a snapshot at most, where the way may bend.
-            (between.filter(|origin| fits(origin, 0.5)), "views around that time; near")
+            (between.filter(|origin| fits(origin, 0.5)), "views, near")
         };
         self.places = vec![
             place(Which::Drawn, drawn_us, drawn, "views"),
