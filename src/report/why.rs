@@ -1,6 +1,6 @@
 //! One shot or one correction, explained to whoever complains about it.
 
-use super::figures::{count, counted, measure, ms, seconds};
+use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
@@ -44,7 +44,7 @@ fn title(why: &Why) -> String {
     match why {
         Why::Shot(shot) => {
             let what = if shot.index == IMPACT { "impact of" } else { "shot" };
-            let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", shot.weapon) };
+            let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", name(&shot.weapon)) };
             let at = shot.judged.as_ref().and_then(|judged| judged.at_us).or(shot.made.and_then(|made| made.at_us));
             format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
         }
@@ -62,6 +62,11 @@ fn at_time(at_us: Option<i64>) -> String {
     at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
 }
 
+/// A name that a file chose.
+fn name(text: &str) -> String {
+    clipped(text, 24)
+}
+
 fn known(text: Option<String>) -> String {
     text.unwrap_or_else(|| "not known".to_owned())
 }
@@ -75,14 +80,15 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     page.pair("usercmd", &format!("#{}, made at {}", shot.command, known(made_us.map(seconds))));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     page.pair_if("aimed", looks.as_deref());
-    if let Some(who) = &shot.about {
+    let about = shot.about.as_deref().map(name);
+    if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
             let age = drawn.age_us.map_or(String::new(), |age| format!(", {} ago", ms(age)));
-            let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({category})"));
-            format!("{}{category}{at}{age}", drawn.how)
+            let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
+            format!("{}{category}{at}{age}", name(&drawn.how))
         });
-        page.pair(&format!("drew {who}"), &known(drawn));
+        page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
     }
     page.pair("came out", &came(&shot.screen));
 
@@ -94,8 +100,8 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     if let Some(impact) = &shot.impact {
         page.pair("impact", &came(impact));
     }
-    if let Some(who) = &shot.about {
-        places(page, shot, who);
+    if let Some(who) = about.filter(|_| !shot.places.is_empty()) {
+        places(page, shot, &who);
     }
     elsewhere(page, shot);
     picture(page, why);
@@ -116,7 +122,10 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     let when = known(judged.at_us.map(seconds));
     page.pair("ran", &format!("at {when}{tick}{}", after.unwrap_or_default()));
     let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
-    page.pair_if("instead", how.map(|(tick, how)| format!("{} in tick {tick}", how.replace('_', " "))).as_deref());
+    page.pair_if(
+        "instead",
+        how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
+    );
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
         (0, _) => "0.0 ms: judged in the present".to_owned(),
         (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at - rewind)),
@@ -125,7 +134,9 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     page.pair("went back", &known(back));
     page.pair("limited by", &limit(&judged.limit, settings));
     let error = match (shot.view_error_units, &shot.aimed_at) {
-        (Some(error), Some((who, _))) => format!("{} units between {who} drawn and {who} judged", measure(error)),
+        (Some(error), Some((who, _))) => {
+            format!("{} units between {1} drawn and {1} judged", measure(error), name(who))
+        }
         _ => "not known: no target was drawn, or it was elsewhere at once since, or the shot was launched".to_owned(),
     };
     page.pair("view error", &error);
@@ -149,8 +160,9 @@ fn elsewhere(page: &mut Page, shot: &Shot) {
         let [seen, ran] = [seen, *ran].map(measure);
         let shooter = shot.shooter;
         page.note(2, &format!(
-            "the server had p{shooter} elsewhere than p{shooter}'s screen: from there the aim was {ran} degrees off {who} as drawn, \
-             and not {seen}; what is off the aim here is off that of the screen"
+            "the server had p{shooter} elsewhere than p{shooter}'s screen: from there the aim was {ran} degrees off {} as drawn, \
+             and not {seen}; what is off the aim here is off that of the screen",
+            name(who)
         ));
     }
 }
@@ -192,8 +204,8 @@ fn direction(off: &Off) -> String {
 
 /// `hit p3 head 80`.
 fn came(came: &Came) -> String {
-    let mut text = if came.reason.is_empty() { "not known".to_owned() } else { came.reason.clone() };
-    text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {word}")));
+    let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
+    text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {}", name(word))));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(" {damage}")));
     text
 }
@@ -211,7 +223,7 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
         "claim" => "the usercmd's time is not what the measured round trip implies; that counted instead".to_owned(),
         "oldest" => "the oldest that is remembered".to_owned(),
         "" => "not known".to_owned(),
-        other => other.to_owned(),
+        other => name(other),
     }
 }
 
@@ -224,7 +236,7 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
             shot.command
         );
     }
-    let who = shot.about.as_deref().unwrap_or("anybody");
+    let who = shot.about.as_deref().map_or("anybody".to_owned(), name);
     let aim = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
         let side = if off.right_units > 0.0 { "left" } else { "right" };
         format!("the aim passed {} units {side} of the middle of {who}", measure(off.right_units.abs()))
@@ -232,8 +244,8 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     let screen = match shot.screen.reason.as_str() {
         "hit" => came(&shot.screen).replacen("hit", "it hit", 1),
         "missed" | "hit the world" => match aim {
-            Some(aim) => format!("{aim}, and it {}", shot.screen.reason),
-            None => format!("it {}", shot.screen.reason),
+            Some(aim) => format!("{aim}, and it {}", name(&shot.screen.reason)),
+            None => format!("it {}", name(&shot.screen.reason)),
         },
         "launched" => "it was launched".to_owned(),
         "already dead" => "the target was dead already".to_owned(),
@@ -252,6 +264,7 @@ fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> 
     let Some(((who, _), error)) = shot.aimed_at.as_ref().zip(shot.view_error_units) else {
         return "how far that is from what the server judged is not known".to_owned();
     };
+    let who = name(who);
     if error == 0.0 {
         return format!("the server judged {who} where the screen had {who}, to 0 units");
     }
@@ -263,12 +276,12 @@ fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> 
 }
 
 fn mispredicted(correction: &Correction) -> String {
-    let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", first.field));
+    let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
     let fields = counted(correction.errors.len() as u64, "field");
     let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
     format!(
         "{}: usercmd #{} was predicted {}; {fields} corrected{first}.",
-        correction.cause.replace('_', " "),
+        name(&correction.cause).replace('_', " "),
         correction.command,
         known(error),
     )
@@ -292,11 +305,12 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
         format!("{} since the ack before{ground}", counted(u64::from(commands), "usercmd"))
     });
     page.pair("covers", &known(with));
-    page.pair("cause", &correction.cause.replace('_', " "));
-    page.pair("shown by", if correction.evidence.is_empty() { "not known" } else { &correction.evidence });
+    page.pair("cause", &name(&correction.cause).replace('_', " "));
+    let evidence = Some(name(&correction.evidence)).filter(|evidence| !evidence.is_empty());
+    page.pair("shown by", &known(evidence));
     let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
         .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
-    page.pair("error", &format!("{place}; velocity {velocity}; {}", correction.result));
+    page.pair("error", &format!("{place}; velocity {velocity}; {}", name(&correction.result)));
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
     let columns = [("predicted", Right), ("came", Right), ("difference", Right)];
     let rows: Vec<Vec<Cell>> = correction
@@ -306,7 +320,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
         .map(|error| {
             let difference = error.authoritative - error.predicted;
             let [predicted, came] = [error.predicted, error.authoritative].map(|value| format!("{value}"));
-            vec![error.field.as_str().into(), predicted.into(), came.into(), measure(difference).into()]
+            vec![name(&error.field).into(), predicted.into(), came.into(), measure(difference).into()]
         })
         .collect();
     if !rows.is_empty() {
@@ -322,8 +336,12 @@ const MOST_FIELDS: usize = 16;
 
 fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = Scene::of(why) else {
+        let reason = match why {
+            Why::Shot(_) => "the trace does not say where target and shooter were",
+            Why::Correction(_) => "from above it was where it was predicted, or the trace has no origin.x and origin.y",
+        };
         page.blank();
-        return page.faint(2, "no picture: the trace does not say where it was");
+        return page.faint(2, &format!("no picture: {reason}"));
     };
     page.heading("From above");
     for line in scene.lines() {

@@ -7,7 +7,7 @@ use glam::Vec3;
 use hitreg::log::read_trace;
 use hitreg::report::why_page;
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
-use hitreg::trace::{Trace, schema};
+use hitreg::trace::{Data, Trace, schema};
 use hitreg::why::{Asked, Came, Shot, ShotName, Which, Why};
 
 use super::folder::{Folder, text};
@@ -154,6 +154,13 @@ fn what_a_trace_does_not_say_is_not_known() {
     table.columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
     let (_, text) = shot(&trace, name);
     assert!(text.contains("hit") && text.contains("ran           at not known"), "{text}");
+    // Nor does a name that a file chose make the page wider.
+    for column in &mut table.columns {
+        if let Data::Name { names, .. } = &mut column.data {
+            names.iter_mut().for_each(|name| *name = format!("{}\u{1b}[31m", "wide".repeat(50)));
+        }
+    }
+    assert!(!self::shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
     let none = Why::of(&trace, &Asked::Shot(name)).unwrap_err().to_string();
     assert!(none.contains("there is no shot in it"), "{none}");
