@@ -84,14 +84,14 @@ fn trace(bodies: bool, diverges: bool) -> Trace {
     let ticks = || 1..=TICKS;
     let hash = |tick: u32| (u64::from(tick) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let last = |tick: u32| u64::from(diverges && tick == TICKS);
-    let mut tables = vec![Table {
-        name: "ticks".to_owned(),
-        columns: vec![
+    let mut tables = vec![Table::new(
+        "ticks",
+        vec![
             column("tick", Data::U32(ticks().collect())),
             column("at_us", Data::I64(ticks().map(|tick| i64::from(tick) * 15_625).collect())),
             column("hash", Data::U64(ticks().map(|tick| hash(tick) ^ last(tick)).collect())),
         ],
-    }];
+    )];
     if bodies {
         let rows = || ticks().flat_map(|tick| (0..ENTITIES).map(move |entity| (tick, entity)));
         let mut columns = vec![
@@ -106,7 +106,7 @@ fn trace(bodies: bool, diverges: bool) -> Trace {
             };
             columns.push(column(&format!("field_{field}"), Data::F32(rows().map(value).collect())));
         }
-        tables.push(Table { name: "bodies".to_owned(), columns });
+        tables.push(Table::new("bodies", columns));
     }
     Trace { tables, ..Trace::default() }
 }

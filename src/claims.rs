@@ -22,7 +22,6 @@ mod compensation;
 mod display;
 mod experiment;
 mod forged;
-mod link;
 mod nereids;
 mod prediction;
 mod protocol;

@@ -37,6 +37,8 @@ mod serve;
 mod session_args;
 mod settings;
 mod shrink;
+#[cfg(feature = "arena")]
+mod soak;
 mod sweep;
 mod trouble;
 mod verify;
@@ -180,6 +182,8 @@ enum Command {
     Sweep(sweep::Args),
     Why(why::Args),
     #[cfg(feature = "arena")]
+    Soak(soak::Args),
+    #[cfg(feature = "arena")]
     Claims(claims::Args),
     Step(bisect::step::Args),
     Export(export::Args),
@@ -290,6 +294,8 @@ fn run_command(
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
         Command::Why(args) => why::run(games, &args, output),
+        #[cfg(feature = "arena")]
+        Command::Soak(args) => soak::run(&args, output),
         #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args, output),

@@ -5,6 +5,8 @@
 pub mod arena;
 pub mod bisect;
 pub mod build;
+#[cfg(feature = "capi")]
+pub mod capi;
 #[cfg(feature = "arena")]
 pub mod claims;
 #[cfg(feature = "cli")]
@@ -30,6 +32,7 @@ pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;
+pub mod recorder;
 pub mod replay;
 pub mod report;
 pub mod rng;
@@ -39,6 +42,8 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shrink;
+#[cfg(feature = "arena")]
+pub mod soak;
 pub mod stats;
 pub mod store;
 pub mod summary;

@@ -1,8 +1,12 @@
 //! What happens to packets between a client and the server: modelled from a seed, or looked up in a recording.
 
+#[cfg(feature = "arena")]
+mod holed;
 mod model;
 mod recorded;
 
+#[cfg(feature = "arena")]
+pub(crate) use holed::Holed;
 pub use model::{Jitter, LinkModel, Loss, ModelError, ModelledLink};
 pub use recorded::RecordedLink;
 

@@ -28,4 +28,5 @@ pub use side::{Holds, SessionId, Side};
 pub use state::{StateKey, StateRecord, States};
 pub use stream::{By, OF_PLAYERS, OF_SESSION, PlayerRecords, Record, Recorded, Stream, When};
 pub(crate) use stream::{each_stream, state_bytes};
-pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords};
+pub(crate) use unknown::OwnRow;
+pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords, Value};

@@ -17,8 +17,10 @@ pub(crate) use bots::BotInput;
 #[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};
 pub use machine::{InputSource, Machine};
+#[cfg(feature = "arena")]
+pub(crate) use network::Intruder;
 pub use network::Links;
 pub use observe::{Observer, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use sequence::Screen;
-pub use synth::{SynthError, record_synthetic};
+pub use synth::{SynthError, record_synthetic, record_synthetic_while};

@@ -3,6 +3,7 @@
 
 mod engine_names;
 mod keys;
+mod known;
 mod nearest;
 mod preset;
 
@@ -355,11 +356,6 @@ impl Settings {
             }
         }
         Ok(settings)
-    }
-
-    /// Those of a log's pairs that this build does not know.
-    pub fn unknown(pairs: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
-        pairs.iter().filter(|(key, _)| !KEYS.iter().any(|known| known.name == key))
     }
 }
 

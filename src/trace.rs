@@ -1,5 +1,30 @@
 //! What one replay put out: a set of tables that name their own columns, so that a build in any language can write
 //! one, and every table can be compared, exported and read without knowing the game.
+//!
+//! A build fills tables that hitreg knows ([`schema`]) and tables of its own, which say what tells their rows apart:
+//!
+//! ```
+//! use hitreg::trace::{Column, Data, Table, Trace, TraceHeader, schema::ticks};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut ticks = ticks::Writer::default();
+//! for tick in 1..=3 {
+//!     ticks.push(ticks::Row { tick, at_us: i64::from(tick) * 16_667, hash: 0x1234 });
+//! }
+//! let spells = vec![
+//!     Column::new("tick", Data::U32(vec![1, 1, 2])),
+//!     Column::new("player", Data::U32(vec![0, 1, 0])),
+//!     Column::new("range", Data::F32(vec![300.0, 250.0, 310.0])).in_unit("units"),
+//! ];
+//! let trace = Trace {
+//!     header: TraceHeader { game: "mygame".into(), mode: "closed".into(), ..TraceHeader::default() },
+//!     tables: vec![ticks.finish(vec![]), Table::new("spells", spells).keyed_by(["tick", "player"])],
+//! };
+//! let file = hitreg::log::write_trace(Vec::new(), &trace)?;
+//! assert_eq!(hitreg::log::read_trace(&file[..])?, trace);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod schema;
 
@@ -34,6 +59,9 @@ pub struct TraceHeader {
 pub struct Table {
     /// One of those in [`schema::TABLES`], or a build's own.
     pub name: String,
+    /// The columns that tell the rows of a build's own table apart; empty where that is not said, and all columns do. It does
+    /// not count in the [`Trace::digest`].
+    pub key: Vec<String>,
     /// The columns in order.
     pub columns: Vec<Column>,
 }
@@ -150,6 +178,17 @@ impl Data {
 }
 
 impl Table {
+    /// A table that does not say what tells its rows apart.
+    pub fn new(name: impl Into<String>, columns: Vec<Column>) -> Table {
+        Table { name: name.into(), key: Vec::new(), columns }
+    }
+
+    /// The same table, whose rows are told apart by these columns.
+    #[must_use]
+    pub fn keyed_by<'k>(self, key: impl IntoIterator<Item = &'k str>) -> Table {
+        Table { key: key.into_iter().map(str::to_owned).collect(), ..self }
+    }
+
     /// The number of rows: the length of the shortest column.
     pub fn rows(&self) -> usize {
         self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
@@ -298,7 +337,7 @@ mod tests {
 
     fn trace(data: Data) -> Trace {
         let columns = vec![Column::new("c", data)];
-        Trace { tables: vec![Table { name: "t".into(), columns }], ..Trace::default() }
+        Trace { tables: vec![Table::new("t", columns)], ..Trace::default() }
     }
 
     #[test]

@@ -138,7 +138,7 @@ macro_rules! number {
 }
 
 number! {
-    /// One step of the server's simulation, counted from 0.
+    /// One step of the server's simulation, counted from 1; 0 is before the first.
     Tick(u32)
 }
 number! {

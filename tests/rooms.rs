@@ -59,6 +59,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Bytes only: no file, no game, no pipeline.
     ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
+    ("recorder", &["units", "usercmd", "record", "log", "store"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
@@ -75,6 +77,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
     ("why", &["trace"]),
+    // The border to C.
+    ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
     // The built-in games. No pipeline knows them.
@@ -87,6 +91,14 @@ const ROOMS: &[(&str, &[&str])] = &[
             "serial", "units", "usercmd", "stats", "geometry", "hash", "rng", "settings", "trace", "game", "record",
             "history", "packet", "pacing", "wire", "link", "pipeline", "server", "client", "session", "replay",
             "summary", "fairness", "arena",
+        ],
+    ),
+    // Sessions from seeds, held against what must be true of every one.
+    (
+        "soak",
+        &[
+            "units", "usercmd", "rng", "settings", "trace", "game", "record", "packet", "link", "pipeline", "client",
+            "session", "replay", "log", "merge", "summary", "verify", "diff", "shrink", "arena",
         ],
     ),
     // Child processes: builds, and git.
@@ -150,6 +162,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "verify",
             "diff",
             "claims",
+            "soak",
             "shrink",
             "sweep",
             "why",
@@ -162,10 +175,13 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that reach outside: disk, clock, environment, processes, sockets.
-const OUTSIDE: &[&str] = &["build", "cli", "live", "store", "main"];
+const OUTSIDE: &[&str] = &["build", "cli", "live", "recorder", "store", "main"];
 
 /// What reaching outside looks like.
 const OUTSIDE_PATHS: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::time", "tempfile"];
+
+/// The one room with unsafe code.
+const UNSAFE: &str = "capi";
 
 /// Macros that write to a terminal. The command line writes to what it is given, so that a closed pipe is no panic.
 const PRINTING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
@@ -221,6 +237,8 @@ fn the_checker_sees_what_it_should() {
         ("store.rs", "use std::fs::File;", None),
         ("client.rs", "fn f() { println!(\"x\") }", Some("prints with `println!`")),
         ("cli/info.rs", "fn f() { eprintln!(\"x\") }", Some("prints with `eprintln!`")),
+        ("log.rs", "fn f() { unsafe { g() } }", Some("unsafe code is for `capi` alone")),
+        ("capi/log.rs", "fn f() { unsafe { g() } }", None),
         ("attic.rs", "", Some("`attic` is in no plan")),
         ("units.rs", "use crate::attic::Box;", Some("`units` imports `attic`")),
         ("main.rs", &"\n".repeat(21), Some("21 lines")),
@@ -283,6 +301,9 @@ fn faults(files: &BTreeMap<String, String>) -> Vec<String> {
             if outside && !used.ends_with("::Duration") && !OUTSIDE.contains(&room) {
                 faults.push(format!("src/{path}: `{room}` reaches outside by `{used}`"));
             }
+        }
+        if room != UNSAFE && tokens.iter().any(|token| token == "unsafe" || token == "unsafe_code") {
+            faults.push(format!("src/{path}: unsafe code is for `{UNSAFE}` alone"));
         }
         for pair in tokens.windows(2) {
             if PRINTING.contains(&pair[0].as_str()) && pair[1] == "!" {

@@ -52,7 +52,7 @@ pub fn predicted(replay: &Trace) -> Predicted {
     let side = |cells: Vec<Column>, kept: &[&str]| {
         let acks = replay.table(corrections::NAME).into_iter().flat_map(|table| &table.columns);
         let columns = acks.filter(|column| kept.contains(&column.name.as_str())).cloned().chain(cells).collect();
-        let table = Table { name: corrections::NAME.to_owned(), columns };
+        let table = Table::new(corrections::NAME, columns);
         let usercmds = replay.table(frames::NAME).cloned();
         Trace { header: replay.header.clone(), tables: usercmds.into_iter().chain([table]).collect() }
     };

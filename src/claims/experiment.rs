@@ -6,14 +6,13 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::ClaimError;
-use super::link::Holed;
 use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
 use super::scripted_input::Scripted;
 use super::watch::Seen;
 use super::without::{Part, Without};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
 use crate::game::Simulate as _;
-use crate::link::{LinkModel, ModelledLink};
+use crate::link::{Holed, LinkModel, ModelledLink};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::session::{Links, Machine, Observer};
 use crate::settings::Settings;

@@ -59,6 +59,7 @@ struct QwdArgs {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     #[serde(flatten)]
     info: Info,

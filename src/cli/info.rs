@@ -36,6 +36,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct LogInfo<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     kind: &'static str,
     format_version: String,
@@ -60,6 +61,7 @@ struct LogInfo<'a> {
 
 #[derive(Serialize)]
 struct TraceInfo<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     kind: &'static str,
     format_version: String,

@@ -1,6 +1,7 @@
 //! Being told to end, by Ctrl-C, SIGTERM or SIGHUP: what runs is put in order, and what was recorded is kept.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Outcome;
@@ -24,6 +25,14 @@ pub(super) fn stop() -> Result<Stop, Trouble> {
     let to_stop = stop.clone();
     listen(move || to_stop.stop())?;
     *heard = Some(stop.clone());
+    Ok(stop)
+}
+
+/// Set when the program is told to end, by Ctrl-C, SIGTERM or SIGHUP.
+pub(super) fn stop_when_told() -> Result<Arc<AtomicBool>, Trouble> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    listen(move || set.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 

@@ -2,25 +2,14 @@
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::figures::bytes;
-use super::interrupt;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::live::{LiveSink, Rates};
 use crate::record::{Header, Record};
 use crate::store::{Recording, StoreError, Target};
 use crate::units::Micros;
-
-/// Set when the program is told to end, by Ctrl-C, SIGTERM or SIGHUP.
-pub(super) fn stop_when_told() -> Result<Arc<AtomicBool>, Trouble> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
-    interrupt::listen(move || set.store(true, Ordering::Relaxed))?;
-    Ok(stop)
-}
 
 /// Writes records as they come; the first error is kept for the end.
 pub(super) struct IntoLog {

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::Outcome;
 use super::figures::count;
-use super::into_log::{IntoLog, stop_when_told};
+use super::interrupt::stop_when_told;
+use super::into_log::IntoLog;
 use super::kept::Kept;
 use super::live::REORDER_MS;
 use super::output::Output;
@@ -75,6 +76,7 @@ struct JoinLinkArgs {
 /// What was recorded.
 #[derive(Serialize)]
 struct Recorded {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     server: String,
     player: Option<u16>,

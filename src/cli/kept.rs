@@ -25,6 +25,7 @@ pub(super) struct Kept {
 /// The same where the server ran here.
 #[derive(Serialize)]
 pub(super) struct Hosted {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     game: String,
     map: String,

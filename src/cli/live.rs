@@ -2,7 +2,8 @@
 
 use super::Outcome;
 use super::figures::{count, share};
-use super::into_log::{IntoLog, stop_when_told};
+use super::interrupt::stop_when_told;
+use super::into_log::IntoLog;
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::page::Page;

@@ -41,12 +41,14 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     session: Option<String>,
     game: String,
     map: String,
     clients: Vec<Client<'a>>,
     /// Logs that are cut off.
+    #[serde(serialize_with = "crate::store::shown::paths")]
     cut_off: Vec<&'a Path>,
     /// The last tick, where a client's log ends before the server's.
     ends_early: Option<EndsEarly>,
@@ -60,6 +62,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Client<'a> {
     player: u16,
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     /// What was added to its times; `null` for a client that was never heard.
     offset_us: Option<i64>,

@@ -55,6 +55,7 @@ struct Report<'a> {
     summary: Summary,
     without_lag_compensation: Without,
     #[serde(skip)]
+    #[serde(serialize_with = "crate::store::shown::path")]
     log: &'a Path,
     #[serde(skip)]
     program: &'a str,
@@ -81,6 +82,9 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         false => output.files.target(path, Kind::Log)?,
     };
     let recorded = record::record(&*ready, scenario.length(), &target)?;
+    if recorded.interrupted {
+        return Err(Trouble::Interrupted { resumes: false });
+    }
     // From here on only the file counts.
     let session = files::read_log(path)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;

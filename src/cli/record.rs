@@ -1,10 +1,12 @@
 //! `hitreg record`: sessions that hitreg runs itself become logs.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, speed};
+use super::interrupt::stop_when_told;
 #[cfg(feature = "live")]
 use super::live;
 use super::output::Output;
@@ -78,11 +80,14 @@ pub(super) struct SynthArgs {
 /// What was recorded.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Recorded {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     game: String,
     map: String,
     players: usize,
     duration_us: i64,
+    /// Whether Ctrl-C or a signal ended it.
+    pub(super) interrupted: bool,
     ticks: u64,
     usercmds: u64,
     size_bytes: u64,
@@ -110,11 +115,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
     let header = ready.header();
     let watch = Stopwatch::start();
+    let stop = stop_when_told()?;
+    let goes_on = || !stop.load(Ordering::Relaxed);
     let tally = if target.is_stream() {
-        into_stream(ready, length, target)?
+        into_stream(ready, length, target, &goes_on)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let tally = run_into(ready, length, |record| recording.push(record))??;
+        let tally = run_into(ready, length, &goes_on, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
@@ -124,6 +131,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         map: header.map.clone(),
         players: header.players.len(),
         duration_us: tally.reached.0,
+        interrupted: !goes_on(),
         ticks: tally.ticks,
         usercmds: tally.usercmds,
         size_bytes: files::size_bytes(target.path()),
@@ -132,11 +140,16 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
 }
 
 /// What has no name to be given at the end is written to as the session runs.
-fn into_stream(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Tally, Trouble> {
+fn into_stream(
+    ready: &dyn ReadySession,
+    length: Micros,
+    target: &Target,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Tally, Trouble> {
     let mut ran = Ok(Tally::default());
     store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), Options::live())?;
-        ran = match run_into(ready, length, |record| writer.push(record)) {
+        ran = match run_into(ready, length, goes_on, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
         };
@@ -149,11 +162,12 @@ fn into_stream(ready: &dyn ReadySession, length: Micros, target: &Target) -> Res
 fn run_into<E>(
     ready: &dyn ReadySession,
     length: Micros,
+    goes_on: &dyn Fn() -> bool,
     push: impl FnMut(&Record) -> Result<(), E>,
 ) -> Result<Result<Tally, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
     let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
-    ready.run(&mut writing)?;
+    ready.run(&mut writing, goes_on)?;
     Ok(writing.error.map_or(Ok(writing.tally), Err))
 }
 
@@ -206,7 +220,12 @@ impl Recorded {
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
         page.pair(
             "duration",
-            &format!("{}, recorded at {}", duration(Micros(self.duration_us)), speed(self.real_time_factor)),
+            &format!(
+                "{}{}, recorded at {}",
+                duration(Micros(self.duration_us)),
+                if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" },
+                speed(self.real_time_factor)
+            ),
         );
         let usercmds = count(self.usercmds);
         page.pair("holds", &format!("{} ticks, {usercmds} usercmds in {}", count(self.ticks), self.size()));

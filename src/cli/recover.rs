@@ -39,7 +39,9 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
+    #[serde(serialize_with = "crate::store::shown::path")]
     output: &'a Path,
     /// Whether the unfinished recording made way for the log.
     unfinished_removed: bool,

@@ -55,6 +55,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
@@ -79,6 +80,7 @@ struct Report<'a> {
     exercised: &'a Exercised,
     session_us: i64,
     real_time_factor: f64,
+    #[serde(serialize_with = "crate::store::shown::path_if")]
     trace: Option<&'a Path>,
 }
 

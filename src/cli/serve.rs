@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::Outcome;
 use super::figures::{bytes, count};
-use super::into_log::{IntoLog, stop_when_told};
+use super::interrupt::stop_when_told;
+use super::into_log::IntoLog;
 use super::kept::{Hosted, Kept, avatars};
 use super::output::Output;
 use super::outputs::OutPath;

@@ -61,7 +61,9 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
+    #[serde(serialize_with = "crate::store::shown::path")]
     from: &'a Path,
     players: usize,
     ticks: usize,

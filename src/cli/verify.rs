@@ -91,6 +91,7 @@ struct Report {
     verdict: Verdict,
     logs: Vec<LogReport>,
     /// Goldens of which there is no log.
+    #[serde(serialize_with = "crate::store::shown::paths")]
     orphans: Vec<PathBuf>,
 }
 

@@ -25,7 +25,10 @@ impl Key {
         let known = TableSchema::of(&a.name);
         let columns = match (options.keys.get(&a.name), known) {
             (Some(declared), _) => declared.clone(),
-            (None, None) => common_columns(a, b),
+            (None, None) => match [a, b].into_iter().find(|table| !table.key.is_empty()) {
+                Some(says) => says.key.clone(),
+                None => common_columns(a, b),
+            },
             (None, Some(known)) => known.key.iter().map(|column| (*column).to_owned()).collect(),
         };
         let whose = |name: &String| match known {

@@ -1,6 +1,7 @@
 //! The two sides of a comparison: where each one's trace comes from.
 
 mod alone;
+mod asked;
 
 use std::path::{Path, PathBuf};
 
@@ -104,11 +105,11 @@ impl Sides {
         let a = Source::read(engine, &self.first)?;
         let b = self.second.as_deref().map(|path| Source::read(engine, path)).transpose()?;
         let Ways { a: way_a, b: way_b } = &self.ways;
-        way_a.check(&a)?;
+        way_a.check(engine, &a)?;
         match &b {
-            Some(b) => way_b.check(b)?,
+            Some(b) => way_b.check(engine, b)?,
             None if self.ways.are_plain() => return alone::against_itself(engine, runner, &a),
-            None => way_b.check(&a)?,
+            None => way_b.check(engine, &a)?,
         }
         self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
     }
@@ -192,8 +193,8 @@ impl Ways {
     /// As [`Sides::traces`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
         let source = Source::read(engine, path)?;
-        self.a.check(&source)?;
-        self.b.check(&source)?;
+        self.a.check(engine, &source)?;
+        self.b.check(engine, &source)?;
         self.both(engine, runner, [&source, &source])
     }
 
@@ -219,12 +220,12 @@ impl Way {
     }
 
     /// Says what nobody can do before anything is run.
-    fn check(&self, source: &Source<'_>) -> Result<(), EngineError> {
+    fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
         match &source.holds {
             LogOrTrace::Trace(_) if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
             LogOrTrace::Trace(_) => Ok(()),
             LogOrTrace::Log(log) => {
-                self.settings(log)?;
+                self.settings(engine, log)?;
                 if let Some(build) = &self.build {
                     Build::at(build)?;
                 }
@@ -261,7 +262,10 @@ impl Way {
             Some(build) => {
                 let options = self.options();
                 let request = Request { log: source.path, log_digest: log.digest, options: &options };
-                runner.trace(&Build::at(build)?, &request)
+                match runner.trace(&Build::at(build)?, &request) {
+                    Ok(trace) => self.as_asked(engine, log, trace)?,
+                    Err(untestable) => Err(untestable),
+                }
             }
         };
         Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
@@ -276,7 +280,7 @@ impl Way {
         to: &Target,
     ) -> Result<Result<(), Untestable>, EngineError> {
         let Some(build) = &self.build else {
-            let settings = self.settings(log)?;
+            let settings = self.settings(engine, log)?;
             let again = engine.games.of(&log.session).map_err(Untestable::because_of);
             let again =
                 again.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(Untestable::because_of));
@@ -292,7 +296,7 @@ impl Way {
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
-        let settings = self.settings(log)?;
+        let settings = self.settings(engine, log)?;
         let options = Options { mode, ..Options::default() }.under(settings, self.rejudge);
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
@@ -303,8 +307,8 @@ impl Way {
         }))
     }
 
-    /// The settings of this side, where they are not the log's own.
-    fn settings(&self, log: &LogFile) -> Result<Option<Settings>, EngineError> {
+    /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
+    fn settings(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Option<Settings>, EngineError> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
@@ -314,7 +318,10 @@ impl Way {
             None => recorded,
         };
         for pair in &self.set {
-            settings.set_pair(pair)?;
+            match pair.split_once('=') {
+                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
+                _ => settings.set_pair(pair)?,
+            }
         }
         Ok(Some(settings))
     }

@@ -38,6 +38,7 @@ pub struct Verify<'a> {
 #[derive(Debug, Serialize)]
 pub struct LogReport {
     /// The log.
+    #[serde(serialize_with = "crate::store::shown::path")]
     pub path: PathBuf,
     /// The judgement.
     pub verdict: Verdict,

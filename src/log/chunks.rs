@@ -98,7 +98,7 @@ impl<R: Read> Chunks<R> {
             return Err(content.corrupt(format!("chunk {} stands in its place", place.index)));
         }
         match place.before {
-            Some(before) if before != self.chain.0 => {
+            Some(before) if self.sealed && before != self.chain.0 => {
                 let what = "its bytes are not those that were written, although it unpacks";
                 Err(corrupt_chunk(self.before_offset, content.index - 1, what.into()))
             }

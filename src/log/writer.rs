@@ -4,7 +4,7 @@ mod background;
 
 use std::io::Write;
 
-pub use background::BackgroundLogWriter;
+pub use background::{BackgroundLogWriter, WhenFull};
 
 use super::chunk::{self, Bucket, Part};
 use super::container::ChunkSink;

@@ -1,8 +1,8 @@
 //! A session in memory, whole or a stretch of it.
 
 use super::{
-    Allowance, By, DamageRecord, GapRecord, Header, PlayerRecords, Record, StateKey, States, Stream, TickRecord,
-    UnknownRecords, When,
+    Allowance, By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream,
+    TickRecord, UnknownColumn, UnknownRecords, Value, When,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -44,7 +44,7 @@ impl Session {
     /// # Errors
     /// Says what does not fit the header.
     pub fn push(&mut self, record: Record) -> Result<(), Misfit> {
-        check(&record, &self.header)?;
+        record.check(&self.header)?;
         self.put(&record);
         Ok(())
     }
@@ -164,27 +164,49 @@ impl Stretch {
         Stretch { players: header.players.iter().map(|_| PlayerRecords::default()).collect(), ..Stretch::default() }
     }
 
+    /// Adds a row of a kind that only the header knows.
+    pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
+        let Some(kind) = header.unknown.get(row.kind) else { return };
+        let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
+            Some(place) => &mut self.unknown[place],
+            None => {
+                let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
+                self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
+                let last = self.unknown.len() - 1;
+                &mut self.unknown[last]
+            }
+        };
+        records.series.push(row.series);
+        records.keys.push(row.key);
+        for (column, value) in records.columns.iter_mut().zip(&row.values) {
+            column.is_float |= matches!(value, Value::Float(_));
+            column.values.push(value.cell());
+        }
+    }
+
     /// Adds one record of a session with this header.
     ///
     /// # Errors
     /// Says what does not fit the header; then it is not added.
     pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
-        check(record, header)?;
+        record.check(header)?;
         self.put(record);
         Ok(())
     }
 }
 
-/// Whether a record fits a session.
-fn check(record: &Record, header: &Header) -> Result<(), Misfit> {
-    let players = header.players.len();
-    if let Some(id) = record.player().filter(|id| usize::from(id.0) >= players) {
-        return Err(Misfit::Player { id, players });
+impl Record {
+    /// Whether it fits a session.
+    pub(crate) fn check(&self, header: &Header) -> Result<(), Misfit> {
+        let players = header.players.len();
+        if let Some(id) = self.player().filter(|id| usize::from(id.0) >= players) {
+            return Err(Misfit::Player { id, players });
+        }
+        match self {
+            Record::State(state) => state.key().check(state.cells.len(), header),
+            _ => Ok(()),
+        }
     }
-    if let Record::State(state) = record {
-        state.key().check(state.cells.len(), header)?;
-    }
-    Ok(())
 }
 
 impl StateKey {

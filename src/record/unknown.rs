@@ -50,6 +50,37 @@ pub struct UnknownColumn {
     pub values: Vec<i64>,
 }
 
+/// One number of a kind of record that a team declares for itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number; a hash by its bits.
+    Number(i64),
+    /// A measure.
+    Float(f32),
+}
+
+impl Value {
+    pub(crate) fn cell(self) -> i64 {
+        match self {
+            Value::Number(number) => number,
+            Value::Float(float) => i64::from(float.to_bits()),
+        }
+    }
+}
+
+/// A row of one of [`Header::unknown`](super::Header::unknown) on its way into a log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OwnRow {
+    /// The kind's place there.
+    pub(crate) kind: usize,
+    /// As in [`UnknownRecords::series`].
+    pub(crate) series: u32,
+    /// As in [`UnknownRecords::keys`].
+    pub(crate) key: i64,
+    /// One for each column.
+    pub(crate) values: Vec<Value>,
+}
+
 impl UnknownRecords {
     /// How many there are.
     pub fn len(&self) -> usize {

@@ -57,9 +57,11 @@ impl<G: Game> Server<G> {
             let connection = &mut self.connections[usize::from(player.0)];
             connection.last_command = seq;
             connection.remember_missing(seq);
-            let how = if repeat { Execution::StoodIn } else { Execution::Missing };
+            // Who leaves numbers out has no more time than who sends them all.
+            let stands_in = repeat && connection.spend(connection.last_input.msec);
+            let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
             self.events.push_back(Event::Executed { player, command: seq, how });
-            if repeat {
+            if stands_in {
                 let mut input = self.connections[usize::from(player.0)].last_input;
                 input.impulse = 0;
                 // A stand-in saw nothing: what it shoots is judged in the present.
@@ -72,12 +74,10 @@ impl<G: Game> Server<G> {
     pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let connection = &mut self.connections[usize::from(player.0)];
         connection.last_command = command.seq;
-        let cost = Micros::from_ms(i64::from(command.input.msec));
-        let affordable = cost <= connection.credit;
+        let affordable = connection.spend(command.input.msec);
         let how = if affordable { Execution::Run } else { Execution::OverBudget };
         self.events.push_back(Event::Executed { player, command: command.seq, how });
         if affordable {
-            connection.credit = connection.credit - cost;
             connection.last_input = command.input;
             self.run(player, arrived, command);
         }

@@ -93,6 +93,16 @@ impl<G: Game> Connection<G> {
         self.credit = (self.credit + dt).min(most);
     }
 
+    /// Takes the time of a usercmd from what the client may still use; false when there is not enough.
+    pub(super) fn spend(&mut self, msec: u8) -> bool {
+        let cost = Micros::from_ms(msec.into());
+        let is_enough = cost <= self.credit;
+        if is_enough {
+            self.credit = self.credit - cost;
+        }
+        is_enough
+    }
+
     pub(super) fn remember_sent(&mut self, seq: SnapshotSeq, at: Micros) {
         self.sent.push_back((seq, at));
         if self.sent.len() > FRAMES_KEPT {

@@ -4,6 +4,8 @@
 //! At equal times packets reach the server before it ticks, and clients before their frames; among equals the lower
 //! player goes first. That order is part of the format: a replay depends on it.
 
+#[cfg(feature = "arena")]
+use super::network::Intruder;
 use super::network::{Links, Network, Opened};
 use super::queue::What;
 use super::{Observer, Screen, sequence};
@@ -60,6 +62,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
             clients: (0..players).map(|player| client(setup.clone(), PlayerId(player))).collect(),
             network,
         }
+    }
+
+    /// Lets somebody see all datagrams of the session, and send others.
+    #[cfg(feature = "arena")]
+    pub(crate) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
+        self.network.let_in(intruder);
     }
 
     /// The server.

@@ -30,10 +30,17 @@ pub struct Links<L> {
     pub down: L,
 }
 
+/// Somebody on the way between server and clients.
+pub(crate) trait Intruder: Send {
+    /// Sees a datagram that leaves an end of a player's connection, and may send another to where it goes, so long after it.
+    fn sees(&mut self, player: PlayerId, datagram: &[u8]) -> Option<(Micros, Vec<u8>)>;
+}
+
 pub(super) struct Network<B, L> {
     links: Vec<Links<L>>,
     pub(super) queue: Queue<B>,
     carriage: Carriage<B>,
+    intruder: Option<Box<dyn Intruder>>,
 }
 
 /// How packets and snapshots travel.
@@ -64,12 +71,18 @@ impl<B: Body, L: Link> Network<B, L> {
                 Carriage::Datagrams { servers, clients }
             }
         };
-        Network { links, queue: Queue::default(), carriage }
+        Network { links, queue: Queue::default(), carriage, intruder: None }
     }
 
     pub(super) fn unencoded<G: Netcode<Body = B>>(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Network<B, L>> {
         let carriage = Carriage::Unencoded(Unencoded::new(&setup.settings, links.len())?);
-        Some(Network { links, queue: Queue::default(), carriage })
+        Some(Network { links, queue: Queue::default(), carriage, intruder: None })
+    }
+
+    /// Lets somebody see all datagrams from now on.
+    #[cfg(feature = "arena")]
+    pub(super) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
+        self.intruder = Some(intruder);
     }
 
     pub(super) fn players(&self) -> u16 {
@@ -137,10 +150,14 @@ impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>) {
         let index = usize::from(player.0);
         let (link, queue, number) = (&mut self.links[index].down, &mut self.queue, snapshot.seq.0);
+        let intruder = &mut self.intruder;
         match &mut self.carriage {
             Carriage::Datagrams { servers, .. } => {
                 while let Some(datagram) = servers[index].poll_transmit() {
                     let bytes = size(datagram.len());
+                    if let Some((after, other)) = intruder.as_mut().and_then(|i| i.sees(player, &datagram)) {
+                        queue.push_arrival(at + after, player, number, Carried::Down(other));
+                    }
                     deliver(link, queue, at, player, number, bytes, Carried::Down(datagram));
                 }
             }
@@ -184,10 +201,14 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
     fn send(&mut self, at: Micros, packet: ClientPacket) {
         let index = usize::from(self.player.0);
         let (link, queue, number) = (&mut self.network.links[index].up, &mut self.network.queue, packet.number);
+        let intruder = &mut self.network.intruder;
         match &mut self.network.carriage {
             Carriage::Datagrams { clients, .. } => {
                 while let Some(datagram) = clients[index].poll_transmit() {
                     let bytes = size(datagram.len());
+                    if let Some((after, other)) = intruder.as_mut().and_then(|i| i.sees(self.player, &datagram)) {
+                        queue.push_arrival(at + after, self.player, number, Carried::Up(other));
+                    }
                     deliver(link, queue, at, self.player, number, bytes, Carried::Up(datagram));
                 }
             }

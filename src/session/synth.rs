@@ -72,6 +72,19 @@ pub fn record_synthetic<G: Bots + Netcode>(
     rules: &Arc<G::Rules>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), SynthError> {
+    record_synthetic_while::<G>(scenario, rules, observer, &|| true)
+}
+
+/// The same for as long as `goes_on` says so; it is asked once a tick, and a session that ends early is whole up to there.
+///
+/// # Errors
+/// As [`record_synthetic`].
+pub fn record_synthetic_while<G: Bots + Netcode>(
+    scenario: &Scenario,
+    rules: &Arc<G::Rules>,
+    observer: &mut impl Observer<G>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(), SynthError> {
     scenario.check()?;
     let settings = Arc::new(scenario.settings()?);
     let seed = Seed(scenario.seed);
@@ -83,7 +96,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
-    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
+    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end && goes_on());
     let mut input = BotInput::<G>::new(seed, scenario.players, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);
     Ok(())

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::destination::Destination;
 use super::target::Target;
-use crate::log::{BackgroundLogWriter, Options, WriteError};
-use crate::record::{Header, Record};
+use crate::log::{BackgroundLogWriter, Options, WhenFull, WriteError};
+use crate::record::{Header, OwnRow, Record};
+use crate::units::Micros;
 
 /// A recording in progress. Until [`Recording::finish`] it stands under [`Recording::unfinished_path`], where a kill
 /// or a crash leaves all of it but the last second.
@@ -25,6 +26,19 @@ impl Recording {
     /// When it cannot be written, or an unfinished recording is there already, by a process that runs or by one that was
     /// killed.
     pub fn begin(target: &Target, header: &Header) -> Result<Recording, StoreError> {
+        Recording::begin_with(target, header, Options::live(), WhenFull::Wait)
+    }
+
+    /// The same with other chunks, and another answer to a slow disk.
+    ///
+    /// # Errors
+    /// As [`Recording::begin`].
+    pub fn begin_with(
+        target: &Target,
+        header: &Header,
+        options: Options,
+        when_full: WhenFull,
+    ) -> Result<Recording, StoreError> {
         let Destination::File(file) = target.check()? else {
             return Err(StoreError::NoFile { path: target.path().into() });
         };
@@ -34,7 +48,7 @@ impl Recording {
         if let Some(permissions) = file.permissions {
             out.set_permissions(permissions).map_err(|source| fail(source.into()))?;
         }
-        let writer = BackgroundLogWriter::new(out, header, Options::live()).map_err(fail)?;
+        let writer = BackgroundLogWriter::new(out, header, options).map_err(fail)?.when_full(when_full);
         Ok(Recording { target: target.clone(), path: file.path, unfinished, writer })
     }
 
@@ -51,6 +65,16 @@ impl Recording {
     /// When it does not fit the header, or the recording cannot be written any more.
     pub fn push(&mut self, record: &Record) -> Result<(), StoreError> {
         self.writer.push(record).map_err(|source| stopped(&self.unfinished, &self.path, source))
+    }
+
+    /// Adds a row of a kind or column that only the header knows, along with the record that it belongs to.
+    pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), StoreError> {
+        self.writer.push_row(at, row, of).map_err(|source| stopped(&self.unfinished, &self.path, source))
+    }
+
+    /// How many chunks were dropped because the disk was too slow.
+    pub fn dropped_chunks(&self) -> u64 {
+        self.writer.dropped_chunks()
     }
 
     /// Writes what is still in memory, so that it survives a kill.

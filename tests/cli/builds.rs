@@ -20,6 +20,34 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// A build that passes over what it was asked for answers another question: that is no verdict.
+#[test]
+fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let pucks = example("pucks");
+    let deaf = path(folder, "deaf");
+    script(&deaf, &format!("exec {} replay $2 -o $4", pucks.display()));
+    let cases = [
+        (["--open", "--open"], "it was asked for --mode open, and its trace says mode closed: it passes that over"),
+        (["--b-set", "interpolation.lerp_ms=33"], "it was asked for interpolation.lerp_ms=33, and its trace says"),
+        (["--b-preset", "quake3"], "and its trace says"),
+    ];
+    for (asked, reason) in cases {
+        let mut asked = asked.to_vec();
+        asked.dedup();
+        let mut command = diff(folder);
+        command.arg(&log).arg("--a").arg(&pucks).arg("--b").arg(&deaf).args(&asked);
+        let (found, code) = json(&mut command);
+        assert_eq!((found["verdict"].as_str(), found["side"].as_str(), code), (Some("untestable"), Some("b"), 125));
+        assert!(found["untestable"].as_str().unwrap().contains(reason), "{found}");
+        let mut command = diff(folder);
+        command.arg(&log).arg("--a").arg(&pucks).arg("--b").arg(&pucks).args(&asked);
+        assert!(matches!(json(&mut command).1, 0 | 1), "pucks itself takes {asked:?}");
+    }
+}
+
 #[test]
 fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     let folder = tempfile::tempdir().unwrap();

@@ -170,3 +170,36 @@ fn a_build_has_a_name_of_its_own() {
     assert!(said(&["completions", "bash"]).contains("complete -F _pucks"));
     assert!(said(&["man"]).contains(".TH pucks 1"));
 }
+
+/// On Linux a name is any bytes.
+#[test]
+#[cfg(target_os = "linux")]
+fn names_that_are_no_unicode_are_names() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::with_session();
+    let name = std::ffi::OsStr::from_bytes(b"a\xFFb.hitlog");
+    fs::copy(folder.path("a.hitlog"), folder.dir.path().join(name)).unwrap();
+    let run = |line: &str, after: &str| {
+        let mut command = folder.command(line);
+        command.arg(name).args(after.split_whitespace()).output().unwrap()
+    };
+    for (line, after) in [
+        ("info", ""),
+        ("replay", ""),
+        ("verify", "--junit out.xml"),
+        ("recover", "-o b.hitlog"),
+        ("diff", "a.hitlog --overlap"),
+        ("export", "--table shots"),
+        ("sweep", "--set interpolation.lerp_ms=50,100"),
+        ("bisect ticks", ""),
+        ("shrink", "--b-set lag_compensation.enabled=false -o small.hitlog"),
+    ] {
+        for format in ["--format text", "--format json"] {
+            let output = run(line, &format!("{after} {format} --force"));
+            assert!([0, 1].contains(&code(&output)), "{line} {format}: {}", text(&output.stderr));
+        }
+    }
+    let info: serde_json::Value = serde_json::from_slice(&run("info", "--format json").stdout).unwrap();
+    assert_eq!(info["path"], "a\u{FFFD}b.hitlog");
+}

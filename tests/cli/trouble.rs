@@ -114,7 +114,7 @@ fn names_in_a_trace_choose_no_paths() {
     let folder = Folder::empty();
     let outside = folder.path("outside");
     for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
-        let tables = ["good", name].map(|name| Table { name: name.into(), columns: Vec::new() });
+        let tables = ["good", name].map(|name| Table::new(name, Vec::new()));
         let trace = Trace { tables: tables.into(), ..Trace::default() };
         let target = Targets::new([], true).file(&folder.path("evil.hittrace"), Kind::Trace).unwrap();
         hitreg::store::save_trace(&target, &trace).unwrap();

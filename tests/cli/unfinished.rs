@@ -12,7 +12,12 @@ use super::folder::{Folder, code, text};
 
 /// A recording in real time that has begun.
 fn recording(folder: &Folder) -> Child {
-    let mut command = folder.command("record live -o live.hitlog --players 2 --seconds 60");
+    begun(folder, "record live -o live.hitlog --players 2 --seconds 60")
+}
+
+/// A recording to `live.hitlog` that has begun.
+fn begun(folder: &Folder, line: &str) -> Child {
+    let mut command = folder.command(line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("hitreg starts");
     let started = Instant::now();
     // What is written is more than the header: a second and more is on the disk.
@@ -31,8 +36,13 @@ fn send(child: &Child, signal: Signal) {
 fn a_recording_that_is_told_to_end_ends_with_a_whole_log() {
     let folder = Folder::empty();
     let twice = [Signal::INT, Signal::INT];
-    for signals in [&[Signal::TERM][..], &[Signal::HUP], &twice] {
-        let child = recording(&folder);
+    let live = "record live -o live.hitlog --players 2 --seconds 60";
+    // In virtual time an hour takes a minute and more.
+    let synth = "record synth -o live.hitlog --players 16 --seconds 3600";
+    for (line, signals) in
+        [(live, &[Signal::TERM][..]), (live, &[Signal::HUP]), (live, &twice), (synth, &[Signal::TERM]), (synth, &twice)]
+    {
+        let child = begun(&folder, line);
         for signal in signals {
             send(&child, *signal);
             std::thread::sleep(Duration::from_millis(5));

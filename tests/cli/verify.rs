@@ -291,3 +291,20 @@ fn a_terminal_is_asked_of_each() {
     let waiting = ["a", "b", "c", "d"].map(|name| folder.path(&format!("{name}.golden.new")).exists());
     assert_eq!(waiting, [false, false, true, true]);
 }
+
+/// Whoever opens a pipe may wait for ever, and the logs after it are to be judged, too.
+#[cfg(unix)]
+#[test]
+fn a_golden_that_is_no_file_keeps_nobody_waiting() {
+    let folder = Folder::with_session();
+    fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.path("a.golden")).status().unwrap();
+    assert!(made.success());
+    let output = folder.run("verify a.hitlog b.hitlog");
+    assert_eq!(code(&output), 128);
+    assert!(
+        said(&output).contains("1 same, 1 broken") && said(&output).contains("no regular file"),
+        "{}",
+        said(&output)
+    );
+}

@@ -43,14 +43,17 @@ fn the_logs_of_all_versions_can_be_read() {
     let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
     let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
     many_names.tables[0].columns.push(Column::new("whom", data));
+    // 1.4 brought tables of a build's own that name their keys.
+    let mut keyed = many_names.clone();
+    keyed.tables.push(Table::new("spells", small_trace().tables.remove(0).columns).keyed_by(["entity", "at_us"]));
+    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
+        std::fs::write(format!("{folder}/trace-v1.4.hittrace"), write_trace(Vec::new(), &keyed).unwrap()).unwrap();
+    }
     // 1.3 names misses as engines do.
     let mut misses = small_trace();
     let names = ["hit", "hit the world", "missed"].map(str::to_owned).to_vec();
     misses.tables[1].columns.push(Column::new("reason", Data::Name { names, codes: vec![0, 1, 2, 2] }));
-    if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v1.3.hittrace"), write_trace(Vec::new(), &misses).unwrap()).unwrap();
-    }
-    let traces = [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names), ("1.3", misses)];
+    let traces = [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names), ("1.3", misses), ("1.4", keyed)];
     for (name, expected) in traces {
         let trace = std::fs::read(format!("{folder}/trace-v{name}.hittrace")).unwrap();
         assert_eq!(read_trace(&trace[..]).unwrap(), expected);
@@ -66,7 +69,7 @@ fn a_trace_by_another_program_can_be_read() {
     let bytes = std::fs::read(path).unwrap();
     let trace = read_trace(&bytes[..]).unwrap();
     let columns = vec![Column::new("tick", Data::U32(vec![1, 2, 3])), Column::new("hash", Data::U64(vec![11, 22, 33]))];
-    assert_eq!(trace.tables, [Table { name: "ticks".into(), columns }]);
+    assert_eq!(trace.tables, [Table::new("ticks", columns)]);
     assert_eq!(trace.header.game, "mygame");
     for length in 0..bytes.len() {
         assert!(read_trace(&bytes[..length]).is_err(), "cut at {length}");
@@ -87,10 +90,7 @@ fn small_trace() -> Trace {
         log_digest: "00".into(),
         settings: vec![("server.tick_hz".into(), "64".into())],
     };
-    Trace {
-        header,
-        tables: vec![Table { name: "views".into(), columns }, Table { name: "shots".into(), columns: vec![] }],
-    }
+    Trace { header, tables: vec![Table::new("views", columns), Table::new("shots", vec![])] }
 }
 
 /// The session with records of every kind that there is, and entities of another class that one player alone is shown.

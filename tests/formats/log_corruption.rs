@@ -57,7 +57,7 @@ fn a_trace_shows_every_flipped_bit_and_every_cut() {
         Column::new("entity", Data::U32((0..60).map(|i| i % 3).collect())),
         Column::new("error_units", Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect())),
     ];
-    let trace = Trace { tables: vec![Table { name: "views".into(), columns }], ..Trace::default() };
+    let trace = Trace { tables: vec![Table::new("views", columns)], ..Trace::default() };
     let sound = write_trace(Vec::new(), &trace).unwrap();
     let mut bytes = sound.clone();
     for place in 0..sound.len() {

@@ -295,7 +295,7 @@ fn trace() -> impl Strategy<Value = Trace> {
         tables: tables
             .into_iter()
             .enumerate()
-            .map(|(i, columns)| Table { name: format!("table{i}"), columns: unique(columns) })
+            .map(|(i, columns)| Table::new(format!("table{i}"), unique(columns)))
             .collect(),
     })
 }
@@ -307,7 +307,7 @@ fn a_long_trace_is_written_in_several_chunks() {
         Column::new("entity", Data::U32((0..rows).map(|i| i % 16).collect())),
         Column::new("origin_x_units", Data::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect())),
     ];
-    let trace = Trace { tables: vec![Table { name: "bodies".into(), columns }], ..Trace::default() };
+    let trace = Trace { tables: vec![Table::new("bodies", columns)], ..Trace::default() };
     let bytes = write_trace(Vec::new(), &trace).unwrap();
     assert_eq!(read_trace(&bytes[..]).unwrap(), trace);
     assert!(bytes.len() < rows as usize * 2, "{} bytes", bytes.len());

@@ -5,6 +5,20 @@ mod child;
 mod container;
 mod crafted;
 mod mutants;
+mod targets;
+mod worse;
+
+/// The small map and demos that hitreg's own tests make on the spot.
+#[path = "../../src/quakeworld/testing.rs"]
+#[expect(dead_code, reason = "some of it is for other tests")]
+mod small;
+
+/// As that file names it.
+mod quakeworld {
+    pub(crate) mod movement {
+        pub(crate) use hitreg::quakeworld::UserCmd;
+    }
+}
 
 use cap::Cap;
 

@@ -23,6 +23,7 @@ mod quakeworld_log;
 mod schedule;
 mod searches;
 mod server;
+mod soak;
 mod trace_schema;
 mod traces;
 mod yard;

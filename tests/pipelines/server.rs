@@ -173,6 +173,21 @@ fn time_cannot_be_bought_by_claiming_it() {
     assert!(rig.executed.iter().any(|(_, _, how)| *how == Execution::OverBudget));
 }
 
+/// Numbers that are left out are not a way to more time: each would have a stand-in.
+#[test]
+fn time_cannot_be_had_by_leaving_numbers_out() {
+    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
+    for packet in 1..=300u32 {
+        let seq = CommandSeq(packet * 20);
+        let command = Usercmd { seq, server_time: rig.now, lerp_msec: 0, input: walk(100.0) };
+        rig.send(SHOOTER, vec![command]);
+        rig.tick();
+    }
+    assert!(rig.origin(SHOOTER).x <= 350.0 + 5.0, "{}", rig.origin(SHOOTER));
+    assert!(rig.origin(SHOOTER).x >= 300.0);
+    assert!(rig.executed.iter().any(|(_, _, how)| *how == Execution::StoodIn));
+}
+
 #[test]
 fn repeats_run_once_and_late_ones_not_at_all() {
     let mut rig = Rig::new(&["server.on_lost_command=skip"]);

@@ -119,7 +119,7 @@ pub(crate) fn column(name: &str, data: Data) -> Column {
 }
 
 pub(crate) fn table(name: &str, columns: Vec<Column>) -> Table {
-    Table { name: name.to_owned(), columns }
+    Table::new(name, columns)
 }
 
 pub(crate) fn names(names: &[&str], codes: &[u32]) -> Data {

@@ -94,6 +94,7 @@ mod tests {
         let names = vec!["hit".to_owned(), "so, \"wide\"".to_owned()];
         Table {
             name: "t".into(),
+            key: Vec::new(),
             columns: vec![
                 column("tick", Data::U32(vec![1, 2])),
                 column("hash", Data::U64(vec![u64::MAX, 1])),

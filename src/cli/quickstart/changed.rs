@@ -115,7 +115,7 @@ mod tests {
             ("damage", Data::I64(targets.iter().map(|t| if t.is_some() { 12 } else { 0 }).collect())),
         ];
         let columns = columns.into_iter().map(|(name, data)| Column::new(name, data)).collect();
-        Trace { tables: vec![Table { name: "shots".into(), columns }], ..Trace::default() }
+        Trace { tables: vec![Table::new("shots", columns)], ..Trace::default() }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::pipeline::Netcode;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, ReplayError, Replayed};
 use crate::session::scenario::Scenario;
-use crate::session::{RecordSink, Recorder, SynthError, record_synthetic};
+use crate::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use crate::settings::Settings;
 use crate::units::Seed;
 
@@ -41,7 +41,7 @@ pub trait ReadySession {
     ///
     /// # Errors
     /// When the scenario is out of bounds.
-    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError>;
+    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError>;
 
     /// What its log begins with when it is run live.
     ///
@@ -183,9 +183,9 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
         &self.header
     }
 
-    fn run(&self, sink: &mut dyn RecordSink) -> Result<(), SynthError> {
+    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError> {
         let mut sink = Passed(sink);
-        record_synthetic::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink))
+        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink), goes_on)
     }
 
     #[cfg(feature = "live")]

@@ -64,8 +64,10 @@ pub(super) struct Anew {
 #[derive(Clone, Debug, Serialize)]
 pub struct Proposal {
     /// The golden that it would become.
+    #[serde(serialize_with = "crate::store::shown::path")]
     pub golden: PathBuf,
     /// The log that would be replaced along with it, where that has to be recorded anew.
+    #[serde(serialize_with = "crate::store::shown::path_if")]
     pub log: Option<PathBuf>,
     /// How it differs from the golden; `None` where there is no golden yet, or nothing differs.
     pub difference: Option<String>,
@@ -227,7 +229,7 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = String::from_utf8(store::read_bytes(path)?);
+    let text = String::from_utf8(store::read_regular(path)?);
     let text = text.map_err(|_| EngineError::GoldenText { path: path.to_owned() })?;
     Ok(Some(text.replace("\r\n", "\n")))
 }

@@ -1,7 +1,7 @@
 //! The chunk that a recording fills. It keeps the memory of the chunks before it: getting fresh memory, for each
 //! snapshot's lists above all, would cost the recorder more than everything else that it does.
 
-use crate::record::{Header, Misfit, Record, SnapshotRecord, Stretch};
+use crate::record::{Header, Misfit, OwnRow, Record, SnapshotRecord, Stretch};
 
 /// A chunk being filled, and emptied snapshots to be filled again.
 pub(crate) struct Bucket {
@@ -28,6 +28,11 @@ impl Bucket {
             return Ok(());
         }
         self.stretch.push(record, header)
+    }
+
+    /// Adds a row of a kind that only the header knows.
+    pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
+        self.stretch.push_row(row, header);
     }
 
     /// Takes the full chunk out and goes on with one that was taken out earlier and is no longer needed.

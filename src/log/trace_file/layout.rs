@@ -30,6 +30,9 @@ struct RowsMap<'a, C> {
     #[serde(borrow)]
     table: Cow<'a, str>,
     rows: u32,
+    /// Since 1.4.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    key: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     series: Vec<Cow<'a, str>>,
     columns: Vec<C>,
@@ -57,6 +60,9 @@ fn raw<'a>() -> Cow<'a, str> {
 /// Whether the columns make a table.
 pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
+    if let Some(name) = table.key.iter().find(|name| table.column(name).is_none()) {
+        return bad(format!("its rows are told apart by {name:?}, which is no column of it"));
+    }
     for (place, column) in table.columns.iter().enumerate() {
         if table.columns[..place].iter().any(|other| other.name == column.name) {
             return bad(format!("there are two columns {:?}", column.name));
@@ -127,6 +133,7 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
         before: Some(before.0),
         table: Cow::from(&table.name),
         rows: rows.len() as u32,
+        key: table.key.iter().map(Cow::from).collect(),
         series: keys.iter().map(|(name, _)| Cow::from(*name)).collect(),
         columns: columns.collect(),
     })
@@ -203,6 +210,9 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     {
         return Err(format!("it has {count} {what}, and may have {most}"));
     }
+    if let Some(name) = map.key.iter().find(|name| !map.columns.iter().any(|column| column.name == **name)) {
+        return Err(format!("its rows are told apart by {name:?}, which is no column of it"));
+    }
     let rows = map.rows as usize;
     // A row costs its own bytes, its series', and twice eight while its column is unpacked.
     let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24);
@@ -223,7 +233,8 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
         let data = column_data(column, grouping).map_err(|what| format!("column {:?}: {what}", column.name))?;
         Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()))
     });
-    Ok(Table { name: map.table.clone().into_owned(), columns: columns.collect::<Result<_, String>>()? })
+    let table = Table::new(map.table.clone(), columns.collect::<Result<_, String>>()?);
+    Ok(table.keyed_by(map.key.iter().map(|name| &**name)))
 }
 
 fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Data, String> {

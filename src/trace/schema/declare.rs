@@ -73,7 +73,7 @@ macro_rules! table {
                         column.unit = SCHEMA.column(&column.name).map_or("", |declared| declared.unit.name()).to_owned();
                     }
                     columns.extend(more);
-                    Table { name: NAME.to_owned(), columns }
+                    Table::new(NAME, columns)
                 }
             }
 

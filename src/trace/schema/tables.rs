@@ -23,7 +23,7 @@ pub const TABLES: [&TableSchema; 10] = [
 /// Format 1.2: all of a usercmd, predictions as played, and any number of names in a column.
 const WIDER: (u16, u16) = (1, 2);
 
-static NOTHING: Table = Table { name: String::new(), columns: Vec::new() };
+static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
 const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not run"];

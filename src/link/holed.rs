@@ -1,11 +1,11 @@
 //! A modelled link that besides loses what leaves at certain times.
 
-use crate::link::{Fate, Link, ModelledLink};
+use super::{Fate, Link, ModelledLink};
 use crate::units::Micros;
 
 /// A link with holes.
 #[derive(Clone, Debug)]
-pub(super) struct Holed {
+pub(crate) struct Holed {
     model: ModelledLink,
     /// What leaves from the first to before the second is lost.
     holes: Vec<(Micros, Micros)>,
@@ -13,7 +13,7 @@ pub(super) struct Holed {
 
 impl Holed {
     /// Holes from and to, in ms.
-    pub(super) fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> Holed {
+    pub(crate) fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> Holed {
         let hole = |[from, to]: &[f64; 2]| (Micros::from_ms_f64(*from), Micros::from_ms_f64(*to));
         Holed { model, holes: holes_ms.iter().map(hole).collect() }
     }

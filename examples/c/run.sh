@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds the examples against the static library and asks hitreg about their sessions: every answer must be the right one.
+#
+#     cargo build && cargo rustc --lib --no-default-features --features capi --crate-type staticlib
+#     examples/c/run.sh target/debug
+#
+# HITREG_SANITIZE=0 builds without sanitizers, for Valgrind and for compilers that have none.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+built=$(cd "$1" && pwd)
+hitreg=$built/hitreg
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+flags=(-g -O1 -Wall -Wextra -Werror -I "$here/../../include")
+[ "${HITREG_SANITIZE:-1}" = 0 ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+libs=("$built/libhitreg.a" -lpthread -ldl -lm)
+compile() { cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off "${flags[@]}" "$@" "${libs[@]}"; }
+# expect CODE TEXT COMMAND…: it ends so, and says so.
+expect() {
+  local code=$1 text=$2 found=0
+  shift 2
+  "$@" >said.txt 2>&1 || found=$?
+  if [ "$found" != "$code" ] || ! grep -qE -- "$text" said.txt; then
+    echo "FAILED ($found, not $code; wanted: $text): $*" >&2
+    cat said.txt >&2
+    exit 1
+  fi
+  echo "ok: $(basename "$1") ${*:2}"
+}
+
+compile "$here/misuse.c" -o misuse
+expect 0 '^0 faults' ./misuse a.hitlog a.hittrace
+
+compile "$here/game.c" -o game
+compile -DBUG "$here/game.c" -o game_bug
+expect 0 'records in' ./game record slide.hitlog
+expect 0 'players +2' "$hitreg" info slide.hitlog
+expect 0 '2,000 ticks' "$hitreg" info slide.hitlog
+expect 0 'same' "$hitreg" diff slide.hitlog --a ./game --b ./game
+expect 1 'shots' "$hitreg" diff slide.hitlog --a ./game --b ./game_bug
+expect 0 '1 same' "$hitreg" verify slide.hitlog --build ./game
+expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
+expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
+
+# Eight versions; the fault came with the fifth.
+for version in 1 2 3 4 5 6 7 8; do
+  bug=()
+  [ "$version" -lt 5 ] || bug=(-DBUG)
+  compile "${bug[@]}" -DVERSION="$version" "$here/game.c" -o "game$version"
+done
+expect 1 'game5' "$hitreg" bisect builds slide.hitlog ./game1 ./game2 ./game3 ./game4 ./game5 ./game6 ./game7 ./game8
+
+c++ -std=c++17 -ffp-contract=off "${flags[@]}" "$here/dot.cpp" -o dot "${libs[@]}"
+./dot record dot.hitlog
+expect 0 '1 same' "$hitreg" verify dot.hitlog --build ./dot
+echo "all right"

@@ -1,0 +1,188 @@
+//! `hitreg soak`: sessions that are made up from seeds with all that goes wrong, held against what must be true of every one.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::Outcome;
+use super::figures::{count, counted};
+use super::output::Output;
+use super::page::{Align, BAD, Cell, GOOD, Page};
+use super::progress::{Progress, Stopwatch};
+use super::trouble::Trouble;
+use crate::soak::{self, Broken, Exercised, Fault, Limits, Plan, Property, Stage};
+
+/// Look for faults of hitreg itself: sessions made up from seeds, with all that can go wrong
+///
+/// A seed picks preset, settings, map, players and connections, and what goes wrong: lost packets, clocks that run fast, clients
+/// that stall, leave or lie, datagrams that somebody else has changed, a full disk, a recorder that is killed. The session is
+/// played in virtual time, recorded, replayed, torn, merged and compared, and held against what must be true of every session. The
+/// same seed comes to the same anywhere.
+///
+/// What breaks is made smaller while it breaks the same, and the command that shows it again is printed.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg soak --seconds 60                          from seed 1 on, for a minute
+  hitreg soak --seed 77                             this one
+  hitreg soak --seed 77 --players 1 --without loss  what is left of it so
+  hitreg soak --seed 1 --seeds 1000 --format json
+
+Exit code 0: nothing was found. 1: something was. 125: there was nothing to hold.")]
+pub(super) struct Args {
+    /// The seed to begin with
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many seeds are tried [default: 1, or as many as the seconds allow]
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// For how long seeds are tried
+    #[arg(long, value_name = "N")]
+    seconds: Option<f64>,
+    /// At most so many players
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    players: Option<u16>,
+    /// At most so many milliseconds of each session
+    #[arg(long, value_name = "MS")]
+    length_ms: Option<u32>,
+    /// Leave faults out, by commas
+    #[arg(long, value_name = "FAULT,FAULT", value_delimiter = ',', value_parser = a_fault())]
+    without: Vec<Fault>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    seeds: u64,
+    exercised: Exercised,
+    found: Option<Found>,
+}
+
+/// What a seed broke.
+#[derive(Serialize)]
+struct Found {
+    seed: u64,
+    property: Property,
+    detail: String,
+    command: String,
+    smaller: Smaller,
+}
+
+/// The same, of less.
+#[derive(Serialize)]
+struct Smaller {
+    detail: String,
+    command: String,
+    plan: Plan,
+}
+
+fn a_fault() -> impl TypedValueParser<Value = Fault> {
+    PossibleValuesParser::new(Fault::NAMES).try_map(|name| name.parse::<Fault>())
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let limits = Limits {
+        players: args.players.map(usize::from),
+        length_ms: args.length_ms,
+        without: args.without.iter().copied().collect(),
+    };
+    let stage = Stage::default();
+    let (exercised, seeds, found) = search(&stage, args, &limits);
+    let found = found.map(|(seed, broken)| {
+        let (less, smallest) = soak::smaller(&|plan| soak::run(&stage, plan).err(), seed, &limits, broken.clone());
+        Found {
+            seed,
+            property: broken.property,
+            detail: broken.detail,
+            command: command(seed, &limits),
+            smaller: Smaller { detail: smallest.detail, command: command(seed, &less), plan: Plan::of(seed, &less) },
+        }
+    });
+    let report = Report { seeds, exercised, found };
+    output.show(&report, |page| print(page, &report))?;
+    Ok(match &report.found {
+        Some(_) => Outcome::Differs,
+        None if report.exercised.held.is_empty() => Outcome::Untestable,
+        None => Outcome::Done,
+    })
+}
+
+/// Tries seeds until one breaks something or there are enough; of those that are tried at once, the lowest counts.
+fn search(stage: &Stage, args: &Args, limits: &Limits) -> (Exercised, u64, Option<(u64, Broken)>) {
+    let wanted = args.seeds.unwrap_or(if args.seconds.is_some() { u64::MAX } else { 1 });
+    let watch = Stopwatch::start();
+    let progress = Progress::of_things("soaking", wanted);
+    let at_once = 4 * rayon::current_num_threads() as u64;
+    let (mut all, mut seeds) = (Exercised::default(), 0);
+    while seeds < wanted && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds) {
+        let first = args.seed.saturating_add(seeds);
+        let batch = first..first.saturating_add(at_once.min(wanted - seeds));
+        if batch.is_empty() {
+            break;
+        }
+        let tried = batch.into_par_iter().map(|seed| (seed, soak::run(stage, &Plan::of(seed, limits))));
+        for (seed, result) in tried.collect::<Vec<_>>() {
+            seeds += 1;
+            progress.one_done();
+            match result {
+                Ok(exercised) => all.add(&exercised),
+                Err(broken) => return (all, seeds, Some((seed, broken))),
+            }
+        }
+    }
+    (all, seeds, None)
+}
+
+/// What shows it again.
+fn command(seed: u64, limits: &Limits) -> String {
+    let players = limits.players.map(|players| format!(" --players {players}"));
+    let length = limits.length_ms.map(|ms| format!(" --length-ms {ms}"));
+    let without: Vec<&str> = limits.without.iter().map(|fault| fault.name()).collect();
+    let without = (!without.is_empty()).then(|| format!(" --without {}", without.join(",")));
+    let all = [players, length, without].into_iter().flatten().collect::<String>();
+    format!("hitreg soak --seed {seed}{all}")
+}
+
+fn print(page: &mut Page, report: &Report) {
+    let exercised = &report.exercised;
+    let rows: Vec<Vec<Cell>> = Property::ALL
+        .iter()
+        .map(|property| {
+            let sessions = exercised.held.get(property).copied().unwrap_or_default();
+            vec!["".into(), property.name().into(), count(sessions).into()]
+        })
+        .collect();
+    page.table(&[("", Align::Left), ("held", Align::Left), ("sessions", Align::Right)], &rows);
+    page.blank();
+    let lost = exercised.lost_us_most as f64 / 1e3;
+    page.pair(
+        "exercised",
+        &format!(
+            "{}, {}, {}",
+            counted(exercised.ticks, "tick"),
+            counted(exercised.usercmds, "usercmd"),
+            counted(exercised.shots, "shot")
+        ),
+    );
+    page.pair(
+        "exact",
+        &format!(
+            "{} and {}",
+            counted(exercised.view_errors, "view error"),
+            counted(exercised.predictions, "prediction")
+        ),
+    );
+    page.pair("lost", &format!("{lost:.0} ms at most to a recorder that was killed"));
+    page.blank();
+    let Some(found) = &report.found else {
+        return page.styled(GOOD, &format!("Nothing found in {}.", counted(report.seeds, "seed")));
+    };
+    page.styled(BAD, &format!("Seed {} breaks `{}`.", found.seed, found.property.name()));
+    page.paragraph(2, &found.detail);
+    page.line(&format!("  {}", found.command));
+    if found.smaller.command != found.command {
+        page.blank();
+        page.line("The smallest of it that breaks the same:");
+        page.paragraph(2, &found.smaller.detail);
+        page.line(&format!("  {}", found.smaller.command));
+    }
+}

@@ -1,0 +1,61 @@
+//! Whether a build did what it was asked for, by what its trace says of itself.
+
+use super::Way;
+use crate::build::Untestable;
+use crate::engine::log_file::LogFile;
+use crate::engine::{Engine, EngineError};
+use crate::replay::own_settings;
+use crate::settings::Settings;
+use crate::trace::Trace;
+
+impl Way {
+    /// A build's trace, if it is what the build was asked for: one that passes an option over has answered another question.
+    pub(super) fn as_asked(
+        &self,
+        engine: &Engine<'_>,
+        log: &LogFile,
+        trace: Trace,
+    ) -> Result<Result<Trace, Untestable>, EngineError> {
+        let says = &trace.header;
+        let because = |asked: String, found: &str| {
+            let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
+            Ok(Err(Untestable { reason, last_words: Vec::new() }))
+        };
+        if self.open && says.mode != "open" {
+            return because("--mode open".into(), &format!("mode {}", says.mode));
+        }
+        if self.rejudge {
+            return Ok(Ok(trace));
+        }
+        for (key, value) in self.changed(engine, log)? {
+            match says.settings.iter().find(|(known, _)| *known == key) {
+                Some((_, found)) if *found == value => {}
+                Some((_, found)) => return because(format!("{key}={value}"), found),
+                None => return because(format!("{key}={value}"), "nothing of it"),
+            }
+        }
+        Ok(Ok(trace))
+    }
+
+    /// The settings that are to be others than the log's, as a trace says them.
+    fn changed(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Vec<(String, String)>, EngineError> {
+        let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
+        let recorded = own_settings(&log.session.header)?.to_pairs();
+        let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
+        let own =
+            self.set.iter().filter_map(|pair| pair.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
+        let own = own.filter(|(key, _)| self.is_builds_own(engine, log, key));
+        changed.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        Ok(changed)
+    }
+
+    /// Whether a setting is for the build alone to know: the log has it, or its game is none of this program's. What is named
+    /// like one of hitreg's own is mistyped.
+    pub(super) fn is_builds_own(&self, engine: &Engine<'_>, log: &LogFile, key: &str) -> bool {
+        let recorded = &log.session.header.settings;
+        self.build.is_some()
+            && !Settings::is_known(key)
+            && (recorded.iter().any(|(known, _)| known == key)
+                || (engine.games.of(&log.session).is_err() && !Settings::is_named_like_one(key)))
+    }
+}

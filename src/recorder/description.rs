@@ -1,0 +1,258 @@
+//! What is known of a session before its first record, and the kinds of records that a team has of its own.
+
+use super::{FinishError, PushError};
+use crate::record::{
+    CellKind, Class, Field, Header, Origin, OwnRow, PlayerInfo, SessionId, Side, UnknownKind, UnknownRecords, Value,
+    usercmd_fields,
+};
+use crate::units::{CommandSeq, Micros, PlayerId, Seed};
+
+/// The kind that holds what usercmds carry besides, eight bytes a row.
+pub const USERCMD_BYTES: &str = "usercmd_bytes";
+
+/// What a session is, before anything happens in it.
+#[derive(Clone, Debug)]
+pub struct Description {
+    header: Header,
+    kinds: Vec<OwnKind>,
+}
+
+/// A kind of record of the team's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnKind {
+    /// Its name.
+    pub name: String,
+    /// Its columns besides `at_us`; 32-bit floats or whole numbers.
+    pub columns: Vec<(String, CellKind)>,
+    /// Its place among those of the header.
+    pub(super) place: usize,
+}
+
+impl Description {
+    /// A session of a game, of which no more is known: its name is what builds are asked for.
+    pub fn new(game: impl Into<String>) -> Description {
+        let header = Header {
+            game: game.into(),
+            rules: Vec::new(),
+            map: String::new(),
+            seed: Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players: Vec::new(),
+            origin: Origin::Live,
+            side: None,
+            classes: Vec::new(),
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
+        };
+        Description { header, kinds: Vec::new() }
+    }
+
+    /// The map: its name, and its bytes if the log is to need no other file.
+    #[must_use]
+    pub fn map(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Description {
+        (self.header.map, self.header.rules) = (name.into(), bytes);
+        self
+    }
+
+    /// Where the game's random numbers start from.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Description {
+        self.header.seed = Seed(seed);
+        self
+    }
+
+    /// How often the server ticks.
+    #[must_use]
+    pub fn tick_hz(self, hz: u32) -> Description {
+        self.setting("server.tick_hz", hz.to_string())
+    }
+
+    /// A setting, by whatever name the game has for it. Said twice, the last holds.
+    #[must_use]
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
+        let (key, value) = (key.into(), value.into());
+        match self.header.settings.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => *known = value,
+            None => self.header.settings.push((key, value)),
+        }
+        self
+    }
+
+    /// The next player. Give no nickname where nobody asked to be recorded.
+    #[must_use]
+    pub fn player(mut self, name: impl Into<String>) -> Description {
+        self.header.players.push(PlayerInfo { name: name.into(), recorded: true });
+        self
+    }
+
+    /// The next class of entities.
+    #[must_use]
+    pub fn class(mut self, class: Class) -> Description {
+        self.header.classes.push(class);
+        self
+    }
+
+    /// A field of the game's own that each usercmd has besides the usual ones.
+    #[must_use]
+    pub fn usercmd_field(mut self, field: Field) -> Description {
+        let column = (field.name.clone(), field.kind);
+        match self.kinds.iter_mut().find(|kind| kind.is_usercmd()) {
+            Some(kind) => kind.columns.push(column),
+            None => self.kinds.push(OwnKind { name: FRAMES.into(), columns: vec![column], place: 0 }),
+        }
+        self.header.usercmd.push(field);
+        self
+    }
+
+    /// Usercmds carry bytes of their own.
+    #[must_use]
+    pub fn usercmd_bytes(self) -> Description {
+        let number = |name: &str| (name.to_owned(), CellKind::I32);
+        self.kind(USERCMD_BYTES, vec![number("command"), number("size"), number("word")])
+    }
+
+    /// A kind of record of the team's own. Its rows have a time, a series (whose they are) and these columns.
+    #[must_use]
+    pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
+        self.kinds.push(OwnKind { name: name.into(), columns, place: 0 });
+        self
+    }
+
+    /// The log holds the server's side alone, by the server's clock. All sides of a session say the same number.
+    #[must_use]
+    pub fn server_side(mut self, session: u64) -> Description {
+        self.header.side = Some(Side { session: SessionId(session), player: None });
+        self
+    }
+
+    /// The log holds one client's side, by its clock.
+    #[must_use]
+    pub fn client_side(mut self, session: u64, player: PlayerId) -> Description {
+        self.header.side = Some(Side { session: SessionId(session), player: Some(player) });
+        self
+    }
+
+    /// Usercmds are recorded by the server as they reach it, and their times are those of their arrival.
+    #[must_use]
+    pub fn usercmds_as_received(self) -> Description {
+        self.setting(USERCMDS, "as_received")
+    }
+
+    /// As a log's header has it.
+    pub(super) fn into_header(self) -> Result<(Header, Vec<OwnKind>), FinishError> {
+        let Description { mut header, mut kinds } = self;
+        let fault = |what: String| Err(FinishError::Description(what));
+        let sides_player = header.side.and_then(|side| side.player);
+        if header.game.is_empty() {
+            return fault("the game has no name".into());
+        }
+        if header.players.is_empty() {
+            return fault("nobody plays: call `player` for each place that there is".into());
+        }
+        if let Some(id) = sides_player.filter(|id| usize::from(id.0) >= header.players.len()) {
+            return fault(format!("it is the side of player {id}, and there are {} players", header.players.len()));
+        }
+        if let Some(class) = header.classes.iter().find(|class| is_twice(class.fields.iter().map(|f| &f.name))) {
+            return fault(format!("class `{}` has two fields of one name", class.name));
+        }
+        if is_twice(header.usercmd.iter().map(|field| &field.name)) {
+            return fault("a usercmd has two fields of one name".into());
+        }
+        if is_twice(kinds.iter().map(|kind| &kind.name)) {
+            return fault("two kinds of records have one name".into());
+        }
+        for (place, kind) in kinds.iter_mut().enumerate() {
+            kind.place = place;
+            let timed = (!kind.is_usercmd()).then(|| AT.to_owned());
+            let columns: Vec<String> =
+                timed.into_iter().chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
+            if is_twice(columns.iter()) {
+                return fault(format!("kind `{}` has two columns of one name (each has `{AT}`)", kind.name));
+            }
+            let unknown = UnknownKind { name: kind.name.clone(), columns };
+            if unknown.is_known_kind() != kind.is_usercmd() {
+                return fault(format!("`{}` is a kind that every log has", kind.name));
+            }
+            header.unknown.push(unknown);
+        }
+        Ok((header, kinds))
+    }
+}
+
+/// The table of usercmds.
+const FRAMES: &str = "frames";
+/// The column of a session time that every kind has.
+const AT: &str = "at_us";
+/// The setting that says where usercmds were recorded.
+const USERCMDS: &str = "recorder.usercmds";
+
+fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
+    let mut names: Vec<&String> = names.collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+impl OwnKind {
+    pub(super) fn is_usercmd_bytes(&self) -> bool {
+        self.name == USERCMD_BYTES
+    }
+
+    pub(super) fn is_usercmd(&self) -> bool {
+        self.name == FRAMES
+    }
+
+    /// Whether a row is as the columns say.
+    pub(super) fn check(&self, values: &[Value]) -> Result<(), PushError> {
+        let fits = |(value, (_, kind)): (&Value, &(String, CellKind))| {
+            matches!(value, Value::Float(_)) == (*kind == CellKind::F32)
+        };
+        if values.len() == self.columns.len() && values.iter().zip(&self.columns).all(fits) {
+            return Ok(());
+        }
+        let word = |is_float: bool| if is_float { "a float" } else { "a number" };
+        let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        Err(PushError::Row {
+            kind: self.name.clone(),
+            found: list(values.iter().map(|value| word(matches!(value, Value::Float(_)))).collect()),
+            columns: list(self.columns.iter().map(|(_, kind)| word(*kind == CellKind::F32)).collect()),
+        })
+    }
+}
+
+/// The rows that hold the bytes of a usercmd.
+pub(super) fn rows_of_bytes(
+    kinds: &[OwnKind],
+    player: PlayerId,
+    command: CommandSeq,
+    at: Micros,
+    bytes: &[u8],
+) -> impl Iterator<Item = OwnRow> {
+    let kind = kinds.iter().position(OwnKind::is_usercmd_bytes).unwrap_or(kinds.len());
+    let head = [at.0, i64::from(command.0), bytes.len() as i64];
+    bytes.chunks(8).map(move |part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(Value::Number).collect();
+        OwnRow { kind, series: u32::from(player.0), key: 0, values }
+    })
+}
+
+/// What the usercmds of a player carried besides, as it was pushed: each usercmd that had any bytes, with them.
+pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(CommandSeq, Vec<u8>)> {
+    let [_, commands, sizes, words] = &records.columns[..] else { return Vec::new() };
+    let mut found: Vec<(CommandSeq, Vec<u8>)> = Vec::new();
+    let mut missing = 0;
+    for row in (0..records.len()).filter(|&row| records.series[row] == u32::from(player.0)) {
+        if missing == 0 {
+            missing = usize::try_from(sizes.values[row]).unwrap_or(0);
+            found.push((CommandSeq(commands.values[row] as u32), Vec::new()));
+        }
+        let part = missing.min(8);
+        if let Some((_, bytes)) = found.last_mut() {
+            bytes.extend_from_slice(&words.values[row].to_le_bytes()[..part]);
+        }
+        missing -= part;
+    }
+    found
+}

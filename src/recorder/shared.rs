@@ -1,0 +1,156 @@
+//! What a recorder, its streams and its thread have in common.
+
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+
+use rtrb::Consumer;
+
+use super::{OwnKind, PushError, Written};
+use crate::log::WhenFull;
+use crate::record::{Header, OwnRow, Record};
+use crate::units::{CommandSeq, Micros, PlayerId};
+
+/// One thing on its way from a stream to the log.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) at: Moment,
+    pub(super) item: Item,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Moment {
+    At(Micros),
+    /// It has no time of its own: that of what its stream was told before, if anything.
+    After(Option<Micros>),
+}
+
+#[derive(Debug)]
+pub(super) enum Item {
+    Record(Record),
+    /// With the usercmd that it belongs to, if it does.
+    Row(Box<OwnRow>, Option<Box<Record>>),
+    /// What a usercmd carried besides.
+    Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
+    /// The ring was full: so many records are missing since a time.
+    Lost(u64, Option<Micros>),
+}
+
+/// Where a recording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum State {
+    Open,
+    /// It is to be finished.
+    Finished,
+    /// It is left as it is.
+    Left,
+    /// It could not be written any further.
+    Failed,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) header: Header,
+    pub(super) kinds: Vec<OwnKind>,
+    pub(super) when_full: WhenFull,
+    state: AtomicU8,
+    /// What is before this has been handed over to be written.
+    released: AtomicI64,
+    pub(super) records: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) dropped_chunks: AtomicU64,
+    pub(super) late: AtomicU64,
+    /// Streams that the thread has not seen yet. Nobody who pushes takes this lock.
+    added: Mutex<Vec<Consumer<Entry>>>,
+    thread: OnceLock<Thread>,
+}
+
+impl Shared {
+    pub(super) fn new(header: Header, kinds: Vec<OwnKind>, when_full: WhenFull) -> Shared {
+        Shared {
+            header,
+            kinds,
+            when_full,
+            state: AtomicU8::new(State::Open as u8),
+            released: AtomicI64::new(i64::MIN),
+            records: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            dropped_chunks: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            added: Mutex::default(),
+            thread: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn woken_by(&self, thread: Thread) {
+        // It is set once, right after the thread was started.
+        let _ = self.thread.set(thread);
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    pub(super) fn add(&self, stream: Consumer<Entry>) {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+    }
+
+    pub(super) fn take_added(&self) -> Vec<Consumer<Entry>> {
+        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Open,
+            1 => State::Finished,
+            2 => State::Left,
+            _ => State::Failed,
+        }
+    }
+
+    /// Ends it, if it has not ended yet.
+    pub(super) fn end(&self, whole: bool) {
+        let to = if whole { State::Finished } else { State::Left };
+        // What has ended already stays as it ended.
+        let _ = self.state.compare_exchange(State::Open as u8, to as u8, Ordering::AcqRel, Ordering::Acquire);
+        self.wake();
+    }
+
+    pub(super) fn failed(&self) {
+        self.state.store(State::Failed as u8, Ordering::Release);
+    }
+
+    pub(super) fn release(&self, before: Micros) {
+        self.released.store(before.0, Ordering::Relaxed);
+    }
+
+    /// Whether something may still be recorded, of this time.
+    pub(super) fn check(&self, at: Option<Micros>) -> Result<(), PushError> {
+        match self.state() {
+            State::Open => {}
+            State::Finished | State::Left => return Err(PushError::Finished),
+            State::Failed => return Err(PushError::Stopped),
+        }
+        let released = Micros(self.released.load(Ordering::Relaxed));
+        match at {
+            Some(at) if at < released => {
+                self.late.fetch_add(1, Ordering::Relaxed);
+                Err(PushError::Late { at, released })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn written(&self) -> Written {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Written {
+            records: of(&self.records),
+            lost_records: of(&self.lost),
+            dropped_chunks: of(&self.dropped_chunks),
+            late_records: of(&self.late),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What was pushed is in the log, in the order of its times.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use hitreg::log::read_session;
+use hitreg::record::{
+    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, Field, PacketRecord, Presence, PresenceRecord,
+    Reason, Record, Scope, Session, ShotRecord, SnapshotRecord, Value,
+};
+use hitreg::recorder::{Description, Options, Recorder, USERCMD_BYTES, usercmd_bytes};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+
+use super::{about, at, tick, usercmd};
+
+/// Memory that outlives the recorder.
+#[derive(Clone, Default)]
+pub(super) struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    pub(super) fn session(&self) -> Session {
+        read_session(&self.0.lock().unwrap()[..]).expect("a whole log")
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn every_kind_comes_back_as_it_was_pushed() {
+    let memory = Memory::default();
+    let recorder = Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), Options::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let (p1, now) = (PlayerId(1), at(1));
+    let records = [
+        Record::Sent(
+            p1,
+            PacketRecord { number: 1, at: now, newest: CommandSeq(1), count: 1, ..PacketRecord::default() },
+        ),
+        Record::Reached(p1, ArrivalRecord { number: 1, at: at(2) }),
+        Record::Predicted(
+            p1,
+            ShotRecord { command: CommandSeq(1), at: now, reason: Reason::Hit, ..Default::default() },
+        ),
+        Record::Judged(p1, ShotRecord { command: CommandSeq(1), at: at(2), damage: 7, ..ShotRecord::default() }),
+        Record::Presence(p1, PresenceRecord { tick: Tick(1), at: now, change: Presence::Joined }),
+        Record::Snapshot(p1, SnapshotRecord { seq: SnapshotSeq(1), tick: Tick(1), at: now, ..Default::default() }),
+        Record::Received(p1, ArrivalRecord { number: 1, at: at(3) }),
+        Record::Damage(DamageRecord { tick: Tick(1), at: now, victim: EntityId(0), attacker: Some(p1), amount: 7 }),
+        Record::Executed(p1, ExecutionRecord { command: CommandSeq(1), tick: Tick(1), how: Execution::Run }),
+    ];
+    tick(&mut stream, 2, 1).unwrap();
+    records.iter().for_each(|record| stream.push(record.clone()).unwrap());
+    let written = recorder.finish().unwrap();
+    let session = memory.session();
+    let mut expected = Session::new(session.header.clone());
+    for player in 0..2 {
+        let frame = hitreg::record::FrameRecord { at: now, command: usercmd(1) };
+        expected.push(Record::Frame(PlayerId(player), frame)).unwrap();
+    }
+    expected.ticks = session.ticks.clone();
+    expected.states = session.states.clone();
+    records.into_iter().for_each(|record| expected.push(record).unwrap());
+    assert_eq!((session.ticks[0].hash, session.states.cells()), (Some(1), &[1f32.to_bits(), 0, 1f32.to_bits(), 1][..]));
+    assert_eq!(session, expected);
+    assert_eq!(session.header.settings[0], ("server.tick_hz".into(), "100".into()));
+    assert_eq!(session.header.settings[1], ("sv_gravity".into(), "800".into()));
+    assert_eq!((written.records, written.lost_records), (14, 0));
+}
+
+/// A team's own fields of a usercmd, its own kinds of records, and bytes of any length.
+#[test]
+fn what_only_the_game_knows_is_kept() {
+    let memory = Memory::default();
+    let lean = Field::new("lean", CellKind::F32, Scope::Movement);
+    let cast = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
+    let about = about(2).usercmd_field(lean).kind("casts", cast).usercmd_bytes();
+    let recorder = Recorder::to(memory.clone(), about, Options::patient()).unwrap();
+    let casts = recorder.kind("casts").unwrap();
+    let mut stream = recorder.stream();
+    let bytes = |seq: u32| (0..seq % 21).map(|byte| (byte * seq) as u8).collect::<Vec<u8>>();
+    for seq in 1..=1000 {
+        let own = [Value::Float(seq as f32 / 8.0)];
+        stream.usercmd_with(PlayerId(0), at(seq), usercmd(seq), &own).unwrap();
+        stream.usercmd_bytes(PlayerId(0), at(seq), CommandSeq(seq), &bytes(seq)).unwrap();
+    }
+    stream.row(casts, 1, at(1000), &[Value::Number(9), Value::Float(0.5)]).unwrap();
+    recorder.finish().unwrap();
+    let session = memory.session();
+    let of = |kind: &str| session.unknown.iter().find(|records| records.kind == kind).expect("rows of that kind");
+    let leans: Vec<f32> = of("frames").columns[0].values.iter().map(|bits| f32::from_bits(*bits as u32)).collect();
+    assert_eq!(leans, (1..=1000).map(|seq| seq as f32 / 8.0).collect::<Vec<_>>());
+    let found = usercmd_bytes(of(USERCMD_BYTES), PlayerId(0));
+    let expected: Vec<_> = (1..=1000).map(|seq| (CommandSeq(seq), bytes(seq))).filter(|(_, b)| !b.is_empty()).collect();
+    assert_eq!(found, expected);
+    let casts = of("casts");
+    let values: Vec<i64> = casts.columns.iter().map(|column| column.values[0]).collect();
+    assert_eq!((&casts.series[..], &values[..]), (&[1][..], &[at(1000).0, 9, i64::from(0.5f32.to_bits())][..]));
+}
+
+/// Four threads with four players each; the server is a fifth.
+#[test]
+fn from_many_threads_every_player_is_in_order() {
+    let memory = Memory::default();
+    let recorder = Recorder::to(memory.clone(), about(16), Options::patient()).unwrap();
+    const COMMANDS: u32 = 3000;
+    let barrier = std::sync::Barrier::new(5);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (mut stream, barrier) = (recorder.stream(), &barrier);
+            scope.spawn(move || {
+                for seq in 1..=COMMANDS {
+                    // Within the window of each other, as threads of one session are.
+                    if seq % 10 == 1 {
+                        barrier.wait();
+                    }
+                    for player in 0..4 {
+                        let player = PlayerId(thread * 4 + player);
+                        stream.usercmd(player, at(seq), usercmd(seq)).unwrap();
+                    }
+                }
+            });
+        }
+        let (mut stream, barrier) = (recorder.stream(), &barrier);
+        scope.spawn(move || {
+            for number in 1..=COMMANDS {
+                if number % 10 == 1 {
+                    barrier.wait();
+                }
+                stream.tick(Tick(number), at(number), Some(1)).unwrap();
+            }
+        });
+    });
+    let written = recorder.finish().unwrap();
+    assert_eq!(written.records, u64::from(COMMANDS) * 17);
+    let session = memory.session();
+    for player in &session.players {
+        assert!(player.frames.iter().map(|frame| frame.command.seq.0).eq(1..=COMMANDS));
+    }
+    assert!(session.ticks.iter().map(|tick| tick.tick.0).eq(1..=COMMANDS));
+    assert!(session.gaps.is_empty());
+}
+
+/// A network thread is 200 ms behind: its records are put where they belong. Beyond the window they are refused.
+#[test]
+fn what_comes_late_is_put_into_its_place_or_refused() {
+    let memory = Memory::default();
+    let options = Options::patient();
+    let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
+    let (mut server, mut network) = (recorder.stream(), recorder.stream());
+    let behind = 20;
+    for number in 1..=500u32 {
+        server.tick(Tick(number), at(number), None).unwrap();
+        if number > behind {
+            let number = number - behind;
+            // Two by two the wrong way round.
+            let swapped = if number.is_multiple_of(2) { number - 1 } else { number + 1 };
+            network.usercmd(PlayerId(0), at(swapped), usercmd(swapped)).unwrap();
+        }
+    }
+    // By then the recorder has seen the end, and given out what is before the window.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let late = network.usercmd(PlayerId(0), at(470), usercmd(470)).unwrap_err();
+    let said =
+        "a record of 4700.000 ms comes too late: everything before 4750.000 ms is written; a wider window waits longer";
+    assert_eq!(late.to_string(), said);
+    let written = recorder.finish().unwrap();
+    assert_eq!(written.late_records, 1);
+    let session = memory.session();
+    assert!(session.players[0].frames.iter().map(|frame| frame.command.seq.0).eq(1..=480));
+}
+
+/// An authoritative server that hears of no client frame.
+#[test]
+fn a_server_alone_records_what_reached_it() {
+    let memory = Memory::default();
+    let about = Description::new("mygame").player("p0").usercmds_as_received();
+    let recorder = Recorder::to(memory.clone(), about, Options::patient()).unwrap();
+    let mut stream = recorder.stream();
+    stream.usercmd(PlayerId(0), Micros(5), usercmd(1)).unwrap();
+    stream.tick(Tick(1), Micros(6), Some(7)).unwrap();
+    recorder.finish().unwrap();
+    let session = memory.session();
+    assert_eq!(session.header.settings, [("recorder.usercmds".to_owned(), "as_received".to_owned())]);
+    assert_eq!((session.players[0].frames.len(), session.ticks.len()), (1, 1));
+}

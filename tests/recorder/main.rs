@@ -1,0 +1,44 @@
+//! Recording by calls, as an engine does. No game, no pipeline: builds without any feature.
+
+mod by_hand;
+mod kept;
+mod killed;
+mod refused;
+mod slow;
+mod traces;
+
+use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
+use hitreg::recorder::{Description, Stream};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg::usercmd::{Input, Usercmd};
+
+/// A session of so many players whose bodies are a place and a health.
+fn about(players: u16) -> Description {
+    let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let health = Field::new("health", CellKind::I32, Scope::Status);
+    let about = Description::new("mygame").tick_hz(100).class(Class::new("player", vec![x, health]));
+    (0..players).fold(about, |about, player| about.player(format!("p{player}")))
+}
+
+fn usercmd(seq: u32) -> Usercmd {
+    let input = Input { msec: 10, buttons: seq as u16 & 3, forwardmove: 320.0, ..Input::default() };
+    Usercmd { seq: CommandSeq(seq), server_time: at(seq), input, ..Usercmd::default() }
+}
+
+/// The time of a tick and of the usercmds in it.
+fn at(tick: u32) -> Micros {
+    Micros::from_ms(10 * i64::from(tick))
+}
+
+/// All that one tick has: a usercmd of each player, the tick, a state of each player.
+fn tick(stream: &mut Stream, players: u16, tick: u32) -> Result<(), hitreg::recorder::PushError> {
+    for player in 0..players {
+        stream.usercmd(PlayerId(player), at(tick), usercmd(tick))?;
+    }
+    stream.tick(Tick(tick), at(tick), Some(u64::from(tick)))?;
+    for player in 0..players {
+        let cells = [(tick as f32).to_bits(), u32::from(player)];
+        stream.body(Tick(tick), EntityId(player), ClassId(0), &cells)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What does not fit is refused with a sentence, and harms nothing.
+
+use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, Field, Record, Scope, Value};
+use hitreg::recorder::{Description, FinishError, Options, Recorder};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+
+use super::kept::Memory;
+use super::{about, tick, usercmd};
+
+#[test]
+fn what_does_not_fit_is_refused_and_harms_nothing() {
+    let memory = Memory::default();
+    let own = about(2).kind("casts", vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)]);
+    let recorder = Recorder::to(memory.clone(), own, Options::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let now = Micros(10);
+    let refused = [
+        stream.usercmd(PlayerId(2), now, usercmd(1)),
+        stream.push(Record::Reached(PlayerId(9), ArrivalRecord { number: 1, at: now })),
+        stream.tick(Tick(0), now, None),
+        stream.body(Tick(1), EntityId(0), ClassId(0), &[1]),
+        stream.body(Tick(1), EntityId(0), ClassId(1), &[1, 2]),
+        stream.row(1, 0, now, &[]),
+        stream.row(0, 0, now, &[Value::Number(1)]),
+        stream.row(0, 0, now, &[Value::Float(1.0), Value::Number(1)]),
+        stream.usercmd_bytes(PlayerId(0), now, CommandSeq(1), &[1]),
+        stream.usercmd_with(PlayerId(0), now, usercmd(1), &[]),
+    ];
+    let said = refused.map(|outcome| outcome.unwrap_err().to_string());
+    assert_eq!(
+        said,
+        [
+            "a record of player 2, but the session has 2 players",
+            "a record of player 9, but the session has 2 players",
+            "there is no tick 0: ticks count from 1",
+            "a state of 1 cells, but class 0 has 2 fields",
+            "a state of class 1, but the session has 1 classes",
+            "there is no kind 1: the description has 1 kinds of its own",
+            "a row of `casts` is a number, and the description says a number, a float",
+            "a row of `casts` is a float, a number, and the description says a number, a float",
+            "a usercmd has bytes of its own, but the description does not say so: call `usercmd_bytes`",
+            "a usercmd has fields of its own, but the description has none: call `usercmd_field`",
+        ]
+    );
+    tick(&mut stream, 2, 1).unwrap();
+    assert_eq!(recorder.finish().unwrap().records, 5);
+    assert_eq!(memory.session().players[1].frames.len(), 1);
+    let after = stream.usercmd(PlayerId(0), now, usercmd(2)).unwrap_err();
+    assert_eq!(after.to_string(), "the recording is finished: nothing more is recorded");
+}
+
+#[test]
+fn a_description_that_is_none_is_refused() {
+    let x = || Field::new("x", CellKind::F32, Scope::Movement);
+    let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
+    let cases = [
+        (Description::new("g"), "nobody plays: call `player` for each place that there is"),
+        (Description::new("").player("p"), "the game has no name"),
+        (about(1).class(Class::new("c", vec![x(), x()])), "class `c` has two fields of one name"),
+        (
+            about(1).usercmd_field(Field::new("yaw", CellKind::F32, Scope::Movement)),
+            "a usercmd has two fields of one name",
+        ),
+        (about(1).kind("k", column("a")).kind("k", column("a")), "two kinds of records have one name"),
+        (about(1).kind("k", column("at_us")), "kind `k` has two columns of one name (each has `at_us`)"),
+        (about(1).kind("ticks", column("a")), "`ticks` is a kind that every log has"),
+        (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
+    ];
+    for (about, said) in cases {
+        let error = Recorder::to(Vec::new(), about, Options::default()).unwrap_err();
+        assert!(matches!(error, FinishError::Description(_)), "{error}");
+        assert_eq!(error.to_string(), format!("the description of the session: {said}"));
+    }
+}
+
+#[test]
+fn a_recording_does_not_replace_another_and_stands_under_its_name_when_it_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hitlog");
+    let recorder = Recorder::create(&path, about(1), Options::default()).unwrap();
+    assert!(!path.exists() && folder.path().join("a.hitlog.part").exists());
+    tick(&mut recorder.stream(), 1, 1).unwrap();
+    recorder.finish().unwrap();
+    assert!(path.exists() && !folder.path().join("a.hitlog.part").exists());
+    assert!(matches!(Recorder::create(&path, about(1), Options::default()), Err(FinishError::Store(_))));
+}
