@@ -27,7 +27,7 @@ use crate::why::{Asked, ShotName, Why};
 #[command(after_long_help = "\
 Examples:
   hitreg why match.hitlog p0#95                    one shot
-  hitreg why match.hitlog --at 1.55s --player p3   the shot of p3 nearest to 1.55 s
+  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to then
   hitreg why match.hitlog --correction 3 --player p2
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100

@@ -122,11 +122,19 @@ impl Scene {
         }
         for (index, point) in self.points.iter().enumerate() {
             // Below one another, so that labels of places that are close do not cover each other.
-            text(x(point.along) + 12.0, y(point.across) + 18.0 * index as f32 - 12.0, colour(index), point.label);
+            text(
+                x(point.along) + 12.0,
+                y(point.across) + 18.0 * index as f32 - 12.0,
+                colour(index),
+                &format!("{} {}", point.letter, point.label),
+            );
         }
         if self.shooter.is_some() {
             let y = y(0.0);
-            let _ = writeln!(svg, "<path d=\"M 0 {y:.1} H {WIDTH}\" stroke=\"black\" stroke-dasharray=\"8 4\"/>");
+            let _ = writeln!(
+                svg,
+                "<path d=\"M 0 {y:.1} H {WIDTH} m -9 -5 l 9 5 l -9 5\" fill=\"none\" stroke=\"black\" stroke-dasharray=\"8 4\"/>"
+            );
         }
         for (index, point) in self.points.iter().enumerate() {
             // Rings of different sizes, so that places that are the same are seen to be.

@@ -145,22 +145,21 @@ fn what_a_trace_does_not_say_is_not_known() {
         (schema::bodies::NAME, "not known"),
     ] {
         trace.tables.retain(|known| known.name != table);
-        let (shot, text) = shot(&trace, name);
+        let (without, text) = shot(&trace, name);
         assert!(text.contains(word), "without {table}:\n{text}");
-        assert_eq!(words(&shot.server), ["hit", "p3", "head"]);
+        assert_eq!(words(&without.server), ["hit", "p3", "head"]);
     }
     trace.tables.retain(|known| known.name == shots::NAME);
-    let table = &mut trace.tables[0];
-    table.columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
+    trace.tables[0].columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
     let (_, text) = shot(&trace, name);
     assert!(text.contains("hit") && text.contains("ran           at not known"), "{text}");
     // Nor does a name that a file chose make the page wider.
-    for column in &mut table.columns {
+    for column in &mut trace.tables[0].columns {
         if let Data::Name { names, .. } = &mut column.data {
             names.iter_mut().for_each(|name| *name = format!("{}\u{1b}[31m", "wide".repeat(50)));
         }
     }
-    assert!(!self::shot(&trace, name).1.contains('\u{1b}'));
+    assert!(!shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
     let none = Why::of(&trace, &Asked::Shot(name)).unwrap_err().to_string();
     assert!(none.contains("there is no shot in it"), "{none}");
