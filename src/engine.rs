@@ -14,9 +14,9 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let games = Games::built_in();
 //! let scenario = Scenario { players: 2, seconds: 1.0, ..Scenario::default() };
-//! let staged = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
-//! let mut session = Session::new(staged.header().clone());
-//! staged.run(&mut session)?;
+//! let ready = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
+//! let mut session = Session::new(ready.header().clone());
+//! ready.run(&mut session, &|| true)?;
 //! let replayed = games.of(&session)?.replay(&session, &Options::default(), &mut |_| {})?;
 //! assert!(replayed.first_difference.is_none() && replayed.hashes_compared > 0);
 //! # Ok(())

@@ -14,6 +14,8 @@ use crate::trace::schema::{bodies, corrections, errors, executed, shots};
 pub enum Why {
     /// One run met what the other did not.
     Met(Cause),
+    /// A shot hit in one run only. What a hit does to a body is for the game to say.
+    Shot,
     /// They are runs of different usercmds.
     OtherInput,
     /// They are runs under different settings.
@@ -32,10 +34,11 @@ pub struct Found {
 }
 
 impl Why {
-    /// The name that results use: those of [`Cause::NAMES`], `other_input`, `settings`, `build`.
+    /// The name that results use: those of [`Cause::NAMES`], `shot`, `other_input`, `settings`, `build`.
     pub fn name(self) -> &'static str {
         match self {
             Why::Met(cause) => cause.into(),
+            Why::Shot => "shot",
             Why::OtherInput => "other_input",
             Why::Settings => "settings",
             Why::Build => "build",
@@ -175,7 +178,7 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
         (None, None) => return None,
     };
     let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
-    Some(Found { cause: Why::Met(Cause::Knockback), evidence })
+    Some(Found { cause: Why::Shot, evidence })
 }
 
 fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {

@@ -48,7 +48,8 @@ pub(super) fn note_passed_over(path: &Path, header: &Header) {
     use std::io::Write;
     let what = passed_over(header);
     if !what.is_empty() {
-        let text = format!("note: {}: passed over, as a later version wrote it: {}", path.display(), what.join(", "));
+        let text =
+            format!("note: {}: passed over, as this build does not know it: {}", path.display(), what.join(", "));
         // What follows does not depend on whether anybody reads this.
         let _ = writeln!(anstream::stderr(), "{}", printable(&text));
     }

@@ -64,6 +64,13 @@ impl Program {
         if let Some(text) = spoken(command.get_after_long_help()) {
             command = command.after_long_help(text);
         }
+        // Which maps are built in is for each game to say; `arena`'s are not another's.
+        let is_map = |arg: &clap::Arg| {
+            arg.get_id() == "map" && arg.get_value_names().is_some_and(|names| names == ["FILE|NAME"])
+        };
+        if command.get_arguments().any(is_map) {
+            command = command.mut_arg("map", |arg| arg.help("A map, where the game reads any").long_help(None));
+        }
         command.mut_subcommands(|inner| self.speaking(inner, commands))
     }
 }

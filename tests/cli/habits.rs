@@ -167,6 +167,7 @@ fn a_build_has_a_name_of_its_own() {
     let help = said(&["verify", "--help"]);
     assert!(help.contains("Usage: pucks verify") && help.contains("\n  pucks verify match.hitlog\n"), "{help}");
     assert!(!help.contains("hitreg verify"), "{help}");
+    assert!(!said(&["record", "synth", "--help"]).contains("courtyard"), "that is arena's");
     assert!(said(&["completions", "bash"]).contains("complete -F _pucks"));
     assert!(said(&["man"]).contains(".TH pucks 1"));
 }

@@ -261,7 +261,7 @@ fn the_causes_are_told_apart() {
     let other = replay::<Bugged>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     assert_eq!(cause(&other, On::Views), "settings");
     let state = bisect_ticks(&good, &other, &on(On::State), None).expect("no tolerance");
-    assert_eq!(state.cause.expect("a cause").cause.name(), "knockback");
+    assert_eq!(state.cause.expect("a cause").cause.name(), "shot");
 }
 
 fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {
