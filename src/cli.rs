@@ -43,6 +43,7 @@ mod sweep;
 mod trouble;
 mod verify;
 mod what_if;
+mod why;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -179,6 +180,7 @@ enum Command {
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
+    Why(why::Args),
     #[cfg(feature = "arena")]
     Soak(soak::Args),
     #[cfg(feature = "arena")]
@@ -291,6 +293,7 @@ fn run_command(
         Command::Bisect(args) => bisect::run(games, &args, output),
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
+        Command::Why(args) => why::run(games, &args, output),
         #[cfg(feature = "arena")]
         Command::Soak(args) => soak::run(&args, output),
         #[cfg(feature = "arena")]

@@ -52,4 +52,5 @@ pub mod trace;
 pub mod units;
 pub mod usercmd;
 pub mod verify;
+pub mod why;
 pub mod wire;

@@ -15,6 +15,8 @@ pub mod page;
 pub mod printable;
 mod side_by_side;
 mod sweep;
+mod why;
+mod why_scene;
 
 pub use bisect::bisect_page;
 pub use diff::{diff_line, diff_page};
@@ -23,6 +25,7 @@ pub use diff_answer::diff_answer;
 pub use diff_junit::diff_junit;
 pub use page::Page;
 pub use sweep::sweep_page;
+pub use why::{Otherwise, why_answer, why_page, why_svg};
 
 /// Which question counts of hits answer, for beside them.
 pub fn what_if_line(what_if: crate::replay::WhatIf) -> String {

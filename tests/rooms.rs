@@ -75,10 +75,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
+    // One shot or one correction, out of a trace's tables.
+    ("why", &["trace"]),
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
-    // Results as text and JUnit, for whoever shows them.
-    ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep"]),
+    // Results as text, SVG and JUnit, for whoever shows them.
+    ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
     ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
@@ -163,6 +165,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "soak",
             "shrink",
             "sweep",
+            "why",
             "report",
             "build",
             "quakeworld",

@@ -122,6 +122,7 @@ mod tests {
             "diff junit",
             "shrink output",
             "sweep csv",
+            "why svg",
             "step output",
             "export output",
             "recover output",

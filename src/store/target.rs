@@ -27,6 +27,8 @@ pub enum Kind {
     Table(Vec<String>),
     /// A manual page.
     Manual,
+    /// A drawing of `why`.
+    Svg,
     /// What another process asked for, in a place where nothing stands.
     Answer,
 }
@@ -167,6 +169,7 @@ impl Kind {
             Kind::Junit => "JUnit report",
             Kind::Table(_) => "table with the same columns",
             Kind::Manual => "manual page",
+            Kind::Svg => "drawing by `why`",
             Kind::Answer => "file that may be replaced",
         }
     }
@@ -184,6 +187,7 @@ impl Kind {
                 !columns.is_empty() && columns.iter().all(|column| has.contains(column))
             }
             Kind::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
+            Kind::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
             Kind::Answer => false,
         }
     }

@@ -19,3 +19,4 @@ mod smaller;
 mod trouble;
 mod unfinished;
 mod verify;
+mod why;

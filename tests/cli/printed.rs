@@ -74,7 +74,7 @@ fn with_real_outputs(readme: &str) -> String {
 #[test]
 fn help_and_version_are_answers_and_wrong_usage_is_trouble() {
     let folder = Folder::empty();
-    let commands = "quickstart record import info replay verify claims export recover settings completions man";
+    let commands = "quickstart record import info replay verify why claims export recover settings completions man";
     let searches = ["diff", "bisect ticks", "bisect builds", "bisect git", "shrink", "sweep"];
     for command in commands.split(' ').chain(searches) {
         let help = folder.done(&format!("{command} --help"));

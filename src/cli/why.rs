@@ -1,0 +1,193 @@
+//! `hitreg why`: one shot or one correction, explained and drawn.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::output::Output;
+use super::outputs::OutPath;
+use super::trouble::Trouble;
+use super::what_if::WhatIf;
+use super::{Outcome, files, replay};
+use crate::engine::{EngineError, Games, LogFile, Playable};
+use crate::log::FileKind;
+use crate::replay::{Options, own_settings};
+use crate::report::{Otherwise, why_answer, why_page, why_svg};
+use crate::store::{self, Kind};
+use crate::trace::Trace;
+use crate::why::{Asked, ShotName, Why};
+
+/// Explain one shot, or one correction of a prediction
+///
+/// A shot is named by its player and usercmd, as `export --table shots` and the changes of `diff` have it: p0#95. The page says
+/// what the shooter's screen showed and how old that was, when the usercmd ran, how far the server went back and what limited
+/// it; where the target was drawn, judged, and by then; and what the shot would have been under other rules. A log
+/// is replayed first; of a trace, whoever wrote it, its tables alone count, and what they do not say is `not known`.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg why match.hitlog p0#95                    one shot
+  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to then
+  hitreg why match.hitlog --correction 3 --player p2
+  hitreg why match.hittrace p0#95 --svg shot.svg
+  hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
+  hitreg export match.hitlog --table shots         which shots there are")]
+#[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true))]
+pub(super) struct Args {
+    /// A log, or a trace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once
+    #[arg(value_name = "SHOT")]
+    shot: Option<ShotName>,
+    /// The shot that was judged nearest to a time: 1.55s, 1550ms
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    at: Option<i64>,
+    /// One of a player's corrections; the first is 1
+    #[arg(long, value_name = "N", requires = "player")]
+    correction: Option<u32>,
+    /// Whose shot or correction: p3
+    #[arg(long, value_name = "PLAYER", value_parser = parse_player, conflicts_with = "shot")]
+    player: Option<u32>,
+    /// Draw the same picture into this SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<OutPath>,
+    #[command(flatten)]
+    what_if: WhatIf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    path: &'a Path,
+    game: &'a str,
+    mode: &'a str,
+    /// Settings that are not the log's own.
+    settings_changed: &'a [String],
+    /// Which question about them this answers.
+    what_if: &'static str,
+    answer: String,
+    #[serde(flatten)]
+    why: &'a Why,
+    /// The same shot, judged again under other settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rejudged: &'a Vec<Otherwise>,
+    svg: Option<&'a Path>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = args.svg.as_ref().map(|path| output.files.target(path, Kind::Svg)).transpose()?;
+    let asked = match (args.shot, args.at, args.player.zip(args.correction)) {
+        (Some(name), ..) => Asked::Shot(name),
+        (None, Some(at_us), _) => Asked::At { at_us, player: args.player },
+        (None, None, Some((player, number))) => Asked::Correction { player, number },
+        (None, None, None) => return Err(Trouble::Request("name a shot, a time or a correction".to_owned())),
+    };
+    let path = &args.file;
+    let (file, kind) = files::read(path)?;
+    let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| Trouble::file(path, error));
+    let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
+        if !args.what_if.is_plain() {
+            return Err(EngineError::Replayed { path: path.clone() }.into());
+        }
+        let trace = files::trace_in(path, &file)?;
+        let why = find(&trace)?;
+        (trace, Vec::new(), why, Vec::new())
+    } else {
+        let log = files::log_in(path, &file[..])?;
+        let (options, changed) = args.what_if.options(&log.session)?;
+        let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+        let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
+        let why = find(&replayed.trace)?;
+        let rejudged = rejudged(game, path, &log, &options, &why)?;
+        (replayed.trace, changed, why, rejudged)
+    };
+    let settings = &trace.header.settings;
+    if let Some(target) = &target {
+        let svg = why_svg(&why, settings)
+            .ok_or_else(|| Trouble::file(path, "there is nothing to draw: the trace does not say where it was"))?;
+        store::save(target, |out| Ok(out.write_all(svg.as_bytes())?))?;
+    }
+    let report = Report {
+        path,
+        game: &trace.header.game,
+        mode: &trace.header.mode,
+        settings_changed: &changed,
+        what_if: args.what_if.question().name(),
+        answer: why_answer(&why, settings),
+        why: &why,
+        rejudged: &rejudged,
+        svg: args.svg.as_deref(),
+    };
+    output.show(&report, |page| {
+        if !changed.is_empty() {
+            page.pair("under", &changed.join(" "));
+            page.pair("what-if", &format!("{}, {}", report.what_if, args.what_if.question().meaning()));
+            page.blank();
+        }
+        page.append(why_page(&why, settings, &rejudged));
+        if let Some(path) = report.svg {
+            page.blank();
+            page.line(&format!("Drawing written to {}", path.display()));
+        }
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// The shot under other rules: the other way about lag compensation, and without the limit that it met.
+fn rejudged(
+    game: &dyn Playable,
+    path: &Path,
+    log: &LogFile,
+    options: &Options,
+    why: &Why,
+) -> Result<Vec<Otherwise>, Trouble> {
+    let Why::Shot(shot) = why else { return Ok(Vec::new()) };
+    // What the server did not judge, and what it only launched, is judged by no setting.
+    let Some(judged) = shot.judged.as_ref().filter(|_| shot.server.reason != "launched" && shot.index != IMPACT) else {
+        return Ok(Vec::new());
+    };
+    let own = own_settings(&log.session.header)?;
+    let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
+    let mut other = under.clone();
+    other.lag_compensation.enabled = !under.lag_compensation.enabled;
+    let without = if under.lag_compensation.enabled { "without lag compensation" } else { "with lag compensation" };
+    let mut others = vec![(without.to_owned(), "lag_compensation.enabled", other)];
+    if judged.limit == "max_unlag" {
+        let mut other = under.clone();
+        other.set_pair("lag_compensation.max_unlag_ms=1000")?;
+        others.push(("going back as far as it takes".to_owned(), "lag_compensation.max_unlag_ms", other));
+    }
+    let rejudge = |(what, key, settings): (String, &str, crate::settings::Settings)| {
+        let pairs = settings.to_pairs();
+        let setting = pairs.iter().find(|(known, _)| known == key);
+        let setting = setting.map_or(key.to_owned(), |(key, value)| format!("{key}={value}"));
+        let options = Options { judged_under: Some(settings), ..options.clone() };
+        let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
+        let server = match Why::of(&replayed.trace, &Asked::Shot(shot.name())) {
+            Ok(Why::Shot(other)) => Some(other.server),
+            Ok(Why::Correction(_)) | Err(_) => None,
+        };
+        Ok(Otherwise { what, setting, server })
+    };
+    others.into_iter().map(rejudge).collect()
+}
+
+/// The `index` of a projectile's impact.
+const IMPACT: u32 = u8::MAX as u32;
+
+/// `1.55s`, `1550ms` or `1.55`, in microseconds.
+fn parse_time(text: &str) -> Result<i64, String> {
+    let (number, us_per_unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1e3),
+        None => (text.strip_suffix('s').unwrap_or(text), 1e6),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..=1e9).contains(&number) => Ok((number * us_per_unit).round() as i64),
+        Ok(_) | Err(_) => Err("it should be a time such as 1.55s or 1550ms".to_owned()),
+    }
+}
+
+/// `p3`, or `3`.
+fn parse_player(text: &str) -> Result<u32, String> {
+    crate::why::player(text)
+}

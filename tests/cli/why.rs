@@ -1,0 +1,222 @@
+//! `why`: never another word than the tables', on every shot and correction; within 80 columns; and what is not known is said.
+
+use std::fs;
+use std::ops::Deref;
+
+use glam::Vec3;
+use hitreg::log::read_trace;
+use hitreg::report::why_page;
+use hitreg::trace::schema::{bodies, corrections, errors, shots};
+use hitreg::trace::{Data, Trace, schema};
+use hitreg::why::{Asked, Came, Shot, ShotName, Which, Why};
+
+use super::folder::{Folder, text};
+
+/// The session of `quickstart`, and its traces under the recorded rules and others that do not judge what the screen showed.
+fn sessions() -> (Folder, Vec<(&'static str, Trace)>) {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    let under = ["", "--set lag_compensation.max_unlag_ms=150", "--set lag_compensation.enabled=false"];
+    let trace = |set: &'static str| (set, trace_of(&folder, &format!("replay quickstart.hitlog {set}")));
+    let traces = under.map(trace).into();
+    (folder, traces)
+}
+
+fn trace_of(folder: &Folder, replay: &str) -> Trace {
+    folder.done(&format!("{replay} --force -o of.hittrace"));
+    read_trace(&fs::read(folder.path("of.hittrace")).unwrap()[..]).expect("a trace")
+}
+
+fn text_of(trace: &Trace, why: &Why) -> String {
+    let text = why_page(why, &trace.header.settings, &[]).text();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "80 columns:\n{text}");
+    text
+}
+
+fn shot(trace: &Trace, name: ShotName) -> (Box<Shot>, String) {
+    let why = Why::of(trace, &Asked::Shot(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let text = text_of(trace, &why);
+    match why {
+        Why::Shot(shot) => (shot, text),
+        Why::Correction(_) => panic!("a shot was asked for"),
+    }
+}
+
+fn words<'a>(came: &'a Came) -> [&'a str; 3] {
+    let or_none = |name: &'a Option<String>| name.as_ref().map_or("none", Deref::deref);
+    [&came.reason, or_none(&came.target), or_none(&came.hitgroup)]
+}
+
+#[test]
+fn no_shot_is_explained_otherwise_than_the_tables_have_it() {
+    let (_folder, traces) = sessions();
+    let mut known = [0, 0];
+    for (set, trace) in &traces {
+        let table = shots::Columns::of(trace);
+        assert!(table.rows > 40, "{set}: {} shots", table.rows);
+        for row in 0..table.rows {
+            let index = Some(table.index[row]);
+            let (shot, text) =
+                shot(trace, ShotName { shooter: table.shooter[row], command: table.command[row], index });
+            let server = [table.reason, table.target, table.hitgroup].map(|names| names.get(row));
+            let screen = [table.predicted_reason, table.predicted_target, table.predicted_hitgroup];
+            assert_eq!(words(&shot.server), server, "{text}");
+            assert_eq!(words(&shot.screen), screen.map(|names| names.get(row)), "{text}");
+            assert!(text.contains(server[0]) && (server[1] == "none" || text.contains(server[1])), "{text}");
+            let judged = shot.judged.as_ref().expect("all shots of this session are judged");
+            let expected = (Some(table.at_us[row]), Some(table.tick[row]), Some(table.rewind_us[row]));
+            assert_eq!((judged.at_us, judged.tick, judged.rewind_us), expected, "{text}");
+            assert_eq!(judged.limit, table.limit.get(row), "{text}");
+            let error = Some(table.view_error_units[row]).filter(|error| !error.is_nan());
+            assert_eq!(shot.view_error_units, error, "{text}");
+            known[0] += 1;
+            known[1] += usize::from(places_agree(trace, &shot, error, &text));
+            aim_agrees(&shot, table.aim_off_degrees[row], &text);
+        }
+    }
+    assert!(known[1] * 10 > known[0] * 8, "where the target was judged is known of {} of {} shots", known[1], known[0]);
+}
+
+/// The three places fit the tables and each other; says whether the judged one is known.
+fn places_agree(trace: &Trace, shot: &Shot, error: Option<f32>, text: &str) -> bool {
+    let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(Vec3::from);
+    let (drawn, judged, present) = (origin(Which::Drawn), origin(Which::Judged), origin(Which::Present));
+    if let Some(judged) = judged {
+        let (drawn, error) = (drawn.expect("drawn"), error.expect("nothing is known without a view error"));
+        assert!((judged.distance(drawn) - error).abs() <= 0.5, "{text}");
+    }
+    if let (Some(present), Some(about)) = (present, &shot.about) {
+        let table = trace.table(bodies::NAME).unwrap();
+        let tick = shot.judged.as_ref().and_then(|judged| judged.tick).unwrap();
+        let rows = table.u32s("tick").iter().zip(table.u32s("entity"));
+        let row = rows.into_iter().position(|(t, entity)| *t == tick && format!("p{entity}") == *about).unwrap();
+        let body = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name)[row]);
+        assert_eq!(present.to_array(), body, "{text}");
+    }
+    judged.is_some()
+}
+
+/// The line that the page draws is the one that was judged, but where the server had the shooter elsewhere, which it says.
+fn aim_agrees(shot: &Shot, aim_off_degrees: f32, text: &str) {
+    let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off);
+    let is_of_target = shot.aimed_at.as_ref().map(|(name, _)| name) == shot.about.as_ref();
+    if let (Some(off), true) = (drawn, is_of_target) {
+        let apart = (off.degrees() - aim_off_degrees).abs();
+        assert_eq!(apart > 0.05, text.contains("elsewhere than"), "{apart} degrees:\n{text}");
+    }
+}
+
+#[test]
+fn every_correction_is_as_the_tables_have_it() {
+    let (_folder, traces) = sessions();
+    let trace = &traces[0].1;
+    let table = corrections::Columns::of(trace);
+    let corrected = |row: &usize| table.fields[*row] > 0;
+    let mut counts = [0u32; 4];
+    for row in (0..table.rows).filter(corrected) {
+        let player = table.player[row];
+        counts[player as usize] += 1;
+        let asked = Asked::Correction { player, number: counts[player as usize] };
+        let why = Why::of(trace, &asked).unwrap();
+        let text = text_of(trace, &why);
+        let Why::Correction(correction) = why else { panic!("a correction was asked for") };
+        assert_eq!((correction.player, correction.command), (player, table.command[row]), "{text}");
+        assert_eq!(correction.at_us, Some(table.at_us[row]));
+        assert_eq!((correction.reran, &*correction.cause), (Some(table.reran[row]), table.cause.get(row)), "{text}");
+        assert_eq!(correction.evidence, table.evidence.get(row));
+        assert_eq!(correction.errors.len(), table.fields[row] as usize, "{text}");
+        let known = errors::Columns::of(trace);
+        let first = (0..known.rows).find(|e| known.player[*e] == player && known.command[*e] == table.command[row]);
+        let first = known.field.get(first.unwrap());
+        assert!(text.contains(&format!("{first} first")), "{text}");
+    }
+    assert!(counts.iter().sum::<u32>() > 20, "{counts:?}");
+}
+
+#[test]
+fn what_a_trace_does_not_say_is_not_known() {
+    let (_folder, mut traces) = sessions();
+    let mut trace = traces.remove(0).1;
+    let name = ShotName { shooter: 1, command: 95, index: None };
+    assert!(!shot(&trace, name).1.contains("not known"));
+    for (table, word) in [
+        (schema::views::NAME, "drew p3       not known"),
+        (schema::frames::NAME, "no picture"),
+        (schema::bodies::NAME, "not known"),
+    ] {
+        trace.tables.retain(|known| known.name != table);
+        let (without, text) = shot(&trace, name);
+        assert!(text.contains(word), "without {table}:\n{text}");
+        assert_eq!(words(&without.server), ["hit", "p3", "head"]);
+    }
+    trace.tables.retain(|known| known.name == shots::NAME);
+    trace.tables[0].columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
+    let (_, text) = shot(&trace, name);
+    assert!(text.contains("hit") && text.contains("ran           at not known"), "{text}");
+    // Nor does a name that a file chose make the page wider.
+    for column in &mut trace.tables[0].columns {
+        if let Data::Name { names, .. } = &mut column.data {
+            names.iter_mut().for_each(|name| *name = format!("{}\u{1b}[31m", "wide".repeat(50)));
+        }
+    }
+    assert!(!shot(&trace, name).1.contains('\u{1b}'));
+    trace.tables.clear();
+    let none = Why::of(&trace, &Asked::Shot(name)).unwrap_err().to_string();
+    assert!(none.contains("there is no shot in it"), "{none}");
+}
+
+#[test]
+fn what_is_not_there_is_answered_by_what_is_near() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    for (asked, said) in [
+        ("p1#94", "there is no shot p1#94; the nearest are p1#"),
+        ("p9#95", "p9 did not shoot; there are shots by p0, p1, p2, p3"),
+        ("--at 1s --player p9", "p9 did not shoot"),
+        ("--correction 999 --player p2", "p2 has "),
+        ("95", "names no shot; one is named like p0#95"),
+        ("--at soon", "it should be a time such as 1.55s"),
+        ("p1#95 --at 1s", "cannot be used with"),
+        ("--correction 1", "--player"),
+        ("", "required"),
+    ] {
+        let said_it = folder.refused(&format!("why quickstart.hitlog {asked}"));
+        assert!(said_it.contains(said), "{asked}: {said_it}");
+    }
+    let said = folder.refused("why quickstart.hitlog p1#94");
+    assert!(said.contains("p1#95"), "{said}");
+}
+
+#[test]
+fn a_shot_and_a_correction_are_explained_and_drawn() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    let page = folder.done("why quickstart.hitlog --at 1.55s --player p1 --svg shot.svg");
+    let settings = || {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../../snapshots");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings
+    };
+    settings().bind(|| insta::assert_snapshot!("why_shot", page));
+    let page = folder.done("why quickstart.hitlog --correction 2 --player p3");
+    settings().bind(|| insta::assert_snapshot!("why_correction", page));
+    let svg = text(&fs::read(folder.path("shot.svg")).unwrap());
+    assert_eq!((svg.matches("<circle").count(), svg.matches("</svg>").count()), (3, 1), "{svg}");
+    // The page, the drawing and the JSON have one answer.
+    let json = folder.json("why quickstart.hitlog p1#95 --svg shot.svg");
+    let answer = json["answer"].as_str().unwrap();
+    assert!(svg.contains(&format!("<desc>{answer}</desc>")), "{svg}");
+    assert_eq!(
+        (&json["shot"]["server"]["target"], &json["shot"]["places"][0]["which"]),
+        (&"p3".into(), &"drawn".into())
+    );
+    // What it would have been under other rules is what `diff` finds of all shots.
+    assert_eq!(json["rejudged"][0]["server"]["reason"], "missed");
+    let other =
+        folder.json("replay quickstart.hitlog --set lag_compensation.enabled=false --what-if rejudge -o w.hittrace");
+    assert_eq!(other["what_if"], "rejudge");
+    let why = folder.json("why w.hittrace p1#95");
+    assert_eq!((&why["shot"]["server"]["reason"], &why["shot"]["judged"]["limit"]), (&"missed".into(), &"off".into()));
+}
