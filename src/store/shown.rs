@@ -15,6 +15,7 @@ pub(crate) fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> 
 }
 
 /// Several.
+#[cfg(feature = "cli")]
 pub(crate) fn paths<S: Serializer>(paths: &[impl AsRef<Path>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(paths.iter().map(|path| path.as_ref().display().to_string()))
 }
