@@ -156,3 +156,25 @@ fn append(to: &mut Table, rows: Table) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misses_have_their_present_names() {
+        let names = |names: [&str; 3]| Data::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
+        let table = |name: &str, of: [&str; 3]| {
+            let columns = ["reason", "predicted_reason", "weapon"].map(|column| Column::new(column, names(of)));
+            Table::new(name, columns.into())
+        };
+        let (old, new) = (["hit", "blocked", "wide"], ["hit", "hit the world", "missed"]);
+        let mut shots = table("shots", old);
+        name_misses_anew(&mut shots);
+        let now = |column: usize| shots.columns[column].data.clone();
+        assert_eq!([now(0), now(1), now(2)], [names(new), names(new), names(old)]);
+        let mut other = table("effects", old);
+        name_misses_anew(&mut other);
+        assert_eq!(other, table("effects", old), "another table's names are its own");
+    }
+}
