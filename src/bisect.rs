@@ -11,7 +11,7 @@ mod rerun;
 use serde::Serialize;
 
 pub use cause::{Found, Why};
-pub use predicted::{Predicted, predicted};
+pub(crate) use predicted::{Predicted, predicted};
 pub use recorded::{NoStates, recorded};
 pub use rerun::{Reran, Rerun, Step};
 

@@ -9,23 +9,23 @@ use crate::trace::{Column, Data, Table, Trace};
 
 /// The server's word and the predictions, of every usercmd that was acked.
 #[derive(Debug)]
-pub struct Predicted {
+pub(crate) struct Predicted {
     /// What the server said.
-    pub said: Trace,
+    pub(crate) said: Trace,
     /// What was predicted.
-    pub predicted: Trace,
+    pub(crate) predicted: Trace,
     /// How many predictions were held against the server's word.
-    pub checked: usize,
+    pub(crate) checked: usize,
     /// How many of them missed.
-    pub misses: usize,
+    pub(crate) misses: usize,
     /// How many of the misses have a cause. Where others have none, these are not among what differs.
-    pub explained: usize,
+    pub(crate) explained: usize,
 }
 
 /// Takes apart what an open-loop replay of a client's recording says of its predictions: in each trace, `corrections` with the
-/// fields that were predicted wrong, NaN where all is well. A miss with a known cause, as a rocket that pushed the player, says nothing about the
-/// movement code: where any has none, those alone are shown.
-pub fn predicted(replay: &Trace) -> Predicted {
+/// fields that were predicted wrong, NaN where all is well. A miss with a known cause, as a rocket that pushed the player, says
+/// nothing about the movement code: where any has none, those alone are shown.
+pub(crate) fn predicted(replay: &Trace) -> Predicted {
     let acks = corrections::Columns::of(replay);
     let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
     let unknown: &str = Cause::Unknown.into();

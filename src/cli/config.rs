@@ -1,8 +1,8 @@
 //! `hitreg.toml`: options that a team gives every time, for a folder and all that is below it.
 //!
 //! A table is a command, a key in it one of the command's long options; keys outside of tables are options that every command
-//! has. What is typed goes before what the file says, and so does what cannot go together with that. The file is checked whole, whatever
-//! the command.
+//! has. What is typed goes before what the file says, and so does what cannot go together with that. The file is checked
+//! whole, whatever the command.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -33,11 +33,16 @@ pub(super) struct Added {
 /// # Errors
 /// When there is such a file and it cannot be read, or holds what no command takes.
 pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Added, Trouble> {
+    let here = in_force();
+    // Where no file is in force, and none may be meant, nothing is read twice.
+    if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
+        return Ok(Added { args, added: None });
+    }
     let matches = command.clone().ignore_errors(true).try_get_matches_from(&args);
     // Whatever is wrong with the arguments is said when they are read in earnest.
     let Ok(matches) = matches else { return Ok(Added { args, added: None }) };
     let typed = matches.try_get_one::<PathBuf>("config").ok().flatten().cloned();
-    let Some(path) = typed.or_else(in_force) else { return Ok(Added { args, added: None }) };
+    let Some(path) = typed.or(here) else { return Ok(Added { args, added: None }) };
     if path.as_os_str() == NO_CONFIG {
         return Ok(Added { args, added: None });
     }

@@ -35,7 +35,8 @@ enum Format {
 /// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
 /// prediction is held against what the server said. Names and chat stay out of it.
 ///
-/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be the one that the demo was played on.
+/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be
+/// the one that the demo was played on.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -15,7 +15,7 @@ use crate::replay::{Options, own_settings};
 use crate::report::{Otherwise, why_answer, why_page, why_svg};
 use crate::store::{self, Kind};
 use crate::trace::Trace;
-use crate::why::{Asked, ShotName, Why};
+use crate::why::{Asked, ShotName, Why, player};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -47,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", requires = "player")]
     correction: Option<u32>,
     /// Whose shot or correction: p3
-    #[arg(long, value_name = "PLAYER", value_parser = parse_player, conflicts_with = "shot")]
+    #[arg(long, value_name = "PLAYER", value_parser = player, conflicts_with = "shot")]
     player: Option<u32>,
     /// Draw the same picture into this SVG file
     #[arg(long, value_name = "FILE")]
@@ -58,6 +58,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
@@ -71,6 +72,7 @@ struct Report<'a> {
     /// The same shot, judged again under other settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: &'a Vec<Otherwise>,
+    #[serde(serialize_with = "crate::store::shown::path_if")]
     svg: Option<&'a Path>,
 }
 
@@ -105,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(target) = &target {
         let svg = why_svg(&why, settings)
             .ok_or_else(|| Trouble::file(path, "there is nothing to draw: the trace does not say where it was"))?;
-        store::save(target, |out| Ok(out.write_all(svg.as_bytes())?))?;
+        store::save_bytes(target, svg.as_bytes())?;
     }
     let report = Report {
         path,
@@ -143,7 +145,7 @@ fn rejudged(
 ) -> Result<Vec<Otherwise>, Trouble> {
     let Why::Shot(shot) = why else { return Ok(Vec::new()) };
     // What the server did not judge, and what it only launched, is judged by no setting.
-    let Some(judged) = shot.judged.as_ref().filter(|_| shot.server.reason != "launched" && shot.index != IMPACT) else {
+    let Some(judged) = shot.judged.as_ref().filter(|_| shot.server.reason != "launched" && !shot.is_impact()) else {
         return Ok(Vec::new());
     };
     let own = own_settings(&log.session.header)?;
@@ -172,9 +174,6 @@ fn rejudged(
     others.into_iter().map(rejudge).collect()
 }
 
-/// The `index` of a projectile's impact.
-const IMPACT: u32 = u8::MAX as u32;
-
 /// `1.55s`, `1550ms` or `1.55`, in microseconds.
 fn parse_time(text: &str) -> Result<i64, String> {
     let (number, us_per_unit) = match text.strip_suffix("ms") {
@@ -185,9 +184,4 @@ fn parse_time(text: &str) -> Result<i64, String> {
         Ok(number) if (0.0..=1e9).contains(&number) => Ok((number * us_per_unit).round() as i64),
         Ok(_) | Err(_) => Err("it should be a time such as 1.55s or 1550ms".to_owned()),
     }
-}
-
-/// `p3`, or `3`.
-fn parse_player(text: &str) -> Result<u32, String> {
-    crate::why::player(text)
 }

@@ -7,6 +7,7 @@ use crate::game::{Body, Game, Reason, Verdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{Judged, Limit};
 use crate::trace::Table;
+use crate::trace::schema::IMPACT;
 use crate::trace::schema::shots::{Row, Writer};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use glam::Vec3;
@@ -23,9 +24,6 @@ pub(super) struct Shots {
 
 /// Player, usercmd, and which shot of that usercmd.
 type ShotKey = (PlayerId, CommandSeq, u8);
-
-/// The `index` of a projectile's impact.
-const IMPACT: u8 = u8::MAX;
 
 /// Who was shot at from where.
 #[derive(Clone, Copy, Debug)]

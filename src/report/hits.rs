@@ -4,6 +4,7 @@ use super::figures::{count, counted, seconds};
 use super::page::Align::Right;
 use super::page::{Cell, Page};
 use crate::diff::{Change, ChangedShot, Hits, Outcome};
+use crate::trace::schema::IMPACT;
 
 /// The matrix, and each changed shot.
 pub(super) fn hits(hits: &Hits) -> Page {
@@ -47,7 +48,7 @@ pub(super) fn change(shot: &ChangedShot) -> String {
         Change::OtherWound => "other hitgroup or damage",
         Change::OtherReason => "other reason",
     };
-    let impact = if shot.index == u32::from(u8::MAX) { " impact" } else { "" };
+    let impact = if shot.index == u32::from(IMPACT) { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
     format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command)
 }

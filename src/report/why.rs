@@ -43,7 +43,7 @@ pub fn why_svg(why: &Why, settings: &[(String, String)]) -> Option<String> {
 fn title(why: &Why) -> String {
     match why {
         Why::Shot(shot) => {
-            let what = if shot.index == IMPACT { "impact of" } else { "shot" };
+            let what = if shot.is_impact() { "impact of" } else { "shot" };
             let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", name(&shot.weapon)) };
             let at = shot.judged.as_ref().and_then(|judged| judged.at_us).or(shot.made.and_then(|made| made.at_us));
             format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
@@ -54,9 +54,6 @@ fn title(why: &Why) -> String {
         }
     }
 }
-
-/// The `index` of a projectile's impact.
-const IMPACT: u32 = u8::MAX as u32;
 
 fn at_time(at_us: Option<i64>) -> String {
     at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
@@ -230,7 +227,7 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
 fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     let server = came(&shot.server);
     let shooter = shot.shooter;
-    if shot.index == IMPACT {
+    if shot.is_impact() {
         return format!(
             "{server}: the projectile of p{shooter}#{} came down there; nobody foretells that.",
             shot.command

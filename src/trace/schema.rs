@@ -66,6 +66,9 @@ pub struct ColumnSchema {
     pub names: &'static [&'static str],
 }
 
+/// The `index` that a projectile's impact has in `shots`; its shot has one of its own.
+pub const IMPACT: u8 = u8::MAX;
+
 /// The first format of traces.
 pub const FIRST: (u16, u16) = (1, 0);
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::line::Line;
 use super::places::{self, Place, Which};
 use super::{ShotName, cell, measure};
-use crate::trace::schema::{executed, frames, shots, ticks, views};
+use crate::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
 use crate::trace::{Names, Trace};
 
 /// Positions that agree to this many units are the same: what is not of the same bits went another way to them.
@@ -112,6 +112,11 @@ impl Shot {
     pub fn name(&self) -> ShotName {
         let index = Some(self.index).filter(|index| *index > 0);
         ShotName { shooter: self.shooter, command: self.command, index }
+    }
+
+    /// Whether it is the impact of a projectile.
+    pub fn is_impact(&self) -> bool {
+        self.index == u32::from(IMPACT)
     }
 
     pub(super) fn read(trace: &Trace, row: usize) -> Shot {

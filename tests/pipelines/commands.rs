@@ -22,6 +22,12 @@ fn any_game_gets_the_same_commands() {
     let log = folder.path("discs.hitlog");
     let log = log.display();
     assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);
+    let again = folder.path("again.hitlog");
+    assert_eq!(
+        run(&format!("record synth -o {} --seconds 1", again.display())),
+        0,
+        "a second recording of one program"
+    );
     assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
     assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
     // The built-in games do not play it, and say so.
