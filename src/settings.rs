@@ -5,10 +5,12 @@ mod engine_names;
 mod keys;
 mod known;
 mod nearest;
+mod players;
 mod preset;
 
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key, Kind};
+pub use players::{Players, is_of_players};
 pub use preset::{PRESETS, Preset};
 
 use crate::units::Hz;
@@ -34,6 +36,9 @@ pub struct Settings {
     pub client: Client,
     /// How packets and snapshots travel.
     pub wire: Wire,
+    /// What single players have otherwise, by the keys' own names: `p2.interpolation.lerp_ms`. [`Settings::of_player`] has it
+    /// applied.
+    pub players: Players,
 }
 
 /// How a client runs ahead of the server.
@@ -165,6 +170,8 @@ choice! {
         Extrapolate = "extrapolate",
         /// The last two snapshots.
         TwoPoint = "two-point",
+        /// From where it was drawn last to the last snapshot.
+        LastRendered = "last-rendered",
         /// The two of the position history that straddle the time drawn.
         History = "history",
         /// Each variable by its category, as NeREIDS does.
@@ -238,6 +245,12 @@ pub enum SettingError {
         /// The words given.
         text: String,
     },
+    /// A key that is the same for all players.
+    #[error("`{key}` is the same for all players: {own} may be one player's own", own = players::OWN.join("*, "))]
+    NotOfPlayers {
+        /// The key.
+        key: String,
+    },
     /// A value that the key cannot have.
     #[error("`{key}` cannot be `{value}`: it takes {takes}")]
     BadValue {
@@ -282,14 +295,21 @@ impl Settings {
 
     /// The keys of which these settings and others have different values.
     pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
-        let pairs = self.to_pairs().into_iter().zip(other.to_pairs());
-        pairs.filter(|(own, others)| own != others).map(|((key, _), _)| key).collect()
+        let (own, others) = (self.to_pairs(), other.to_pairs());
+        let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().filter(|pair| !from.contains(pair)).map(|(key, _)| key.clone()).collect()
+        };
+        let mut unlike = lacking(&others, &own);
+        unlike.extend(lacking(&own, &others).into_iter().filter(|key| !own.iter().any(|(other, _)| other == key)));
+        unlike
     }
 
     /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {
-            InterpolationMode::TwoPoint | InterpolationMode::History => self.interpolation.lerp_ms,
+            InterpolationMode::TwoPoint | InterpolationMode::LastRendered | InterpolationMode::History => {
+                self.interpolation.lerp_ms
+            }
             InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => 0,
         }
     }
@@ -320,6 +340,9 @@ impl Settings {
     /// # Errors
     /// When there is no such key, or it cannot have that value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
+        if let Some((player, key)) = players::split(key) {
+            return self.set_of_player(player, key, value);
+        }
         let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
             key: key.to_owned(),
             hint: our_name(key).unwrap_or_else(|| nearest(key, KEYS.iter().map(|k| k.name))),
@@ -336,9 +359,9 @@ impl Settings {
         self.set(key.trim(), value.trim())
     }
 
-    /// All settings as text, in the order of [`KEYS`]; what a log carries.
+    /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
-        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).collect()
+        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).chain(self.players.pairs()).collect()
     }
 
     /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose
@@ -351,8 +374,8 @@ impl Settings {
         let mut settings = Settings::default();
         settings.wire.sizes = Sizes::Nominal;
         for (key, value) in pairs {
-            if let Some(known) = KEYS.iter().find(|known| known.name == key) {
-                known.set(&mut settings, value)?;
+            if Settings::is_known(key) {
+                settings.set(key, value)?;
             }
         }
         Ok(settings)
@@ -390,7 +413,7 @@ mod tests {
             "`server.tick_hz` cannot be `0`: it takes a number of Hz from 1 to 1000, with at most three decimals"
         );
         let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
-        assert!(word.contains("off, extrapolate, two-point, history"), "{word}");
+        assert!(word.contains("off, extrapolate, two-point, last-rendered, history"), "{word}");
         assert_eq!(settings, Settings::default());
     }
 }
