@@ -3,6 +3,7 @@
 use glam::Vec3;
 
 use super::arrow;
+use super::body::ArenaBody;
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
 use super::rocket;
@@ -25,6 +26,7 @@ pub(crate) fn apply(
 ) {
     let line = fire.centre();
     if let (Shot::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire)) {
+        let rocket = ArenaBody { teleports: arrow::launch_of(shooter, command.seq), ..rocket };
         let life_us = u32::from(life_ms) * 1_000;
         let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
         world.launch(flight, rocket);

@@ -292,16 +292,16 @@ fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
 fn print_network(page: &mut Page, network: &Network) {
     page.heading("Network");
     let one_way = |what: &str, way: &Direction| {
-        let took = way.took_ms.map_or(String::new(), |ms| format!(", {} ms on their way (median)", measure(ms.p50)));
+        let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
-        format!("{}, {} lost{took}{bytes}", counted(way.sent, what), share(way.lost, way.sent))
+        format!("{what}, {} lost{took}{bytes}", share(way.lost, way.sent))
     };
-    let each = format!("{:.2} usercmds in each", network.usercmds_per_packet);
-    page.pair("to the server", &format!("{}; {each}", one_way("packet", &network.up)));
-    let choked = if network.choked > 0 { format!("; {} choked", count(network.choked)) } else { String::new() };
-    let warned =
-        if network.warnings > 0 { format!("; {}", counted(network.warnings, "warning")) } else { String::new() };
-    page.pair("to clients", &format!("{}{choked}{warned}", one_way("snapshot", &network.down)));
+    let packets = format!("{} of {:.2} usercmds", counted(network.up.sent, "packet"), network.usercmds_per_packet);
+    page.pair("up", &one_way(&packets, &network.up));
+    let told = [(network.choked, "choked update"), (network.warnings, "warning")];
+    let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
+    let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
+    page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
 }
 
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::keys::KEYS;
+use super::nearest::nearest;
 use super::{SettingError, Settings};
 use crate::units::PlayerId;
 
@@ -56,10 +57,15 @@ impl Settings {
     }
 
     pub(super) fn set_of_player(&mut self, player: PlayerId, key: &str, value: &str) -> Result<(), SettingError> {
+        let Some(known) = KEYS.iter().find(|known| known.name == key) else {
+            let hint = nearest(key, KEYS.iter().map(|known| known.name));
+            return Err(SettingError::UnknownKey { key: format!("p{}.{key}", player.0), hint });
+        };
+        if !is_of_players(key) {
+            return Err(SettingError::NotOfPlayers { key: key.to_owned() });
+        }
         let mut own = self.clone();
-        own.set(key, value)?;
-        let known = KEYS.iter().find(|known| known.name == key && is_of_players(key));
-        let known = known.ok_or_else(|| SettingError::NotOfPlayers { key: key.to_owned() })?;
+        known.set(&mut own, value)?;
         self.players.0.entry(player).or_default().insert(known.name, known.get(&own));
         Ok(())
     }
