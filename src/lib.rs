@@ -28,6 +28,8 @@ pub mod log;
 pub mod merge;
 pub mod pacing;
 pub mod packet;
+#[cfg(feature = "cli")]
+pub mod page;
 pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;

@@ -123,6 +123,7 @@ mod tests {
             "shrink output",
             "sweep csv",
             "why svg",
+            "report output",
             "step output",
             "export output",
             "recover output",

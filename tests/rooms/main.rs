@@ -85,9 +85,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
+    // A page of HTML, from the traces' tables.
+    ("page", &["stats", "trace", "game", "record", "diff", "why", "report"]),
     // The built-in games. No pipeline knows them.
-    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
-    ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
+    ("arena", &["units", "usercmd", "rng", "geometry", "game", "pipeline", "server", "client"]),
+    ("quakeworld", &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"]),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -171,6 +173,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "sweep",
             "why",
             "report",
+            "page",
             "build",
             "quakeworld",
         ],
