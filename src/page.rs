@@ -125,6 +125,8 @@ const MODULES: &[(&str, &str)] = &[
 /// The document with style, modules and data in their places.
 fn filled(data: &str) -> String {
     let module = |(name, source): &(&str, &str)| {
+        // A debugger shows the name, not the address.
+        let source = format!("{source}\n//# sourceURL={name}\n");
         format!("\"{name}\":\"data:text/javascript;base64,{}\"", STANDARD.encode(source))
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();

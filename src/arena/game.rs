@@ -9,7 +9,9 @@ use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
-use crate::game::{BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, Wall, WorldSink};
+use crate::game::{
+    BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, Wall, WorldSink,
+};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 

@@ -1,10 +1,12 @@
 //! When the steps of a server or of a client were: its ticks, or its frames.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::packed::{Column, Columns};
-use crate::trace::schema::{frames, ticks, views};
 use crate::trace::Trace;
+use crate::trace::schema::{bodies, frames, ticks, views};
 use crate::why::Reader;
 
 /// Steps by number, with the time of each.
@@ -41,16 +43,14 @@ impl Clock {
 
     /// The server's ticks; where the trace does not say when they were, as the rate in its settings has it. Says, too, whether
     /// the trace says it.
-    pub(super) fn of_server(trace: &Trace, reader: &Reader<'_>) -> (Clock, bool) {
+    pub(super) fn of_server(trace: &Trace) -> (Clock, bool) {
         let table = ticks::Columns::of(trace);
         if !table.at_us.is_empty() {
             return (Clock::new(table.tick.iter().copied().zip(table.at_us.iter().copied()).collect()), true);
         }
         let rate = trace.header.settings.iter().find(|(key, _)| key == "server.tick_hz");
         let rate = rate.and_then(|(_, value)| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
-        let of_bodies = trace.table("bodies").map_or(&[][..], |table| table.u32s("tick"));
-        let known: std::collections::BTreeSet<u32> = table.tick.iter().chain(of_bodies).copied().collect();
-        let _ = reader;
+        let known: BTreeSet<u32> = table.tick.iter().chain(bodies::Columns::of(trace).tick).copied().collect();
         let at = |tick: u32| (f64::from(tick) / rate * 1e6) as i64;
         (Clock::new(known.into_iter().map(|tick| (tick, at(tick))).collect()), false)
     }

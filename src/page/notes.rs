@@ -13,7 +13,10 @@ pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool) -> Vec<String> {
     let no_bodies = rows(bodies::NAME) == 0;
     note(no_bodies, "where the server had anybody: there are no rows in `bodies`");
     note(!no_bodies && !has_places(bodies::NAME, "origin.x"), "where bodies are: `bodies` has no column origin.x");
-    note(!no_bodies && !ticks_are_timed, "when ticks were: `ticks` has no at_us, so the rate in the settings stands for it");
+    note(
+        !no_bodies && !ticks_are_timed,
+        "when ticks were: `ticks` has no at_us, so the rate in the settings stands for it",
+    );
     let no_frames = rows(frames::NAME) == 0;
     note(no_frames, "what players did: there are no rows in `frames`");
     note(
@@ -25,7 +28,10 @@ pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool) -> Vec<String> {
     note(rows(shots::NAME) == 0 && is_open, "who was hit: an open-loop replay has no server that judges shots");
     note(rows(shots::NAME) == 0 && !is_open, "who was hit: there are no rows in `shots`");
     note(rows(corrections::NAME) == 0, "how predictions did: there are no rows in `corrections`");
-    note(shown.packets.is_none(), "packets, loss and bytes: only a log has them, and this is a trace, or a log without");
+    note(
+        shown.packets.is_none(),
+        "packets, loss and bytes: only a log has them, and this is a trace, or a log without",
+    );
     note(!shown.has_map, "the map: a trace does not have it, and not every game says where its walls are");
     notes
 }

@@ -57,10 +57,11 @@ impl Sent {
 }
 
 impl Rows {
-    /// Of a direction of which no arrival is known, nothing is: its packets are not all lost.
+    /// Of what was sent after the last that is known to have arrived, nothing is known: it may have been on its way.
     fn add(&mut self, (player, way): (u32, u32), sent: impl Iterator<Item = Sent>, arrivals: &[ArrivalRecord]) {
         let fates = Fates::new(arrivals);
-        for packet in sent.filter(|_| !arrivals.is_empty()) {
+        let newest = arrivals.iter().map(|arrival| arrival.number).max().unwrap_or(0);
+        for packet in sent.filter(|packet| packet.number <= newest) {
             let arrived = fates.of(packet.number).next();
             self.player.push(player);
             self.way.push(way);

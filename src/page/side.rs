@@ -34,7 +34,8 @@ pub(super) struct Side {
     shots: Vec<Explained<Shot>>,
     corrections: Vec<Explained<Correction>>,
     acks: Vec<Acks>,
-    in_flight: Vec<OfPlayer>,
+    /// How many usercmds were run for each frame.
+    ran: Vec<OfPlayer>,
     unrun: Option<Unrun>,
     packets: Vec<Packets>,
 }
@@ -97,7 +98,7 @@ impl Side {
         let trace = shown.trace;
         let reader = Reader::new(trace);
         let players = players(trace, &reader);
-        let (server, is_timed) = Clock::of_server(trace, &reader);
+        let (server, is_timed) = Clock::of_server(trace);
         let clocks: Vec<(u32, Clock)> =
             players.iter().map(|player| (*player, Clock::of_player(trace, &reader, *player))).collect();
         let exactness = Exactness::of_world(reach(trace));
@@ -123,7 +124,7 @@ impl Side {
             shots: shots_of(&reader),
             corrections: corrections_of(&reader),
             acks: acks_of(&reader, exactness, columns),
-            in_flight: in_flight_of(&reader, columns),
+            ran: ran_of(&reader, columns),
             unrun: unrun_of(trace, &server, columns),
             packets: shown.packets.map_or(Vec::new(), |table| packets_of(table, columns)),
             players,
@@ -186,12 +187,7 @@ fn bodies_of(reader: &Reader<'_>, server: &Clock, exactness: Exactness, columns:
     reader.bodies().iter().map(track).filter(|track| !track.is_empty()).collect()
 }
 
-fn own_of(
-    reader: &Reader<'_>,
-    clocks: &[(u32, Clock)],
-    exactness: Exactness,
-    columns: &mut Columns,
-) -> Vec<Track> {
+fn own_of(reader: &Reader<'_>, clocks: &[(u32, Clock)], exactness: Exactness, columns: &mut Columns) -> Vec<Track> {
     let Some(table) = reader.trace().table(frames::NAME) else { return Vec::new() };
     let read = frames::Columns::read(table);
     let own = clocks.iter().map(|(player, clock)| {
@@ -235,7 +231,8 @@ fn views_of(
     };
     let mut drawn = exactness;
     let mut kept = kept_at(drawn);
-    while kept.iter().map(Vec::len).sum::<usize>() > most.min(MOST_VIEWS) && drawn.tolerance < 1e3 * exactness.tolerance {
+    while kept.iter().map(Vec::len).sum::<usize>() > most.min(MOST_VIEWS) && drawn.tolerance < 1e3 * exactness.tolerance
+    {
         drawn = drawn.coarser(2.0);
         kept = kept_at(drawn);
     }
@@ -284,7 +281,7 @@ fn acks_of(reader: &Reader<'_>, exactness: Exactness, columns: &mut Columns) -> 
     by_player.iter().map(of_player).collect()
 }
 
-fn in_flight_of(reader: &Reader<'_>, columns: &mut Columns) -> Vec<OfPlayer> {
+fn ran_of(reader: &Reader<'_>, columns: &mut Columns) -> Vec<OfPlayer> {
     let ran = frames::Columns::of(reader.trace()).ran;
     let of_player = |([player, _], rows): ([u32; 2], &[u32])| {
         let values = rows.iter().filter_map(|row| ran.get(*row as usize)).map(|ran| i64::from(*ran));
@@ -296,10 +293,8 @@ fn in_flight_of(reader: &Reader<'_>, columns: &mut Columns) -> Vec<OfPlayer> {
 fn unrun_of(trace: &Trace, server: &Clock, columns: &mut Columns) -> Option<Unrun> {
     let table = executed::Columns::of(trace);
     let unrun = |row: &usize| !matches!(table.how.get(*row), "run" | "");
-    let rows: Vec<(usize, u32)> = (0..table.rows)
-        .filter(unrun)
-        .filter_map(|row| Some((row, server.step_of(*table.tick.get(row)?)?)))
-        .collect();
+    let rows: Vec<(usize, u32)> =
+        (0..table.rows).filter(unrun).filter_map(|row| Some((row, server.step_of(*table.tick.get(row)?)?))).collect();
     let how = |row: usize| i64::from(table.how.codes.get(row).copied().unwrap_or_default());
     (table.rows > 0).then(|| Unrun {
         player: columns.push(rows.iter().map(|(row, _)| i64::from(table.player[*row])), 1.0),

@@ -12,6 +12,7 @@ mod netcode;
 mod outputs;
 mod printed;
 mod pucks;
+mod report;
 mod repository;
 mod results;
 mod search_text;

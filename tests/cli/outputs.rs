@@ -23,6 +23,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("shrink a.hitlog --b build -o", &["a.hitlog", "build"]),
     ("sweep a.hitlog b.hitlog --set interpolation.lerp_ms=50,100 --csv", &["a.hitlog", "b.hitlog"]),
     ("why a.hitlog --at 1s --svg", &["a.hitlog"]),
+    ("report a.hitlog b.hitlog -o", &["a.hitlog", "b.hitlog"]),
+    ("report a.hitlog --b build -o", &["a.hitlog", "build"]),
     ("step a.hitlog --player 0 --command 1 -o", &["a.hitlog"]),
     ("export a.hittrace --table shots -o", &["a.hittrace"]),
     ("export a.hitlog --table shots -o", &["a.hitlog"]),

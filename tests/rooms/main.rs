@@ -89,7 +89,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("page", &["stats", "trace", "game", "record", "diff", "why", "report"]),
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "geometry", "game", "pipeline", "server", "client"]),
-    ("quakeworld", &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"]),
+    (
+        "quakeworld",
+        &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
+    ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",

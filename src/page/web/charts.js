@@ -1,17 +1,14 @@
 // The rows of charts under the field. What does not change with the time is drawn once and kept; the cursor goes over it.
 
-import { colourOf, colours, fitted, measure } from "page/dom.js";
+import { colourOf, colours, enlarged, fitted, font, measure } from "page/dom.js";
 import { lastAt } from "page/lookup.js";
 
-const GUTTER = 168;
-const ROW = 62;
-const LANE = 13;
-const AXIS = 22;
 
 /** Charts on a canvas; `span` is the stretch of time that they show, which the wheel and dragging change. */
 export function makeCharts(canvas, room, charts, state) {
+  const [GUTTER, ROW, LANE, AXIS, LINE] = [178, 62, 13, 22, 14].map((size) => Math.round(size * enlarged()));
   const kept = { canvas: document.createElement("canvas"), key: "" };
-  const heights = charts.map((chart) => (chart.kind === "marks" ? Math.max(chart.lanes.length * LANE + 16, 40) : ROW));
+  const heights = charts.map((chart) => (chart.kind === "marks" ? Math.max(chart.lanes.length * LANE + 26 * enlarged(), 40) : ROW));
   const total = heights.reduce((sum, height) => sum + height, AXIS);
   room.style.height = `${total}px`;
   const box = canvas.parentElement;
@@ -52,7 +49,7 @@ export function makeCharts(canvas, room, charts, state) {
     const theme = colours();
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, width, height);
-    context.font = "11px system-ui, sans-serif";
+    context.font = font(11);
     rows((chart, top, tall) => {
       if (top + tall < 0 || top > height) return;
       context.strokeStyle = theme.grid;
@@ -63,10 +60,10 @@ export function makeCharts(canvas, room, charts, state) {
       context.stroke();
       context.fillStyle = theme.ink;
       context.textAlign = "left";
-      context.fillText(chart.label, 10, top + 14);
+      context.fillText(chart.label, 10, top + LINE);
       context.save();
       context.beginPath();
-      context.rect(GUTTER - 90, top, width - GUTTER + 90, tall);
+      context.rect(0, top, width, tall);
       context.clip();
       if (chart.kind === "lines") drawLines(context, chart, top, tall, width, theme);
       else drawMarks(context, chart, top, width, theme);
@@ -85,7 +82,7 @@ export function makeCharts(canvas, room, charts, state) {
     context.beginPath();
     for (let at = Math.ceil(span.from / 1e6 / step) * step; at * 1e6 <= span.to; at += step) {
       const x = xOf(at * 1e6, width);
-      context.fillText(`${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`, x, 14);
+      context.fillText(`${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`, x, LINE);
       context.moveTo(x, AXIS);
       context.lineTo(x, height);
     }
@@ -109,7 +106,7 @@ export function makeCharts(canvas, room, charts, state) {
     const yOf = (value) => top + tall - 8 - ((bend(value) - low) / (high - low || 1)) * (tall - 18);
     context.textAlign = "right";
     context.fillStyle = theme.faint;
-    context.fillText(`${measure(most)} ${chart.unit}`, GUTTER - 8, top + 14);
+    context.fillText(`${measure(most)} ${chart.unit}`, GUTTER - 8, top + LINE);
     context.fillText(measure(least), GUTTER - 8, top + tall - 6);
     context.save();
     context.beginPath();
@@ -143,11 +140,11 @@ export function makeCharts(canvas, room, charts, state) {
 
   function drawMarks(context, chart, top, width, theme) {
     chart.lanes.forEach((lane, index) => {
-      const y = top + 12 + index * LANE;
+      const y = top + 20 * enlarged() + index * LANE;
       context.fillStyle = theme.faint;
       context.textAlign = "right";
       const shown = lane.marks.filter(isShown);
-      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8);
+      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8 * enlarged());
       for (const mark of shown) {
         const x = xOf(mark.at, width);
         if (x < GUTTER || x > width) continue;
@@ -173,7 +170,7 @@ export function makeCharts(canvas, room, charts, state) {
     };
     if (state.divergence !== null) line(state.divergence, theme.changed, [6, 4]);
     line(state.at, theme.accent, []);
-    context.font = "11px system-ui, sans-serif";
+    context.font = font(11);
     context.textAlign = "left";
     rows((chart, top, tall) => {
       if (chart.kind !== "lines" || top < AXIS - tall || top > height) return;
@@ -181,7 +178,7 @@ export function makeCharts(canvas, room, charts, state) {
       if (values.length === 0 || top + 30 < AXIS) return;
       const [low, high] = [Math.min(...values), Math.max(...values)];
       context.fillStyle = theme.accent;
-      context.fillText(values.length > 1 && low !== high ? `${measure(low)} – ${measure(high)}` : measure(low), 10, top + 30);
+      context.fillText(values.length > 1 && low !== high ? `${measure(low)} – ${measure(high)}` : measure(low), 10, top + 2 * LINE + 2);
     });
   }
 
@@ -195,8 +192,8 @@ export function makeCharts(canvas, room, charts, state) {
       let found = null;
       rows((chart, top) => {
         if (chart.kind !== "marks") return;
-        const lane = chart.lanes[Math.floor((y - top - 12) / LANE)];
-        if (y < top + 12 || !lane) return;
+        const lane = chart.lanes[Math.floor((y - top - 20 * enlarged()) / LANE)];
+        if (y < top + 20 * enlarged() || !lane) return;
         const near = lane.marks.filter((mark) => mark.item && isShown(mark) && Math.abs(xOf(mark.at, canvas.clientWidth) - x) < 5);
         near.sort((a, b) => Math.abs(xOf(a.at, canvas.clientWidth) - x) - Math.abs(xOf(b.at, canvas.clientWidth) - x));
         found ??= near[0]?.item ?? null;

@@ -50,6 +50,10 @@ export function fitted(canvas) {
   return { context, width: box.width, height: box.height };
 }
 
+/** How large text is, against what is usual: as large as the document's own. */
+export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+export const font = (size, weight = "") => `${weight} ${Math.round(size * enlarged())}px system-ui, sans-serif`.trim();
+
 let theme = null;
 /** The colours of the theme, by their names in style.css. */
 export function colours() {

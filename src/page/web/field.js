@@ -1,6 +1,6 @@
 // The field from above: where the camera is, and what is drawn in which order.
 
-import { colours, fitted } from "page/dom.js";
+import { colours, enlarged, fitted, font } from "page/dom.js";
 import { LAYERS } from "page/layers.js";
 import { placeAt } from "page/lookup.js";
 
@@ -12,10 +12,11 @@ export function makeField(canvas, contents, state) {
   const view = { camera, walls, contents, state, reach: Math.max(world.right - world.left, world.top - world.bottom) };
 
   function fit(width, height) {
-    camera.x = (world.left + world.right) / 2;
+    const inset = canvas.parentElement.querySelector("#layers").offsetWidth + 12;
+    camera.scale = Math.min((width - inset) / Math.max(world.right - world.left, 1e-6), height / Math.max(world.top - world.bottom, 1e-6));
+    camera.x = (world.left + world.right) / 2 - inset / 2 / camera.scale;
     camera.y = (world.bottom + world.top) / 2;
-    camera.scale = 0.92 * Math.min(width / Math.max(world.right - world.left, 1e-6), height / Math.max(world.top - world.bottom, 1e-6));
-    camera.fitted = true;
+    Object.assign(camera, { fitted: true, whole: camera.scale });
   }
 
   function draw() {
@@ -28,7 +29,7 @@ export function makeField(canvas, contents, state) {
     view.height_of_eyes = eyes ? eyes.z : null;
     view.toX = (x) => width / 2 + (x - camera.x) * camera.scale;
     view.toY = (y) => height / 2 - (y - camera.y) * camera.scale;
-    view.radius = Math.min(Math.max((view.reach / 160) * camera.scale, 5), 15);
+    view.radius = Math.min(Math.max((view.reach / 160) * camera.scale, 5), 15) * enlarged();
     context.fillStyle = view.colours.field;
     context.fillRect(0, 0, width, height);
     for (const layer of LAYERS) if (state.layers.has(layer.name)) layer.draw(view);
@@ -62,6 +63,8 @@ export function makeField(canvas, contents, state) {
       camera.y += y / camera.scale;
     },
     fit: () => (camera.fitted = false),
+    /** Nearer, where all is seen. */
+    approach: () => (camera.scale = Math.max(camera.scale, 2.2 * (camera.whole ?? 0))),
     show: (places) => {
       const [xs, ys] = [places.map((place) => place[0]), places.map((place) => place[1])];
       const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
@@ -124,9 +127,9 @@ function drawScale({ context, width, height, camera, colours: { faint } }) {
   const units = [5, 2, 1].map((times) => times * power).find((length) => length * camera.scale <= 150);
   context.strokeStyle = context.fillStyle = faint;
   context.lineWidth = 2;
-  context.font = "11px system-ui, sans-serif";
+  context.font = font(11);
   context.textAlign = "right";
-  const y = height - 44;
+  const y = height - 36 * enlarged();
   context.beginPath();
   context.moveTo(width - 12 - units * camera.scale, y);
   context.lineTo(width - 12, y);

@@ -1,6 +1,6 @@
 // What is drawn on the field, one layer over the other. What a colour says, a shape says, too.
 
-import { colourOf } from "page/dom.js";
+import { colourOf, enlarged, font } from "page/dom.js";
 import { lastAt, placeAt } from "page/lookup.js";
 
 /** The shapes in the order in which they are drawn; `icon` is their line in the list of layers. */
@@ -214,16 +214,16 @@ function drawShot(view, shot, alpha, index, isSelected) {
   }
   const letters = { drawn: "D", judged: "J", present: "P" };
   shot.places.forEach((place, order) => {
-    if (!place.origin || (!isSelected && place.which !== "judged")) return;
+    if (!place.origin || ((!isSelected || index > 0) && place.which !== "judged")) return;
     const [x, y] = [view.toX(place.origin[0]), view.toY(place.origin[1])];
     context.strokeStyle = place.which === "present" ? colours.faint : place.which === "judged" ? colours.changed : colours.how[0];
     context.lineWidth = 1.8;
     context.beginPath();
     context.arc(x, y, view.radius * (1.15 + 0.28 * order), 0, 2 * Math.PI);
     context.stroke();
-    if (isSelected) {
+    if (isSelected && index === 0) {
       context.fillStyle = context.strokeStyle;
-      context.font = "bold 12px system-ui, sans-serif";
+      context.font = font(12, "bold");
       context.textAlign = "center";
       context.fillText(letters[place.which], x + (order - 1) * 14, y - view.radius * 1.8 - 4);
     }
@@ -274,17 +274,18 @@ function drawPackets(view) {
   context.fillStyle = colours.raised;
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
-  context.fillRect(server.x - 32, server.y - 11, 64, 22);
-  context.strokeRect(server.x - 32, server.y - 11, 64, 22);
+  const [wide, tall] = [32 * enlarged(), 11 * enlarged()];
+  context.fillRect(server.x - wide, server.y - tall, 2 * wide, 2 * tall);
+  context.strokeRect(server.x - wide, server.y - tall, 2 * wide, 2 * tall);
   context.fillStyle = colours.ink;
-  context.font = "12px system-ui, sans-serif";
+  context.font = font(12);
   context.textAlign = "center";
   context.fillText("server", server.x, server.y + 4);
 }
 
 function drawNames(view) {
   const { context, state, colours, walls } = view;
-  context.font = "12px system-ui, sans-serif";
+  context.font = font(12);
   context.textAlign = "left";
   const done = new Set();
   const name = (entity, place) => {

@@ -137,6 +137,7 @@ function start(contents) {
   function setEyes(player) {
     state.follow = player;
     state.follows = player !== null;
+    if (player !== null) field.approach();
     $("follow").value = player === null ? "" : String(player);
     redraw();
   }
@@ -171,6 +172,7 @@ function start(contents) {
   function setTheme(name) {
     document.documentElement.dataset.theme = name;
     $("theme").textContent = name === "dark" ? "light" : "dark";
+    for (const word of $("legend").children) word.style.color = colours().how[word.dataset.how % 4];
     redraw();
     if (state.selected) showWhy(contents, state.selected);
   }
@@ -198,6 +200,13 @@ function start(contents) {
     return button;
   });
   $("layers").append(...layerButtons, ...sideButtons);
+
+  const legend = first.how.map((name, how) => {
+    const word = el("span", {}, `◇ ${name}`);
+    word.dataset.how = how;
+    return word;
+  });
+  $("legend").append(...(first.bodies.length > 0 ? legend : []));
 
   // Controls.
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
@@ -337,7 +346,7 @@ function describe(contents, state) {
   $("title").textContent = first.map ? `${first.game} on ${first.map}` : first.game || "a session";
   const hits = first.shots.filter((shot) => shot.server.reason === "hit").length;
   const shots = first.shots.filter((shot) => shot.index !== 255).length;
-  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} players`, `${first.mode} loop`, shots > 0 ? `${shots} shots, ${hits} hits` : null, `${first.corrections.length} corrections`];
+  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, `${first.mode} loop`, shots > 0 ? `${shots} shots, ${hits} hits` : null, `${first.corrections.length} corrections`];
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {

@@ -1,5 +1,7 @@
 // What was measured over time, as rows of charts: each with lines of points, or with marks in lanes.
 
+import { lastAt } from "page/lookup.js";
+
 /** All charts that the contents have something for. */
 export function seriesOf(contents) {
   const charts = [];
@@ -18,7 +20,8 @@ export function seriesOf(contents) {
   marks("corrections by cause", causes(contents));
   line("round trip", "ms", perSide((side) => side.acks.map(roundTrip)));
   line("jitter of it", "ms", perSide((side) => side.acks.map(jitter)));
-  line("usercmds in flight", "", perSide((side) => side.in_flight.map((of) => inFlight(side, of))));
+  line("usercmds in flight", "", perSide((side) => side.acks.map((acks) => inFlight(side, acks))));
+  line("run for a frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way).map(traffic)).filter(({ side }) => side === 0));
   }
@@ -43,7 +46,16 @@ function jitter(acks) {
   return { ...line, values };
 }
 
-function inFlight(side, { player, values }) {
+/** As each ack came: the usercmds made since the one that it is of. */
+function inFlight(side, acks) {
+  const clock = side.clockOf(acks.player);
+  const line = roundTrip(acks);
+  if (!clock) return { ...line, at: [], values: [] };
+  const made = (at) => lastAt(clock.at_us, at);
+  return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 50)) };
+}
+
+function ran(side, { player, values }) {
   const clock = side.clockOf(player);
   return { player, at: clock ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
 }

@@ -8,7 +8,7 @@ const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.tar
 export function tablesOf(contents) {
   const [first] = contents.sides;
   const tables = [];
-  const at = { label: "at", of: (row) => row.at_us, text: (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2)), width: "4.6em", number: true };
+  const at = { label: "at", of: (row) => row.at_us, text: (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2)), width: "4.2em", number: true };
   if (contents.difference) {
     tables.push({
       name: "Changed",
@@ -29,12 +29,12 @@ export function tablesOf(contents) {
       select: (item) => ({ kind: "shot", side: 0, item }),
       columns: [
         at,
-        { label: "shot", of: (shot) => shot.name, width: "5.4em" },
-        { label: "weapon", of: (shot) => shot.weapon, width: "4.6em" },
+        { label: "shot", of: (shot) => shot.name, width: "6em" },
+        { label: "weapon", of: (shot) => shot.weapon, width: "5.4em" },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: (shot) => came(shot.server), mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
-        { label: "rewind", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), width: "4em", number: true },
-        { label: "view err", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), width: "4.5em", number: true },
+        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), width: "3.6em", number: true },
+        { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), width: "4em", number: true },
       ],
     },
     {
@@ -196,7 +196,7 @@ export function makeTables(contents, choose) {
   box.addEventListener("scroll", fill);
   new ResizeObserver(fill).observe(box);
   $("filter").addEventListener("input", refresh);
-  open(0);
+  open(Math.max(tables.findIndex((table) => table.rows.length > 0), 0));
 
   return {
     open: (index) => tables[index] && open(index),

@@ -70,17 +70,18 @@ function drawing(shot) {
     known.forEach((place, order) => {
       const [x, y] = [width / 2 + (place.off.ahead_units - middle) * scale, zero - up(place.off) * scale];
       group.append(svg("circle", { cx: x, cy: y, r: 5 + 4 * order, fill: "none", stroke: ink[place.which], "stroke-width": 2 }));
-      const label = svg("text", { x: x + 20, y: y - 8 + 13 * order, style: `fill:${ink[place.which]}` });
-      label.textContent = `${place.which[0].toUpperCase()} ${place.which}`;
-      group.append(label);
+      // Letters stand to three sides, so that those of places that are close do not cover each other.
+      const [right, down] = [[-22, -2], [0, -20], [22, 12]][order];
+      group.append(svg("text", { x: x + right, y: y + down, "text-anchor": "middle", style: `fill:${ink[place.which]};font-weight:bold` }, place.which[0].toUpperCase()));
     });
     return group;
   });
   const tall = panels.length * height;
+  const words = known.map((place, order) => svg("text", { x: width - 12, y: 15 + 14 * order, "text-anchor": "end", style: `fill:${ink[place.which]}` }, `${place.which[0].toUpperCase()} ${place.which}`));
   const power = 10 ** Math.floor(Math.log10(120 / scale));
   const units = [5, 2, 1].map((times) => times * power).find((length) => length * scale <= 120);
   const bar = svg("g", {}, svg("path", { d: `M${width - 12 - units * scale} ${tall - 8}h${units * scale}`, stroke: theme.faint, "stroke-width": 2 }), svg("text", { x: width - 12, y: tall - 13, "text-anchor": "end" }, `${units} units`));
-  return svg("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img", "aria-label": shot.answer }, ...drawn, bar);
+  return svg("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img", "aria-label": shot.answer }, ...drawn, ...words, bar);
 }
 
 function ofCorrection(item) {

@@ -41,7 +41,8 @@ impl Map {
             };
             let side = within.iter().fold(Some(Polygon::on_plane(normal, distance, REACH_UNITS)), cut);
             let mut parts = Vec::new();
-            side.into_iter().for_each(|side| self.sort(children[0], side, &mut |part, solid| parts.push((part, solid))));
+            side.into_iter()
+                .for_each(|side| self.sort(children[0], side, &mut |part, solid| parts.push((part, solid))));
             for (part, is_solid) in parts {
                 self.sort(children[1], part, &mut |part, other| {
                     if let (true, Some((from, to, bottom, top))) = (is_solid != other, part.from_above(normal)) {
