@@ -30,6 +30,7 @@ pub mod pacing;
 pub mod packet;
 #[cfg(feature = "cli")]
 pub mod page;
+pub mod perfetto;
 pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;

@@ -24,7 +24,8 @@ use serde::Serialize;
 
 use crate::diff::TraceDiff;
 use crate::game::Wall;
-use crate::trace::{Table, Trace};
+use crate::record::Session;
+use crate::trace::Trace;
 use packed::{Column, Columns, whole};
 use side::Side;
 
@@ -48,8 +49,8 @@ pub struct Shown<'a> {
     pub map: &'a str,
     /// The trace.
     pub trace: &'a Trace,
-    /// Its packets, of which only a log knows; see [`packets`].
-    pub packets: Option<&'a Table>,
+    /// Its log, if its packets were as the log has them.
+    pub session: Option<&'a Session>,
     /// Whether walls are known.
     pub has_map: bool,
     /// What cannot be known besides what the trace lacks.

@@ -3,6 +3,7 @@
 //! say is `None` here, and is never guessed.
 
 mod asked;
+mod carried;
 mod correction;
 mod line;
 mod places;
@@ -10,6 +11,7 @@ mod reader;
 mod shot;
 
 pub use asked::{Asked, NotThere, ShotName, player};
+pub use carried::{Carried, DrawnFrom, Received};
 pub use correction::{Correction, FieldError};
 pub use line::{Line, Off};
 pub use places::{Place, Which};

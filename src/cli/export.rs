@@ -1,4 +1,4 @@
-//! `hitreg export`: a trace's tables as JSONL or CSV.
+//! `hitreg export`: a trace's tables as JSONL or CSV, or all of it as events for Perfetto.
 
 mod rows;
 
@@ -15,6 +15,8 @@ use super::what_if::WhatIf;
 use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
+use crate::page::packets;
+use crate::perfetto;
 use crate::store::{self, Kind, Target};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace};
@@ -31,7 +33,8 @@ Examples:
   hitreg export match.hitlog --table shots
   hitreg export match.hitlog --table corrections --to csv -o corrections.csv
   hitreg export match.hittrace --all --to csv -o tables/
-  hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50")]
+  hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50
+  hitreg export match.hitlog --perfetto -o match.json")]
 pub(super) struct Args {
     /// A trace, or a log
     #[arg(value_name = "FILE")]
@@ -39,6 +42,9 @@ pub(super) struct Args {
     /// Which table
     #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
     table: Option<String>,
+    /// A time line for Perfetto (ui.perfetto.dev), in Chrome's trace format: ticks, frames, acks, shots, packets
+    #[arg(long, conflicts_with_all = ["table", "all", "to"])]
+    perfetto: bool,
     /// All tables, each into a file of its own
     #[arg(long, requires = "output")]
     all: bool,
@@ -60,11 +66,20 @@ struct Listed<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    if args.perfetto {
+        let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
+        let (trace, packets) = trace_of(games, args)?;
+        match &target {
+            Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, packets.as_ref(), out)?))?,
+            None => perfetto::write(&trace, packets.as_ref(), output.raw())?,
+        }
+        return Ok(Outcome::Done);
+    }
     let target = match (&args.table, &args.output) {
         (Some(name), Some(path)) => Some(output.files.target(path, like(name))?),
         _ => None,
     };
-    let trace = trace_of(games, args)?;
+    let (trace, _) = trace_of(games, args)?;
     match (&args.table, &args.output) {
         (Some(name), _) => {
             let table = find(&trace, name, &args.file)?;
@@ -94,21 +109,22 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The trace itself, or what a replay of the log gives.
-fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
+/// The trace itself, or what a replay of the log gives; and the log's packets, which are of its own settings.
+fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Option<Table>), Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        return files::trace_in(path, &file);
+        return Ok((files::trace_in(path, &file)?, None));
     }
     let log = files::log_in(path, &file[..])?;
     let (options, _) = args.what_if.options(&log.session)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-    Ok(replayed.trace)
+    let sent = args.what_if.is_plain().then(|| packets(&log.session)).flatten();
+    Ok((replayed.trace, sent))
 }
 
 fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trouble> {

@@ -13,12 +13,12 @@ use super::{Outcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{Games, Looked, Sides, Traces, look_for_effects};
 use crate::game::Wall;
-use crate::page::{Picture, Shown, html, packets};
+use crate::page::{Picture, Shown, html};
 use crate::record::Session;
 use crate::replay::Options;
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, Kind};
-use crate::trace::{Table, Trace};
+use crate::trace::Trace;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
 ///
@@ -63,7 +63,7 @@ struct Report<'a> {
 struct Besides {
     map: String,
     walls: Vec<Wall>,
-    packets: Option<Table>,
+    session: Option<Session>,
     notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             name,
             map: &besides.map,
             trace,
-            packets: besides.packets.as_ref(),
+            session: besides.session.as_ref(),
             has_map: !besides.walls.is_empty(),
             notes: &besides.notes,
         })
@@ -145,8 +145,8 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
 fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
     let besides = Besides::of(&files::engine(games).look(&sides.first)?);
     let is_of_one_log = sides.second.is_none();
-    let packets = besides.packets.filter(|_| is_of_one_log && sides.what_if().is_none());
-    Ok(Besides { packets, ..besides })
+    let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());
+    Ok(Besides { session, ..besides })
 }
 
 impl Besides {
@@ -154,11 +154,11 @@ impl Besides {
         let of_log = |session: &Session, walls: &[Wall], notes: Vec<String>| Besides {
             map: session.header.map.clone(),
             walls: walls.to_vec(),
-            packets: packets(session),
+            session: Some(session.clone()),
             notes,
         };
         match looked {
-            Looked::Trace(_) => Besides { map: String::new(), walls: Vec::new(), packets: None, notes: Vec::new() },
+            Looked::Trace(_) => Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new() },
             Looked::Log(log, walls) => of_log(&log.session, walls, Vec::new()),
             Looked::Unknown(log, _, why) => {
                 of_log(&log.session, &[], vec![format!("what its clients predicted, drew and hit: {why}")])

@@ -29,7 +29,7 @@ pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool) -> Vec<String> {
     note(rows(shots::NAME) == 0 && !is_open, "who was hit: there are no rows in `shots`");
     note(rows(corrections::NAME) == 0, "how predictions did: there are no rows in `corrections`");
     note(
-        shown.packets.is_none(),
+        shown.session.is_none(),
         "packets, loss and bytes: only a log has them, and this is a trace, or a log without",
     );
     note(!shown.has_map, "the map: a trace does not have it, and not every game says where its walls are");

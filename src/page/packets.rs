@@ -3,9 +3,6 @@
 use crate::record::{ArrivalRecord, Fates, Session};
 use crate::trace::{Column, Data, Table};
 
-/// The name of the table.
-pub(super) const NAME: &str = "packets";
-
 /// Every packet between the server and a recorded client, by player and direction, in the order of sending: `player`, `way`
 /// (`up` to the server, `down` to the client), `sent_us`, `transit_ms` (NaN where it never arrived), `bytes`, and `choked`, how
 /// many the server held back before it.
@@ -30,7 +27,7 @@ pub fn packets(session: &Session) -> Option<Table> {
         Column::new("bytes", Data::U32(bytes)),
         Column::new("choked", Data::U32(choked)),
     ];
-    Some(Table::new(NAME, columns)).filter(|table| table.rows() > 0)
+    Some(Table::new("packets", columns)).filter(|table| table.rows() > 0)
 }
 
 #[derive(Default)]

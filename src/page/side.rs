@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::clock::{Clock, PackedClock};
 use super::packed::{Column, Columns, whole};
-use super::packets;
+use super::packets::packets;
 use super::tracks::{Exactness, Sample, Track, knots};
 use super::{Shown, notes};
+use crate::record::Session;
 use crate::report::why_answer;
 use crate::trace::schema::{bodies, corrections, executed, frames, shots, views};
 use crate::trace::{Series, Table, Trace};
@@ -121,12 +122,12 @@ impl Side {
             own: own_of(&reader, &clocks, exactness, columns),
             views,
             how: table.how.names.to_vec(),
-            shots: shots_of(&reader),
+            shots: shots_of(&reader, shown.session),
             corrections: corrections_of(&reader),
             acks: acks_of(&reader, exactness, columns),
             ran: ran_of(&reader, columns),
             unrun: unrun_of(trace, &server, columns),
-            packets: shown.packets.map_or(Vec::new(), |table| packets_of(table, columns)),
+            packets: shown.session.and_then(packets).map_or(Vec::new(), |table| packets_of(&table, columns)),
             players,
         }
     }
@@ -241,10 +242,12 @@ fn views_of(
     (tracks.filter(|track| !track.is_empty()).collect(), drawn)
 }
 
-fn shots_of(reader: &Reader<'_>) -> Vec<Explained<Shot>> {
+fn shots_of(reader: &Reader<'_>, session: Option<&Session>) -> Vec<Explained<Shot>> {
     let settings = &reader.trace().header.settings;
     let explained = |row| {
-        let why = Why::Shot(Box::new(reader.shot(row)));
+        let mut shot = reader.shot(row);
+        session.into_iter().for_each(|session| shot.know_log(session));
+        let why = Why::Shot(Box::new(shot));
         let answer = why_answer(&why, settings);
         let Why::Shot(it) = why else { return None };
         Some(Explained { answer, it: *it })
@@ -308,7 +311,6 @@ fn packets_of(table: &Table, columns: &mut Columns) -> Vec<Packets> {
     let (player, way) = (table.u32s("player"), table.names("way"));
     let (sent, transit) = (table.i64s("sent_us"), table.f32s("transit_ms"));
     let (bytes, choked) = (table.u32s("bytes"), table.u32s("choked"));
-    debug_assert_eq!(table.name, packets::NAME);
     let of_both = |([player, code], rows): ([u32; 2], &[u32])| {
         let rows = || rows.iter().map(|row| *row as usize);
         let took = |row: usize| {

@@ -4,7 +4,7 @@ use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
-use crate::why::{Came, Correction, Judged, Off, Place, Shot, Which, Why};
+use crate::why::{Came, Carried, Correction, DrawnFrom, Judged, Off, Place, Received, Shot, Which, Why};
 
 /// What other settings would have made of the same shot.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -87,9 +87,12 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
         });
         page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
     }
+    page.pair_if("made of", shot.drawn_from.as_ref().map(made_of).as_deref());
     page.pair("came out", &came(&shot.screen));
 
     page.heading("On the server");
+    let made_us = shot.made.and_then(|made| made.at_us);
+    page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
         None => page.pair("ran", "never: the usercmd did not reach it, or ran without firing"),
@@ -110,6 +113,27 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
         }
         page.faint(2, &super::what_if_line(crate::replay::WhatIf::Rejudge));
     }
+}
+
+/// From which snapshots a target was drawn.
+fn made_of(from: &DrawnFrom) -> String {
+    let at = |snapshot: &Received| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+    match (&from.after, from.fraction) {
+        (Some(after), Some(fraction)) => {
+            format!("snapshots {} and {}, {:.0} % of the way", at(&from.before), at(after), fraction * 100.0)
+        }
+        _ => format!("snapshot {}, the last that it had", at(&from.before)),
+    }
+}
+
+fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
+    let waited = made_us.map_or(String::new(), |made| format!(", {} after it was made", ms(carried.sent_us - made)));
+    let arrived = match carried.arrived_us {
+        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at - carried.sent_us)),
+        None => "never arrived".to_owned(),
+    };
+    let packets = if carried.packets > 1 { format!(" in {} packets", carried.packets) } else { String::new() };
+    format!("at {}{waited}{packets}; {arrived}", seconds(carried.sent_us))
 }
 
 fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {
@@ -340,11 +364,15 @@ fn picture(page: &mut Page, why: &Why) {
         page.blank();
         return page.faint(2, &format!("no picture: {reason}"));
     };
-    page.heading("From above");
-    for line in scene.lines() {
-        page.line(&format!("  {line}"));
-    }
-    for line in scene.legend() {
-        page.note(2, &line);
+    let side = scene.from_the_side();
+    let views = [("From above", Some(&scene)), ("From the side", side.as_ref())];
+    for (name, scene) in views.into_iter().filter_map(|(name, scene)| Some((name, scene?))) {
+        page.heading(name);
+        for line in scene.lines() {
+            page.line(&format!("  {line}"));
+        }
+        for line in scene.legend() {
+            page.note(2, &line);
+        }
     }
 }

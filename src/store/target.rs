@@ -29,6 +29,8 @@ pub enum Kind {
     Manual,
     /// A drawing of `why`.
     Svg,
+    /// Events for Perfetto.
+    Events,
     /// A page of `report`.
     Page,
     /// What another process asked for, in a place where nothing stands.
@@ -172,6 +174,7 @@ impl Kind {
             Kind::Table(_) => "table with the same columns",
             Kind::Manual => "manual page",
             Kind::Svg => "drawing by `why`",
+            Kind::Events => "time line by `export --perfetto`",
             Kind::Page => "page by `report`",
             Kind::Answer => "file that may be replaced",
         }
@@ -191,6 +194,7 @@ impl Kind {
             }
             Kind::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
             Kind::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
+            Kind::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
             Kind::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
             Kind::Answer => false,
         }

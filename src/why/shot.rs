@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::line::Line;
 use super::places::{self, Place, Which};
-use super::{Reader, ShotName, cell, measure};
+use super::{Carried, DrawnFrom, Reader, ShotName, cell, measure};
 use crate::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
 use crate::trace::{Names, Trace};
 
@@ -40,8 +40,12 @@ pub struct Shot {
     pub aimed_at: Option<(String, Option<f32>)>,
     /// Distance between where that one was drawn and where the server judged it.
     pub view_error_units: Option<f32>,
+    /// How its usercmd travelled, as the log has it.
+    pub carried: Option<Carried>,
     /// How the target was drawn.
     pub drawn: Option<Drawn>,
+    /// From which snapshots, as the log has them.
+    pub drawn_from: Option<DrawnFrom>,
     /// Where the target was: drawn, judged, present.
     pub places: Vec<Place>,
 }
@@ -150,7 +154,9 @@ impl Shot {
             aimed_at: aimed_at.map(|name| (name, measure(shots.aim_off_degrees, row))),
             screen,
             server,
+            carried: None,
             drawn: None,
+            drawn_from: None,
             places: Vec::new(),
         };
         if let Some(entity) = shot.about.as_deref().and_then(|name| super::player(name).ok()) {

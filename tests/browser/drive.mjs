@@ -124,7 +124,7 @@ async function twoSides() {
   }
   await page.close();
   for (const width of [1280, 3840]) {
-    const { page, value } = await open("two.html", width, width * 0.56);
+    const { page, value } = await open("two.html", width, Math.round(width * 0.56));
     assert.equal(await value("window.shifts"), 0, `the layout stands still at ${width}`);
     await page.close();
   }

@@ -2,6 +2,7 @@
 
 mod bisect_builds;
 mod builds;
+mod exports;
 mod folder;
 mod future;
 mod git_bisect_run;

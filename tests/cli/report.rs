@@ -7,7 +7,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hitreg::log::{Options, read_session, read_trace, write_trace};
+use hitreg::log::{read_session, read_trace, write_trace};
 use hitreg::trace::schema::shots;
 use hitreg::trace::{Column, Data, Table, Trace};
 use serde_json::Value;

@@ -80,11 +80,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
-    ("why", &["trace"]),
+    ("why", &["units", "trace", "record"]),
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
+    // A time line for Perfetto, from the same.
+    ("perfetto", &["trace"]),
     // A page of HTML, from the traces' tables.
     ("page", &["stats", "trace", "game", "record", "diff", "why", "report"]),
     // The built-in games. No pipeline knows them.
@@ -177,6 +179,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "why",
             "report",
             "page",
+            "perfetto",
             "build",
             "quakeworld",
         ],

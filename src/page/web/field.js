@@ -11,10 +11,12 @@ export function makeField(canvas, contents, state) {
   const world = boundsOf(contents, walls);
   const view = { camera, walls, contents, state, reach: Math.max(world.right - world.left, world.top - world.bottom) };
 
+  /** What the list of layers covers. */
+  const inset = () => canvas.parentElement.querySelector("#layers").offsetWidth + 12;
+
   function fit(width, height) {
-    const inset = canvas.parentElement.querySelector("#layers").offsetWidth + 12;
-    camera.scale = Math.min((width - inset) / Math.max(world.right - world.left, 1e-6), height / Math.max(world.top - world.bottom, 1e-6));
-    camera.x = (world.left + world.right) / 2 - inset / 2 / camera.scale;
+    camera.scale = Math.min((width - inset()) / Math.max(world.right - world.left, 1e-6), height / Math.max(world.top - world.bottom, 1e-6));
+    camera.x = (world.left + world.right) / 2 - inset() / 2 / camera.scale;
     camera.y = (world.bottom + world.top) / 2;
     Object.assign(camera, { fitted: true, whole: camera.scale });
   }
@@ -71,7 +73,8 @@ export function makeField(canvas, contents, state) {
       camera.x = (left + right) / 2;
       camera.y = (bottom + top) / 2;
       const span = Math.max(right - left, top - bottom, view.reach / 12);
-      camera.scale = (0.6 * Math.min(view.width, view.height)) / span;
+      camera.scale = (0.6 * Math.min(view.width - inset(), view.height)) / span;
+      camera.x -= inset() / 2 / camera.scale;
     },
     /** The entity that is drawn at a point of the canvas; null where there is none. */
     hitAt: (x, y) => {
