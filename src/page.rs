@@ -25,6 +25,7 @@ use serde::Serialize;
 use crate::diff::TraceDiff;
 use crate::game::Wall;
 use crate::record::Session;
+use crate::sweep::Table;
 use crate::trace::Trace;
 use packed::{Column, Columns, whole};
 use side::Side;
@@ -100,13 +101,30 @@ pub fn html(picture: &Picture<'_>) -> std::io::Result<String> {
         walls: Walls::pack(picture.walls, &mut columns),
         difference: picture.difference.map(|(found, answer)| Difference { answer, found }),
     };
-    let contents = serde_json::to_vec(&contents)?;
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
-    packed.write_all(&(contents.len() as u32).to_le_bytes())?;
-    packed.write_all(&contents)?;
-    packed.write_all(&columns.bytes)?;
-    let data = STANDARD.encode(packed.finish()?);
-    Ok(filled(&data))
+    filled(include_str!("page/web/page.html"), &contents, &columns)
+}
+
+/// What a page of a sweep is about.
+#[derive(Clone, Debug, Serialize)]
+pub struct Swept<'a> {
+    /// The logs.
+    pub names: &'a [String],
+    /// What was varied.
+    pub keys: &'a [String],
+    /// What was asked of it, in words.
+    pub what_if: &'a str,
+    /// The columns of the table, in order.
+    pub columns: &'a [String],
+    /// Its rows.
+    pub rows: &'a Table,
+}
+
+/// The page of a sweep: a plot of each figure, and the table.
+///
+/// # Errors
+/// As [`html`].
+pub fn sweep_html(swept: &Swept<'_>) -> std::io::Result<String> {
+    filled(include_str!("page/web/sweep.html"), swept, &Columns::default())
 }
 
 /// The modules, by the names that they import each other by.
@@ -121,10 +139,17 @@ const MODULES: &[(&str, &str)] = &[
     ("page/tables.js", include_str!("page/web/tables.js")),
     ("page/why.js", include_str!("page/web/why.js")),
     ("page/dom.js", include_str!("page/web/dom.js")),
+    ("page/sweep.js", include_str!("page/web/sweep.js")),
 ];
 
-/// The document with style, modules and data in their places.
-fn filled(data: &str) -> String {
+/// A document with style, modules and data in their places.
+fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::io::Result<String> {
+    let contents = serde_json::to_vec(contents)?;
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
+    packed.write_all(&(contents.len() as u32).to_le_bytes())?;
+    packed.write_all(&contents)?;
+    packed.write_all(&columns.bytes)?;
+    let data = STANDARD.encode(packed.finish()?);
     let module = |(name, source): &(&str, &str)| {
         // A debugger shows the name, not the address.
         let source = format!("{source}\n//# sourceURL={name}\n");
@@ -132,9 +157,8 @@ fn filled(data: &str) -> String {
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();
     let imports = format!("{{\"imports\":{{{}}}}}", imports.join(","));
-    let document = include_str!("page/web/page.html");
-    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*imports*/", &imports), ("/*data*/", data)];
-    parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1))
+    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*imports*/", &imports), ("/*data*/", &data)];
+    Ok(parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1)))
 }
 
 impl Walls {

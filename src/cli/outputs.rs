@@ -122,6 +122,7 @@ mod tests {
             "diff junit",
             "shrink output",
             "sweep csv",
+            "sweep report",
             "why svg",
             "report output",
             "step output",
@@ -130,7 +131,7 @@ mod tests {
             "man output",
         ];
         assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));
-        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "save"]
+        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "report", "save"]
             .iter()
             .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
             .collect();

@@ -127,13 +127,14 @@ fn made_of(from: &DrawnFrom) -> String {
 }
 
 fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
-    let waited = made_us.map_or(String::new(), |made| format!(", {} after it was made", ms(carried.sent_us - made)));
+    let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
+    let waited = made_us.map(|made| carried.sent_us - made).filter(|waited| *waited != 0);
+    let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
     let arrived = match carried.arrived_us {
         Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at - carried.sent_us)),
         None => "never arrived".to_owned(),
     };
-    let packets = if carried.packets > 1 { format!(" in {} packets", carried.packets) } else { String::new() };
-    format!("at {}{waited}{packets}; {arrived}", seconds(carried.sent_us))
+    format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
 }
 
 fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {

@@ -24,7 +24,7 @@ async function open(name, width = 1280, height = 800) {
     window.shifts = 0;
     new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.shifts += entry.value))).observe({ type: "layout-shift", buffered: true });
   });
-  await page.goto(`file://${path.join(folder, name)}`);
+  await page.goto(`file://${folder}/${name}`);
   await page.waitForFunction(() => document.documentElement.dataset.ready === "yes", { timeout: 120_000 });
   await settle(page);
   const value = (text) => page.evaluate(text);
@@ -130,6 +130,29 @@ async function twoSides() {
   }
 }
 
+async function links() {
+  const [name] = await (async () => {
+    const { page, value } = await open("one.html");
+    const found = await value("window.hitreg.contents.sides[0].shots.slice(3, 4).map((shot) => shot.name)");
+    await page.close();
+    return found;
+  })();
+  const { page, wrong, value } = await open(`one.html#shot=${encodeURIComponent(name)}&theme=dark`);
+  assert.equal(await value("window.hitreg.state.selected.item.name"), name);
+  assert.equal(await value("document.documentElement.dataset.theme"), "dark");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+async function sweep() {
+  const { page, wrong, value } = await open("sweep.html");
+  assert.ok((await value("document.querySelectorAll('figure svg').length")) > 2);
+  assert.equal(await value("document.querySelectorAll('tbody tr').length"), 4);
+  assert.deepEqual(wrong, []);
+  await page.screenshot({ path: path.join(screenshots, "sweep.png") });
+  await page.close();
+}
+
 async function foreign() {
   for (const [name, said] of [["unknown.html", "replay it with the build that recorded it"], ["bare.html", "there are no rows in `shots`"]]) {
     const { page, wrong, value } = await open(name);
@@ -172,7 +195,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -53,6 +53,10 @@ fn write_pages(folder: &Path) {
     hitreg(folder, "replay a.hitlog -o a.hittrace");
     hitreg(folder, "report a.hitlog -o one.html");
     hitreg(folder, "report a.hitlog --b-set lag_compensation.enabled=false -o two.html");
+    hitreg(
+        folder,
+        "sweep a.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html",
+    );
     let trace = read_trace(&fs::read(folder.join("a.hittrace")).expect("a trace")[..]).expect("sound");
     fs::write(folder.join("bodies.json"), bodies(&trace)).expect("written");
 

@@ -88,7 +88,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A time line for Perfetto, from the same.
     ("perfetto", &["trace"]),
     // A page of HTML, from the traces' tables.
-    ("page", &["stats", "trace", "game", "record", "diff", "why", "report"]),
+    ("page", &["stats", "trace", "game", "record", "diff", "sweep", "why", "report"]),
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "geometry", "game", "pipeline", "server", "client"]),
     (

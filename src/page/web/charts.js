@@ -6,11 +6,18 @@ import { lastAt } from "page/lookup.js";
 
 /** Charts on a canvas; `span` is the stretch of time that they show, which the wheel and dragging change. */
 export function makeCharts(canvas, room, charts, state) {
-  const [GUTTER, ROW, LANE, AXIS, LINE] = [178, 62, 13, 22, 14].map((size) => Math.round(size * enlarged()));
+  let [GUTTER, ROW, LANE, AXIS, LINE, heights, size] = [0, 0, 0, 0, 0, [], 0];
   const kept = { canvas: document.createElement("canvas"), key: "" };
-  const heights = charts.map((chart) => (chart.kind === "marks" ? Math.max(chart.lanes.length * LANE + 26 * enlarged(), 40) : ROW));
-  const total = heights.reduce((sum, height) => sum + height, AXIS);
-  room.style.height = `${total}px`;
+
+  /** The sizes of all parts go with that of the text. */
+  function lay() {
+    if (size === enlarged()) return;
+    size = enlarged();
+    [GUTTER, ROW, LANE, AXIS, LINE] = [178, 62, 13, 22, 14].map((pixels) => Math.round(pixels * size));
+    heights = charts.map((chart) => (chart.kind === "marks" ? Math.max(chart.lanes.length * LANE + 26 * size, 40) : ROW));
+    room.style.height = `${heights.reduce((sum, height) => sum + height, AXIS)}px`;
+  }
+  lay();
   const box = canvas.parentElement;
   const span = { from: state.from, to: state.to };
 
@@ -21,6 +28,7 @@ export function makeCharts(canvas, room, charts, state) {
   function draw() {
     const { context, width, height } = fitted(canvas);
     if (width === 0) return;
+    lay();
     const key = [width, height, box.scrollTop, span.from, span.to, state.follow, [...state.sides].join(), document.documentElement.dataset.theme, window.devicePixelRatio].join();
     if (key !== kept.key) {
       kept.canvas.width = canvas.width;
@@ -140,11 +148,11 @@ export function makeCharts(canvas, room, charts, state) {
 
   function drawMarks(context, chart, top, width, theme) {
     chart.lanes.forEach((lane, index) => {
-      const y = top + 20 * enlarged() + index * LANE;
+      const y = top + 20 * size + index * LANE;
       context.fillStyle = theme.faint;
       context.textAlign = "right";
       const shown = lane.marks.filter(isShown);
-      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8 * enlarged());
+      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8 * size);
       for (const mark of shown) {
         const x = xOf(mark.at, width);
         if (x < GUTTER || x > width) continue;
@@ -192,8 +200,8 @@ export function makeCharts(canvas, room, charts, state) {
       let found = null;
       rows((chart, top) => {
         if (chart.kind !== "marks") return;
-        const lane = chart.lanes[Math.floor((y - top - 20 * enlarged()) / LANE)];
-        if (y < top + 20 * enlarged() || !lane) return;
+        const lane = chart.lanes[Math.floor((y - top - 20 * size) / LANE)];
+        if (y < top + 20 * size || !lane) return;
         const near = lane.marks.filter((mark) => mark.item && isShown(mark) && Math.abs(xOf(mark.at, canvas.clientWidth) - x) < 5);
         near.sort((a, b) => Math.abs(xOf(a.at, canvas.clientWidth) - x) - Math.abs(xOf(b.at, canvas.clientWidth) - x));
         found ??= near[0]?.item ?? null;

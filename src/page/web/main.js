@@ -329,9 +329,19 @@ function start(contents) {
     act();
   });
 
+  /** What the address asks for: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */
+  function goTo(asked) {
+    if (asked.has("theme")) setTheme(asked.get("theme") === "dark" ? "dark" : "light");
+    if (asked.has("eyes")) setEyes(first.players.find((player) => player === Number(asked.get("eyes"))) ?? null);
+    if (asked.has("t")) seek(Number(asked.get("t")) * 1e6 || state.from);
+    if (asked.has("shot")) tables.choose(asked.get("shot"));
+  }
+
   new ResizeObserver(redraw).observe(document.body);
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   showWhy(contents, null);
+  field.draw();
+  goTo(new URLSearchParams(location.hash.slice(1)));
   redraw();
   // For whoever drives the page from outside, such as a test.
   window.hitreg = { state, contents, drawn, seek, choose, setEyes, setTheme, charts, field, redraw };

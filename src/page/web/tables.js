@@ -211,6 +211,11 @@ export function makeTables(contents, choose) {
       }
       fill();
     },
+    /** Chooses the row of a shot's name in the table that is open. */
+    choose: (name) => {
+      const row = shown.table.rows.find((row) => row.name === name);
+      if (row) choose(shown.table.select(row));
+    },
     /** The row before or after the one that is marked. */
     step: (by) => {
       const place = shown.rows.indexOf(shown.selected);
