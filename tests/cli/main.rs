@@ -3,6 +3,7 @@
 mod bisect_builds;
 mod builds;
 mod exports;
+mod flood;
 mod folder;
 mod future;
 mod git_bisect_run;

@@ -80,7 +80,9 @@ fn json_has_the_fields_that_programs_rely_on() {
         let score = &replay["interpolation"][mode];
         has(score, "samples error_units.p50 error_units.p95 error_units.p99");
     }
-    assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&info["shots"], &info["hits"]));
+    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "nobody asked for a replay");
+    let replayed = folder.json("info a.hitlog --replay");
+    assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&replayed["shots"], &replayed["hits"]));
     assert_eq!(replay["digest"], folder.json("info a.hittrace")["digest"]);
 
     let verify = folder.json("verify a.hitlog");
