@@ -101,7 +101,7 @@ impl Events<'_> {
     fn ticks(&mut self, trace: &Trace) -> io::Result<()> {
         let ticks = ticks::Columns::of(trace);
         for (row, at) in ticks.at_us.iter().enumerate() {
-            let dur = ticks.at_us.get(row + 1).map_or(STEP_US, |next| next - at);
+            let dur = ticks.at_us.get(row + 1).map_or(STEP_US, |next| next.saturating_sub(*at));
             let name = format!("tick {}", ticks.tick.get(row).copied().unwrap_or_default());
             self.put(&Event { pid: SERVER, tid: FRAMES, ts: *at, dur: Some(dur.max(0)), ..plain("X", &name) })?;
         }
@@ -114,7 +114,7 @@ impl Events<'_> {
         for ([player, _], rows) in series.iter().filter(|_| !frames.at_us.is_empty()) {
             for (place, row) in rows.iter().map(|row| *row as usize).enumerate() {
                 let next = rows.get(place + 1).map(|next| frames.at_us[*next as usize]);
-                let dur = next.map_or(STEP_US, |next| next - frames.at_us[row]).max(0);
+                let dur = next.map_or(STEP_US, |next| next.saturating_sub(frames.at_us[row])).max(0);
                 let name = format!("#{}", frames.command[row]);
                 let args = json!({ "ran": frames.ran.get(row), "buttons": frames.buttons.get(row) });
                 let (pid, ts) = (process(player), frames.at_us[row]);
@@ -138,7 +138,7 @@ impl Events<'_> {
         for (place, row) in rows.iter().copied().enumerate() {
             let (player, command, at) = (acks.player[row], acks.command[row], acks.at_us[row]);
             let next = rows.get(place + 1).filter(|next| acks.player[**next] == player);
-            let dur = next.map_or(MOMENT_US, |next| (acks.at_us[*next] - at).min(MOMENT_US));
+            let dur = next.map_or(MOMENT_US, |next| acks.at_us[*next].saturating_sub(at).min(MOMENT_US));
             let is_corrected = acks.fields.get(row).is_some_and(|fields| *fields > 0);
             let cause = acks.cause.get(row).replace('_', " ");
             let name = if is_corrected { format!("correction: {cause}") } else { "ack".to_owned() };
@@ -197,7 +197,11 @@ impl Events<'_> {
         let (sent, transit) = (packets.i64s("sent_us"), packets.f32s("transit_ms"));
         for row in 0..packets.rows() {
             let is_lost = transit[row].is_nan();
-            let until = if is_lost { sent[row] + MOMENT_US } else { sent[row] + (transit[row] * 1e3) as i64 };
+            let until = if is_lost {
+                sent[row].saturating_add(MOMENT_US)
+            } else {
+                sent[row].saturating_add((transit[row] * 1e3) as i64)
+            };
             let category = if way.get(row) == "up" { "packets up" } else { "packets down" };
             let name = if is_lost { "lost" } else { way.get(row) };
             let args = json!({ "bytes": packets.u32s("bytes").get(row) });

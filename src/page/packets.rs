@@ -63,7 +63,7 @@ impl Rows {
             self.player.push(player);
             self.way.push(way);
             self.sent_us.push(packet.at_us);
-            self.transit_ms.push(arrived.map_or(f32::NAN, |at| (at.0 - packet.at_us) as f32 / 1e3));
+            self.transit_ms.push(arrived.map_or(f32::NAN, |at| at.0.saturating_sub(packet.at_us) as f32 / 1e3));
             self.bytes.push(packet.bytes);
             self.choked.push(packet.choked);
         }

@@ -272,7 +272,8 @@ fn acks_of(reader: &Reader<'_>, exactness: Exactness, columns: &mut Columns) -> 
     let of_player = |([player, _], rows): ([u32; 2], &[u32])| {
         let rows = || rows.iter().map(|row| *row as usize).filter(|row| *row < table.at_us.len());
         let made = |row: usize| frames.at_us.get(reader.frames().at([player, 0], table.command[row]).next()?);
-        let round_trip = |row: usize| made(row).map_or(-1, |made| (table.at_us[row] - made) / TIME_UNIT_US);
+        let round_trip =
+            |row: usize| made(row).map_or(-1, |made| table.at_us[row].saturating_sub(*made) / TIME_UNIT_US);
         let error = |row: usize| whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
         Acks {
             player,

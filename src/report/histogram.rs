@@ -16,7 +16,7 @@ pub fn spreads(trace: &Trace) -> Page {
     let round_trip = |row: usize| {
         let of_it = [*acks.player.get(row)?, 0];
         let made = *frames.at_us.get(made.at(of_it, *acks.command.get(row)?).next()?)?;
-        Some((acks.at_us.get(row)? - made) as f32 / 1e3)
+        Some(acks.at_us.get(row)?.saturating_sub(made) as f32 / 1e3)
     };
     let mut page = histogram("round trip", "ms", (0..acks.rows).filter_map(round_trip));
     page.append(histogram("prediction error", "units", acks.error_units.iter().copied()));

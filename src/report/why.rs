@@ -128,10 +128,10 @@ fn made_of(from: &DrawnFrom) -> String {
 
 fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
     let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
-    let waited = made_us.map(|made| carried.sent_us - made).filter(|waited| *waited != 0);
+    let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
     let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
     let arrived = match carried.arrived_us {
-        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at - carried.sent_us)),
+        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at.saturating_sub(carried.sent_us))),
         None => "never arrived".to_owned(),
     };
     format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
@@ -139,7 +139,8 @@ fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
 
 fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {
     let made_us = shot.made.and_then(|made| made.at_us);
-    let after = made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran - made)));
+    let after =
+        made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran.saturating_sub(made))));
     let tick = judged.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let when = known(judged.at_us.map(seconds));
     page.pair("ran", &format!("at {when}{tick}{}", after.unwrap_or_default()));
@@ -150,7 +151,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     );
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
         (0, _) => "0.0 ms: judged in the present".to_owned(),
-        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at - rewind)),
+        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at.saturating_sub(rewind))),
         (rewind, None) => ms(rewind),
     });
     page.pair("went back", &known(back));
@@ -315,7 +316,8 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
     page.blank();
     let made = known(correction.made_us.map(seconds));
     page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
-    let took = correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack - made)));
+    let took =
+        correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));
     page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
     let with = correction.commands.map(|commands| {
@@ -365,7 +367,7 @@ fn picture(page: &mut Page, why: &Why) {
         page.blank();
         return page.faint(2, &format!("no picture: {reason}"));
     };
-    let side = scene.from_the_side();
+    let side = scene.seen_from_side();
     let views = [("From above", Some(&scene)), ("From the side", side.as_ref())];
     for (name, scene) in views.into_iter().filter_map(|(name, scene)| Some((name, scene?))) {
         page.heading(name);

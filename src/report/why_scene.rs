@@ -45,7 +45,7 @@ impl Scene {
     }
 
     /// The same places with their heights, up above; `None` where no height is known, or none differs.
-    pub(super) fn from_the_side(&self) -> Option<Scene> {
+    pub(super) fn seen_from_side(&self) -> Option<Scene> {
         let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
         let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
         let is_flat = points.iter().all(|point| point.across == 0.0);

@@ -65,8 +65,9 @@ impl Shot {
         }
         let [before, after] = [before, after].map(|snapshot| snapshot.map(Received::of));
         let before = before?;
-        let span = after.map(|after| after.server_time_us - before.server_time_us).filter(|span| *span > 0);
-        let fraction = span.map(|span| (drawn_us - before.server_time_us) as f32 / span as f32);
+        let span =
+            after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
+        let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
         Some(DrawnFrom { before, after, fraction })
     }
 }

@@ -102,6 +102,10 @@ pub(super) fn drawn_at(reader: &Reader<'_>, player: u32, entity: u32, at_us: i64
     }
     let ((from_us, from), (to_us, to)) = (before?, after?);
     let (from, to) = (drawn(trace, from)?, drawn(trace, to)?);
-    let fraction = if to_us == from_us { 0.0 } else { (at_us - from_us) as f32 / (to_us - from_us) as f32 };
+    let fraction = if to_us == from_us {
+        0.0
+    } else {
+        at_us.saturating_sub(from_us) as f32 / to_us.saturating_sub(from_us) as f32
+    };
     Some(from.lerp(to, fraction))
 }

@@ -175,7 +175,7 @@ impl Shot {
             let at_us = cell(views.drawn_at_us, row);
             Drawn {
                 at_us,
-                age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame - drawn),
+                age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame.saturating_sub(drawn)),
                 how: views.how.get(row).to_owned(),
                 category: named(views.category, row),
             }
@@ -191,7 +191,8 @@ impl Shot {
         let tick = judged.as_ref().and_then(|judged| judged.tick);
         let present = tick.and_then(|tick| places::body(reader, tick, entity));
         let present_us = judged.as_ref().and_then(|judged| judged.at_us);
-        let judged_us = present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at - rewind);
+        let judged_us =
+            present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at.saturating_sub(rewind));
 
         // The tables do not have the judged place itself. The view error says how far it is from the drawn one, and a place that
         // does not fit that is not taken.

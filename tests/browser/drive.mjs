@@ -183,7 +183,8 @@ async function hostile() {
 
 /** The median of what it takes to draw a frame while it plays. */
 async function speed() {
-  const { page, wrong, value } = await open("one.html", 1920, 1080);
+  const { page, wrong, value } = await open("crowd.html", 1920, 1080);
+  assert.equal(await value("window.hitreg.contents.sides[0].players.length"), 16);
   await page.evaluate(() => { window.hitreg.setEyes(0); window.hitreg.drawn.length = 0; });
   await page.keyboard.press("Space");
   await new Promise((done) => setTimeout(done, 2500));

@@ -57,6 +57,8 @@ fn write_pages(folder: &Path) {
         folder,
         "sweep a.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html",
     );
+    hitreg(folder, "record synth --players 16 --seconds 30 --seed 5 --jitter-ms 5 --loss 1% -o crowd.hitlog");
+    hitreg(folder, "report crowd.hitlog -o crowd.html");
     let trace = read_trace(&fs::read(folder.join("a.hittrace")).expect("a trace")[..]).expect("sound");
     fs::write(folder.join("bodies.json"), bodies(&trace)).expect("written");
 

@@ -80,7 +80,7 @@ export function makeField(canvas, contents, state) {
     hitAt: (x, y) => {
       let [best, nearest] = [null, (view.radius + 6) ** 2];
       for (const side of contents.sides) {
-        for (const entity of side.players) {
+        for (const entity of side.somebody) {
           const place = bodyOf(entity, state.at);
           const off = place && (view.toX(place.x) - x) ** 2 + (view.toY(place.y) - y) ** 2;
           if (place && off < nearest) [best, nearest] = [entity, off];

@@ -102,7 +102,7 @@ function drawBodies(view) {
       if (walls.moving.has(track.entity)) continue;
       const place = placeAt(track, state.at);
       if (!place) continue;
-      const isPlayer = side.isPlayer.has(track.entity);
+      const isPlayer = side.somebody.has(track.entity);
       const radius = (isPlayer ? 1 : 0.5) * view.radius + 3 * index;
       const colour = isPlayer ? colourOf(track.entity) : colours.faint;
       disc(view, place, colour, { filled: index === 0, dash: [5, 3], radius, alpha: index === 0 ? 0.85 : 1 });
@@ -299,7 +299,7 @@ function drawNames(view) {
     context.fillText(`p${entity}`, x, y);
   };
   for (const { side } of shownSides(view)) {
-    for (const entity of side.players) {
+    for (const entity of side.somebody) {
       const track = side.bodyOf.get(entity) ?? side.ownOf.get(entity);
       if (track) name(entity, placeAt(track, state.at));
     }

@@ -30,7 +30,8 @@ export function prepare(side) {
     if (!side.viewsOf.has(track.player)) side.viewsOf.set(track.player, []);
     side.viewsOf.get(track.player).push(track);
   }
-  side.isPlayer = new Set(side.players);
+  // Where nobody is known to play, all that moves is shown as somebody.
+  side.somebody = new Set(side.players.length > 0 ? side.players : side.bodies.map((track) => track.entity));
   const ends = side.clocks.filter((clock) => clock.at_us.length > 0);
   side.from = Math.min(...ends.map((clock) => clock.at_us[0]));
   side.to = Math.max(...ends.map((clock) => clock.at_us[clock.at_us.length - 1]));
