@@ -30,6 +30,8 @@ pub mod pacing;
 pub mod packet;
 #[cfg(feature = "cli")]
 pub mod page;
+#[cfg(feature = "parquet")]
+pub mod parquet_file;
 pub mod perfetto;
 pub mod pipeline;
 #[cfg(feature = "quakeworld")]

@@ -85,8 +85,8 @@ struct Walls {
 /// What walls are rounded to.
 const WALL_UNIT: f64 = 1.0 / 8.0;
 
-/// How many samples of what players drew fit into a page, of all sides together.
-const MOST_VIEWS: usize = 1_000_000;
+/// How many samples of what players drew fit into a page, of all sides together; beyond it, lines become coarser.
+const MOST_VIEWS: usize = 600_000;
 
 /// The page.
 ///

@@ -76,7 +76,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         return Ok(Outcome::Done);
     }
     let target = match (&args.table, &args.output) {
-        (Some(name), Some(path)) => Some(output.files.target(path, like(name))?),
+        (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
         _ => None,
     };
     let (trace, _) = trace_of(games, args)?;
@@ -94,7 +94,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
             let target = |(table, name): (&'_ Table, String)| {
-                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name))?))
+                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name, args.to))?))
             };
             let targets = files.into_iter().map(target).collect::<Result<Vec<_>, Trouble>>()?;
             for (name, target) in targets {
@@ -149,9 +149,15 @@ fn files_in<'a>(trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, String)
 }
 
 /// An earlier table of this name, by the columns that tell its rows apart; one of a build's own is never replaced.
-fn like(name: &str) -> Kind {
-    let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
-    Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+fn like(name: &str, format: RowFormat) -> Kind {
+    match format {
+        #[cfg(feature = "parquet")]
+        RowFormat::Parquet => Kind::Parquet,
+        RowFormat::Jsonl | RowFormat::Csv => {
+            let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
+            Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+        }
+    }
 }
 
 fn write_table(table: &Table, format: RowFormat, target: &Target) -> Result<(), Trouble> {

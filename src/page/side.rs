@@ -91,9 +91,6 @@ struct Packets {
 /// What packets and acks are timed to.
 const TIME_UNIT_US: i64 = 50;
 
-/// More samples than this are not kept of what players drew: lines become coarser instead.
-const MOST_VIEWS: usize = 700_000;
-
 impl Side {
     pub(super) fn of(shown: &Shown<'_>, most_views: usize, columns: &mut Columns) -> Side {
         let trace = shown.trace;
@@ -232,9 +229,8 @@ fn views_of(
     };
     let mut drawn = exactness;
     let mut kept = kept_at(drawn);
-    while kept.iter().map(Vec::len).sum::<usize>() > most.min(MOST_VIEWS) && drawn.tolerance < 1e3 * exactness.tolerance
-    {
-        drawn = drawn.coarser(2.0);
+    while kept.iter().map(Vec::len).sum::<usize>() > most && drawn.tolerance < 1e3 * exactness.tolerance {
+        drawn = drawn.coarser();
         kept = kept_at(drawn);
     }
     let tracks = ways.iter().zip(&kept);

@@ -46,14 +46,17 @@ impl Exactness {
     pub(super) fn of_world(reach: f32) -> Exactness {
         let reach = f64::from(reach.clamp(1e-3, 1e6));
         let unit = libm::pow(2.0, libm::ceil(libm::log2(reach / 32_768.0)));
-        Exactness { unit, tolerance: (2.0 * unit) as f32 }
+        Exactness { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
-    /// The same with lines that may be further off.
-    pub(super) fn coarser(self, times: f32) -> Exactness {
-        Exactness { tolerance: self.tolerance * times, ..self }
+    /// The same with lines that may be twice as far off.
+    pub(super) fn coarser(self) -> Exactness {
+        Exactness { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
     }
 }
+
+/// How much further a line may be off than places are rounded to.
+const LINE_PER_UNIT: f64 = 8.0;
 
 /// What a line may be off in direction.
 const TOLERANCE_DEGREES: f32 = 12.0;

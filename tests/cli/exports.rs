@@ -87,27 +87,69 @@ fn a_time_line_keeps_the_rules_of_its_format() {
     assert_eq!(named.len(), 5, "the server and four players: {named:?}");
 }
 
-#[test]
-fn the_queries_of_the_documentation_run_in_duckdb() {
+/// A Python with duckdb.
+fn duckdb() -> Option<String> {
     let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has_duckdb = Command::new(&python).args(["-c", "import duckdb"]).output();
-    if !has_duckdb.is_ok_and(|output| output.status.success()) {
+    let found = has_duckdb.is_ok_and(|output| output.status.success()).then_some(python);
+    if found.is_none() {
         eprintln!("SKIPPED: there is no Python with duckdb (HITREG_TEST_PYTHON may name one)");
-        return;
     }
+    found
+}
+
+/// What DuckDB answers to some queries.
+fn asked(python: &str, folder: &Folder, sql: &str) -> Value {
+    let script = "import duckdb, json, sys\n\
+        asked = [duckdb.sql(q) for q in sys.argv[1].split(';') if q.strip()]\n\
+        print(json.dumps([a and a.fetchall() for a in asked], default=str))";
+    let output = Command::new(python).args(["-c", script, sql]).current_dir(&folder.dir).output().expect("python");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_str(&text(&output.stdout)).expect("JSON")
+}
+
+#[test]
+fn the_queries_of_the_documentation_run_in_duckdb() {
+    let Some(python) = duckdb() else { return };
     let folder = Folder::with_session();
     folder.done("export a.hittrace --all --to csv -o tables");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands.md");
     let docs = std::fs::read_to_string(docs).expect("docs");
     let sql = docs.split("```sql").nth(1).and_then(|rest| rest.split("```").next()).expect("queries");
-    let script = "import duckdb, json, sys\nprint(json.dumps([duckdb.sql(q).fetchall() for q in sys.argv[1].split(';') if q.strip()], default=str))";
-    let output = Command::new(python).args(["-c", script, sql]).current_dir(&folder.dir).output().expect("python");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let answers: Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let answers = asked(&python, &folder, sql);
     let hits: i64 = answers[0].as_array().expect("rows").iter().map(|row| row[2].as_i64().expect("a number")).sum();
     let expected = folder.done("export a.hittrace --table shots");
     let shots = expected.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let expected = shots.filter(|shot| shot["reason"] == "hit" && shot["impact"] == 0).count();
     assert_eq!(hits, expected as i64);
     assert!(answers[1].as_array().is_some_and(|rows| !rows.is_empty()), "{answers}");
+}
+
+/// Each table says the same in Parquet as in CSV, to DuckDB itself.
+#[test]
+#[cfg(feature = "parquet")]
+fn parquet_files_have_what_the_tables_have() {
+    let Some(python) = duckdb() else { return };
+    let folder = Folder::with_session();
+    folder.done("export a.hittrace --all --to csv -o csv");
+    folder.done("export a.hittrace --all --to parquet -o parquet");
+    folder.done("export a.hittrace --table shots --to parquet -o parquet/shots.parquet");
+    for table in ["ticks", "bodies", "executed", "frames", "corrections", "errors", "views", "shots", "effects"] {
+        let columns = match table {
+            // DuckDB reads hashes of 16 digits from CSV as text.
+            "ticks" => "tick, at_us",
+            _ => "*",
+        };
+        let (csv, parquet) = (format!("read_csv('csv/{table}.csv')"), format!("'parquet/{table}.parquet'"));
+        // Text becomes what the Parquet file says that it is.
+        let sql = format!(
+            "CREATE TABLE t AS SELECT {columns} FROM {parquet} LIMIT 0; INSERT INTO t SELECT {columns} FROM {csv}; \
+             SELECT count(*) FROM {parquet}; SELECT count(*) FROM t; \
+             SELECT count(*) FROM (SELECT {columns} FROM {parquet} EXCEPT ALL SELECT * FROM t)"
+        );
+        let answers = asked(&python, &folder, &sql);
+        assert_eq!(answers[2], answers[3], "{table}");
+        assert_eq!(answers[4][0][0], 0, "{table}: {answers}");
+    }
+    assert!(folder.refused("export a.hittrace --table shots --to parquet -o csv/shots.csv").contains("Parquet file"));
 }

@@ -85,6 +85,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
+    // A table as a Parquet file.
+    ("parquet_file", &["trace"]),
     // A time line for Perfetto, from the same.
     ("perfetto", &["trace"]),
     // A page of HTML, from the traces' tables.
@@ -180,6 +182,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "report",
             "page",
             "perfetto",
+            "parquet_file",
             "build",
             "quakeworld",
         ],

@@ -25,7 +25,7 @@ function plot(column) {
   const [low, high] = [Math.min(0, ...known), Math.max(...ys.map((value, row) => (value ?? 0) + half[row]))];
   const [least, most] = [Math.min(...xs), Math.max(...xs)];
   const x = (value) => LEFT + ((value - least) / (most - least || 1)) * (WIDTH - LEFT - 12);
-  const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - 12);
+  const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - 24);
   const words = (at, down, text, anchor) => svg("text", { x: at, y: down, "text-anchor": anchor }, text);
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": column });
   for (const value of [low, (low + high) / 2, high]) {
