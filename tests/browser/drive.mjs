@@ -75,7 +75,12 @@ async function keysAndSlider() {
   await settle(page);
   const rows = await value("[...document.querySelectorAll('tr.row')].map((row) => row.textContent)");
   assert.ok(rows.length > 3 && rows.every((row) => row.includes("missed")), "the filter leaves what it says");
-  await press("Escape", "j", "j");
+  await press("Escape", "o");
+  assert.ok(await value("document.querySelector('th[aria-sort]') !== null"), "the table is sorted by a key");
+  const whole = await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from");
+  await press("u");
+  assert.ok((await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from")) < whole, "time is zoomed by a key");
+  await press("i", "j", "j");
   assert.ok(await value("document.querySelector('tr.row[aria-selected=true]') !== null"), "a row is chosen by keys");
   // Every body is where the trace has it, within what the page says.
   const expected = JSON.parse(fs.readFileSync(path.join(folder, "bodies.json"), "utf8"));

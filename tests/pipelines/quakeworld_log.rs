@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use hitreg::game::Simulate;
 use hitreg::log::{Options, read_session, write_session};
+use hitreg::page::{Picture, Shown, html};
 use hitreg::quakeworld::{Demo, ImportError, ImportOptions, OriginWire, QuakeWorld, Rules, import, unpacked};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::replay::{self, replay};
@@ -294,4 +295,20 @@ fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
         assert!(text.contains(&table.cause.get(row).replace('_', " ")), "{text}");
     }
     assert!(explained.len() >= 100);
+
+    // And its page shows the match within the map's walls: the player is never far outside of them.
+    let walls = QuakeWorld::outline(&case.rules);
+    let ends = || walls.iter().filter(|wall| wall.of.is_none()).flat_map(|wall| [wall.from, wall.to]);
+    let reach = |axis: usize| ends().fold((f32::MAX, f32::MIN), |(a, b), end| (a.min(end[axis]), b.max(end[axis])));
+    for (axis, name) in ["own.origin.x", "own.origin.y"].into_iter().enumerate() {
+        let (least, most) = reach(axis);
+        let inside = |at: &&f32| (least..=most).contains(*at);
+        let own = frames.f32s(name);
+        assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
+    }
+    assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
+    let side =
+        Shown { name: "demo16", map: "dm3", trace: &trace, session: Some(&case.session), has_map: true, notes: &[] };
+    let page = html(&Picture { sides: &[side], walls: &walls, difference: None }).expect("a page");
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

@@ -213,6 +213,10 @@ export function makeCharts(canvas, room, charts, state) {
       span.from = Math.max(state.from, middle - (middle - span.from) / times);
       span.to = Math.min(state.to, middle + (span.to - middle) / times);
     },
+    zoomAround: (times, at) => {
+      const [before, after] = [(at - span.from) / times, (span.to - at) / times];
+      Object.assign(span, { from: Math.max(state.from, at - before), to: Math.min(state.to, at + after) });
+    },
     /** Moves the stretch such that the time is in it. */
     reveal: (at) => {
       const length = span.to - span.from;

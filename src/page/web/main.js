@@ -17,7 +17,7 @@ const KEYS = [
   ["[ ]", "the eyes of the player before, after"], ["F", "follow, or let go"], ["0", "the whole field and the whole time"],
   ["Z X", "zoom in, out"], ["W A S D", "pan"], ["1 … 7", "layers on and off"], ["8 9", "side A, side B on and off"],
   ["J K", "the next, the previous row of the table"], ["N P", "the next, the previous shot in time"], ["G", "to the first divergence"],
-  ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
+  ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift turn it round"], ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
 ];
 
 try {
@@ -293,6 +293,10 @@ function start(contents) {
     field.zoom(times);
     redraw();
   };
+  const zoomTime = (times) => {
+    charts.zoomAround(times, state.at);
+    redraw();
+  };
   const whole = () => {
     state.follows = false;
     field.fit();
@@ -305,7 +309,7 @@ function start(contents) {
     "[": () => stepEyes(-1), "]": () => stepEyes(1), f: () => { state.follows = !state.follows; redraw(); }, 0: whole,
     z: () => zoomAll(1.25), x: () => zoomAll(0.8), w: () => pan(0, 60), s: () => pan(0, -60), a: () => pan(60, 0), d: () => pan(-60, 0),
     8: () => sideButtons[0]?.click(), 9: () => sideButtons[1]?.click(), j: () => tables.step(1), k: () => tables.step(-1),
-    n: () => stepShot(1), p: () => stepShot(-1), g: divergence, t: () => $("theme").click(), "?": help,
+    u: () => zoomTime(2), i: () => zoomTime(0.5), o: (event) => tables.order(event.shiftKey), n: () => stepShot(1), p: () => stepShot(-1), g: divergence, t: () => $("theme").click(), "?": help,
     "/": () => $("filter").focus(),
   };
   LAYERS.forEach((layer, index) => (keys[layer.key] = () => layerButtons[index].click()));
@@ -326,7 +330,7 @@ function start(contents) {
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
     event.preventDefault();
-    act();
+    act(event);
   });
 
   /** What the address asks for: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */

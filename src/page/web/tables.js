@@ -211,6 +211,11 @@ export function makeTables(contents, choose) {
       }
       fill();
     },
+    /** Sorts by the column after the one that it is sorted by, or turns the order round. */
+    order: (turn) => {
+      const { table, sorted } = shown;
+      if (table.columns.length > 0) sort(turn && sorted ? sorted : table.columns[(table.columns.indexOf(sorted) + 1) % table.columns.length]);
+    },
     /** Chooses the row of a shot's name in the table that is open. */
     choose: (name) => {
       const row = shown.table.rows.find((row) => row.name === name);
