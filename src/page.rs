@@ -8,11 +8,8 @@
 mod clock;
 mod notes;
 mod packed;
-mod packets;
 mod side;
 mod tracks;
-
-pub use packets::packets;
 
 use std::io::Write;
 

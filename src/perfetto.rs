@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::trace::schema::{corrections, executed, frames, shots, ticks};
-use crate::trace::{Series, Table, Trace};
+use crate::trace::{Series, Trace};
+use crate::traffic::Packet;
 
 /// The process that stands for the server; player `n` is process `n + 2`.
 const SERVER: u32 = 1;
@@ -47,11 +48,11 @@ struct Event<'a> {
     args: Value,
 }
 
-/// Writes a trace, with the packets of its log if there are any (as a page of `report` has them).
+/// Writes a trace, with the packets of its log or its own.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write(trace: &Trace, packets: Option<&Table>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(trace: &Trace, packets: &[Packet], out: &mut dyn Write) -> io::Result<()> {
     let mut events = Events { out, is_first: true };
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     events.names(trace)?;
@@ -59,9 +60,7 @@ pub fn write(trace: &Trace, packets: Option<&Table>, out: &mut dyn Write) -> io:
     events.frames(trace)?;
     events.acks(trace)?;
     events.shots(trace)?;
-    if let Some(packets) = packets {
-        events.packets(packets)?;
-    }
+    events.packets(packets)?;
     events.out.write_all(b"\n]}\n")
 }
 
@@ -192,20 +191,14 @@ impl Events<'_> {
         Ok(())
     }
 
-    fn packets(&mut self, packets: &Table) -> io::Result<()> {
-        let (player, way) = (packets.u32s("player"), packets.names("way"));
-        let (sent, transit) = (packets.i64s("sent_us"), packets.f32s("transit_ms"));
-        for row in 0..packets.rows() {
-            let is_lost = transit[row].is_nan();
-            let until = if is_lost {
-                sent[row].saturating_add(MOMENT_US)
-            } else {
-                sent[row].saturating_add((transit[row] * 1e3) as i64)
-            };
-            let category = if way.get(row) == "up" { "packets up" } else { "packets down" };
-            let name = if is_lost { "lost" } else { way.get(row) };
-            let args = json!({ "bytes": packets.u32s("bytes").get(row) });
-            self.span((process(player[row]), category, name), format!("packet {row}"), [sent[row], until], args)?;
+    fn packets(&mut self, packets: &[Packet]) -> io::Result<()> {
+        for (number, packet) in packets.iter().enumerate() {
+            let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
+            let (category, way) = if packet.is_up { ("packets up", "up") } else { ("packets down", "down") };
+            let name = if packet.took_us.is_none() { "lost" } else { way };
+            let args = json!({ "bytes": packet.bytes });
+            let track = (process(packet.player), category, name);
+            self.span(track, format!("packet {number}"), [packet.sent_us, until], args)?;
         }
         Ok(())
     }

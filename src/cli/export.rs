@@ -15,11 +15,11 @@ use super::what_if::WhatIf;
 use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
-use crate::page::packets;
 use crate::perfetto;
 use crate::store::{self, Kind, Target};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace};
+use crate::traffic::{self, Packet};
 use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
@@ -70,8 +70,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
         let (trace, packets) = trace_of(games, args)?;
         match &target {
-            Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, packets.as_ref(), out)?))?,
-            None => perfetto::write(&trace, packets.as_ref(), output.raw())?,
+            Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, &packets, out)?))?,
+            None => perfetto::write(&trace, &packets, output.raw())?,
         }
         return Ok(Outcome::Done);
     }
@@ -109,21 +109,26 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The trace itself, or what a replay of the log gives; and the log's packets, which are of its own settings.
-fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Option<Table>), Trouble> {
+/// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its
+/// own settings.
+fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        return Ok((files::trace_in(path, &file)?, None));
+        let trace = files::trace_in(path, &file)?;
+        let sent = traffic::of_trace(&trace);
+        return Ok((trace, sent));
     }
     let log = files::log_in(path, &file[..])?;
     let (options, _) = args.what_if.options(&log.session)?;
+    let options = crate::replay::Options { network: true, ..options };
     let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-    let sent = args.what_if.is_plain().then(|| packets(&log.session)).flatten();
+    let of_log = args.what_if.is_plain();
+    let sent = if of_log { traffic::of_session(&log.session) } else { traffic::of_trace(&replayed.trace) };
     Ok((replayed.trace, sent))
 }
 

@@ -5,7 +5,7 @@ use crate::trace::Table;
 use crate::trace::schema::{bodies, corrections, frames, shots, views};
 
 /// In sentences.
-pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool) -> Vec<String> {
+pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
     let rows = |name: &str| shown.trace.table(name).map_or(0, Table::rows);
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
@@ -28,10 +28,7 @@ pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool) -> Vec<String> {
     note(rows(shots::NAME) == 0 && is_open, "who was hit: an open-loop replay has no server that judges shots");
     note(rows(shots::NAME) == 0 && !is_open, "who was hit: there are no rows in `shots`");
     note(rows(corrections::NAME) == 0, "how predictions did: there are no rows in `corrections`");
-    note(
-        shown.session.is_none(),
-        "packets, loss and bytes: only a log has them, and this is a trace, or a log without",
-    );
+    note(!has_packets, "packets and loss: there are no rows in `packets` and `snapshots`, and no log says more");
     note(!shown.has_map, "the map: a trace does not have it, and not every game says where its walls are");
     notes
 }

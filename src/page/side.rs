@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::clock::{Clock, PackedClock};
 use super::packed::{Column, Columns, whole};
-use super::packets::packets;
 use super::tracks::{Exactness, Sample, Track, knots};
 use super::{Shown, notes};
 use crate::record::Session;
 use crate::report::why_answer;
 use crate::trace::schema::{bodies, corrections, executed, frames, shots, views};
 use crate::trace::{Series, Table, Trace};
+use crate::traffic::{self, Packet};
 use crate::why::{Correction, Reader, Shot, Why};
 
 /// One trace.
@@ -80,11 +80,12 @@ struct Unrun {
 #[derive(Debug, Serialize)]
 struct Packets {
     player: u32,
-    way: String,
+    way: &'static str,
     sent_us: Column,
     /// Less than 0 where it never arrived.
     transit_us: Column,
-    bytes: Column,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<Column>,
     choked: Column,
 }
 
@@ -95,6 +96,8 @@ impl Side {
     pub(super) fn of(shown: &Shown<'_>, most_views: usize, columns: &mut Columns) -> Side {
         let trace = shown.trace;
         let reader = Reader::new(trace);
+        // A log knows how long its datagrams are.
+        let packets = shown.session.map_or_else(|| traffic::of_trace(trace), traffic::of_session);
         let players = players(trace, &reader);
         let (server, is_timed) = Clock::of_server(trace);
         let clocks: Vec<(u32, Clock)> =
@@ -112,7 +115,7 @@ impl Side {
             mode: trace.header.mode.clone(),
             settings: trace.header.settings.clone(),
             tables: trace.tables.iter().map(|table| (table.name.clone(), table.rows())).collect(),
-            notes: notes::notes(shown, is_timed),
+            notes: notes::notes(shown, is_timed, !packets.is_empty()),
             exactness: [exactness, drawn],
             clocks: packed,
             bodies: bodies_of(&reader, &server, exactness, columns),
@@ -124,7 +127,7 @@ impl Side {
             acks: acks_of(&reader, exactness, columns),
             ran: ran_of(&reader, columns),
             unrun: unrun_of(trace, &server, columns),
-            packets: shown.session.and_then(packets).map_or(Vec::new(), |table| packets_of(&table, columns)),
+            packets: packets_of(&packets, columns),
             players,
         }
     }
@@ -304,25 +307,20 @@ fn unrun_of(trace: &Trace, server: &Clock, columns: &mut Columns) -> Option<Unru
     })
 }
 
-fn packets_of(table: &Table, columns: &mut Columns) -> Vec<Packets> {
-    let (player, way) = (table.u32s("player"), table.names("way"));
-    let (sent, transit) = (table.i64s("sent_us"), table.f32s("transit_ms"));
-    let (bytes, choked) = (table.u32s("bytes"), table.u32s("choked"));
-    let of_both = |([player, code], rows): ([u32; 2], &[u32])| {
-        let rows = || rows.iter().map(|row| *row as usize);
-        let took = |row: usize| {
-            let us = transit[row] * 1e3;
-            if us.is_nan() { -1 } else { (us as i64).max(0) / TIME_UNIT_US }
-        };
+fn packets_of(packets: &[Packet], columns: &mut Columns) -> Vec<Packets> {
+    let of_both = packets.chunk_by(|a, b| (a.player, a.is_up) == (b.player, b.is_up));
+    let packed = of_both.map(|packets| {
+        let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
+        let bytes: Option<Vec<i64>> = packets.iter().map(|packet| packet.bytes.map(i64::from)).collect();
         Packets {
-            player,
-            way: way.names.get(code as usize).cloned().unwrap_or_default(),
-            sent_us: columns.push_steady(rows().map(|row| sent[row] / TIME_UNIT_US), TIME_UNIT_US as f64),
-            transit_us: columns.push(rows().map(took), TIME_UNIT_US as f64),
-            bytes: columns.push(rows().map(|row| i64::from(bytes[row])), 1.0),
-            choked: columns.push(rows().map(|row| i64::from(choked[row])), 1.0),
+            player: packets[0].player,
+            way: if packets[0].is_up { "up" } else { "down" },
+            sent_us: columns
+                .push_steady(packets.iter().map(|packet| packet.sent_us / TIME_UNIT_US), TIME_UNIT_US as f64),
+            transit_us: columns.push(packets.iter().map(took), TIME_UNIT_US as f64),
+            bytes: bytes.map(|bytes| columns.push(bytes, 1.0)),
+            choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
         }
-    };
-    let rows: Vec<u32> = (0..table.rows() as u32).collect();
-    Series::of_two([player, way.codes], &rows).iter().map(of_both).collect()
+    });
+    packed.collect()
 }

@@ -23,7 +23,7 @@ export function seriesOf(contents) {
   line("usercmds in flight", "", perSide((side) => side.acks.map((acks) => inFlight(side, acks))));
   line("run for a frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
-    line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way).map(traffic)).filter(({ side }) => side === 0));
+    line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
   }
   marks("lost, choked, not run", losses(contents.sides[0]));
   line("lateness of ticks", "ms", perSide(lateness));
