@@ -29,6 +29,11 @@ pub mod log;
 pub mod merge;
 pub mod pacing;
 pub mod packet;
+#[cfg(feature = "cli")]
+pub mod page;
+#[cfg(feature = "parquet")]
+pub mod parquet_file;
+pub mod perfetto;
 pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;
@@ -50,6 +55,7 @@ pub mod store;
 pub mod summary;
 pub mod sweep;
 pub mod trace;
+pub mod traffic;
 pub mod units;
 pub mod usercmd;
 pub mod verify;

@@ -27,6 +27,9 @@
 //! ```
 
 pub mod schema;
+mod series;
+
+pub use series::Series;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
