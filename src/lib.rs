@@ -32,6 +32,7 @@ pub mod pipeline;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;
+pub mod recorded;
 pub mod recorder;
 pub mod replay;
 pub mod report;
