@@ -4,6 +4,7 @@ mod bisect_builds;
 mod builds;
 mod flood;
 mod folder;
+mod foreign;
 mod future;
 mod git_bisect_run;
 mod habits;
