@@ -28,6 +28,7 @@
 
 pub mod schema;
 
+#[cfg(feature = "pipelines")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -265,7 +266,11 @@ impl Trace {
     /// The digest of all tables: XXH3-128 over the tables' own digests in order, 16 bytes each, little endian.
     /// How a trace is stored does not change it.
     pub fn digest(&self) -> Digest {
-        let digests: Vec<Digest> = self.tables.par_iter().map(Table::digest).collect();
+        #[cfg(feature = "pipelines")]
+        let tables = self.tables.par_iter();
+        #[cfg(not(feature = "pipelines"))]
+        let tables = self.tables.iter();
+        let digests: Vec<Digest> = tables.map(Table::digest).collect();
         let mut hasher = Xxh3Default::new();
         for digest in digests {
             hasher.update(&digest.0.to_le_bytes());
