@@ -16,6 +16,7 @@ pub mod cli;
 #[cfg(feature = "pipelines")]
 pub mod client;
 pub mod diff;
+pub mod drawing;
 #[cfg(feature = "pipelines")]
 pub mod engine;
 pub mod fairness;

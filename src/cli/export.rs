@@ -114,6 +114,7 @@ fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
         Err(_) if args.what_if.is_plain() => return Ok(told(&log.session)),
         Err(error) => return Err(Trouble::file(path, error)),
     };
+    let options = crate::replay::Options { network: true, ..options };
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
     Ok(replayed.trace)
 }

@@ -301,7 +301,7 @@ fn a_server_of_another_version_is_told() {
     server.send_to(&refused, from).expect("it is answered");
     let (code, said) = end(client);
     assert_eq!(code, Some(128));
-    assert!(said.contains("the server speaks version 9 of the protocol, this client version 3"), "{said}");
+    assert!(said.contains("the server speaks version 9 of the protocol, this client version 4"), "{said}");
 }
 
 #[test]
