@@ -54,7 +54,7 @@ fn can_be_played(part: &Session, number: u32, after: u32) {
         assert_eq!(setting("recorder.begins_after_tick"), Some(after.to_string()).as_deref());
         let x = (after as f32).to_bits();
         assert_eq!(first, [(0, vec![x, 0]), (1, vec![x, 1])], "the bodies after tick {after}");
-        let here = after >= 50 && after < 900;
+        let here = (50..900).contains(&after);
         assert_eq!(presence.first().is_some_and(|p| p.change == Presence::Joined && p.tick == Tick(50)), here);
     }
     let carried = part.unknown.iter().find(|records| records.kind == USERCMD_BYTES).expect("bytes");
@@ -126,7 +126,7 @@ fn the_last_stretch_is_saved_when_it_is_asked_for() {
     play(&recorder, 1..=500);
     let (early, late) = (folder.path().join("early.hitlog"), folder.path().join("late.hitlog"));
     recorder.save(&early).unwrap();
-    assert_eq!(files(folder.path()), [early.clone()], "nothing is written before it is asked for");
+    assert_eq!(files(folder.path()), std::slice::from_ref(&early), "nothing is written before it is asked for");
     let early = read_log(&early).unwrap();
     can_be_played(&early, 1, 0);
     assert_eq!((early.ticks.len(), early.gaps.len()), (500, 0), "all of it is there, up to the last push");
