@@ -75,6 +75,15 @@
 // Packets that a player sent.
 #define HITREG_SENT 5
 
+// Snapshots that were sent to a player.
+#define HITREG_SNAPSHOTS 6
+
+// Snapshots that arrived at a player.
+#define HITREG_RECEIVED 7
+
+// Times when a player came or went.
+#define HITREG_PRESENCES 8
+
 // How a call went.
 typedef enum {
   // As asked.
@@ -132,6 +141,10 @@ typedef struct {
   uint32_t ring;
   // 1: wait where otherwise records or chunks would be dropped; for sessions that do not run in real time.
   uint32_t patient;
+  // After how many seconds of the session a file gives way to the next, `NAME-0001.hitlog` and so on.
+  uint32_t rotate_s;
+  // After how many MiB.
+  uint32_t rotate_mib;
 } hitreg_options;
 
 // What became of what was recorded.
@@ -186,6 +199,16 @@ typedef struct {
   uint32_t reserved;
 } hitreg_usercmd;
 
+// One value of a row of a kind of the game's own: `number`, or `real` where the column is `HITREG_F32`.
+typedef struct {
+  // 0: it is `number`; 1: it is `real`.
+  uint32_t is_real;
+  // A measure.
+  float real;
+  // A whole number.
+  int64_t number;
+} hitreg_value;
+
 // A packet that a client sent.
 typedef struct {
   // `sizeof(hitreg_packet)`.
@@ -224,6 +247,26 @@ typedef struct {
   uint32_t choked;
 } hitreg_snapshot;
 
+// A sound or sight that a snapshot tells.
+typedef struct {
+  // `sizeof(hitreg_effect)`.
+  uint32_t size;
+  // Which one, in the game's numbering, up to 255.
+  uint32_t kind;
+  // The entity that it comes from.
+  uint32_t entity;
+  // Whether its player's client plays it without being told.
+  uint32_t predictable;
+  // Where.
+  float x;
+  // Where.
+  float y;
+  // Where.
+  float z;
+  // Nothing yet.
+  uint32_t reserved;
+} hitreg_effect;
+
 // A shot.
 typedef struct {
   // `sizeof(hitreg_shot)`.
@@ -246,15 +289,19 @@ typedef struct {
   uint32_t rewound_us;
 } hitreg_shot;
 
-// One value of a row of a kind of the game's own: `number`, or `real` where the column is `HITREG_F32`.
+// A player who came or went.
 typedef struct {
-  // 0: it is `number`; 1: it is `real`.
-  uint32_t is_real;
-  // A measure.
-  float real;
-  // A whole number.
-  int64_t number;
-} hitreg_value;
+  // `sizeof(hitreg_presence)`.
+  uint32_t size;
+  // The first tick with it, or the first without.
+  uint32_t tick;
+  // When.
+  int64_t at_us;
+  // 0 joined, 1 left.
+  uint32_t left;
+  // Nothing yet.
+  uint32_t reserved;
+} hitreg_presence;
 
 // What the server did about a usercmd.
 typedef struct {
@@ -377,6 +424,16 @@ hitreg_code hitreg_about_field(hitreg_about *about,
                                uint32_t meaning,
                                const char *unit);
 
+// A field of the game's own that usercmds have besides the usual ones (`hitreg_push_usercmd_with`): as `hitreg_about_field`.
+//
+// # Safety
+// `about` is null or a description, `name` and `unit` null or text.
+hitreg_code hitreg_about_usercmd_field(hitreg_about *about,
+                                       const char *name,
+                                       uint32_t kind,
+                                       uint32_t meaning,
+                                       const char *unit);
+
 // Begins the next kind of record of the game's own; the first is number 0. Its columns follow.
 //
 // # Safety
@@ -418,6 +475,33 @@ hitreg_code hitreg_recorder_create(const char *path,
                                    hitreg_about *about,
                                    const hitreg_options *options,
                                    hitreg_recorder **recorder);
+
+// Keeps the last `seconds` of a session in memory, to be written by `hitreg_recorder_save` alone. `options` may be null.
+//
+// # Safety
+// `about` is null or a description, `options` null or as large as it says, `recorder` null or a place.
+hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
+                                      hitreg_about *about,
+                                      const hitreg_options *options,
+                                      hitreg_recorder **recorder);
+
+// Writes what `hitreg_recorder_keep_last` has kept, with all that was pushed before, as a log that begins after a tick. The recording
+// goes on.
+//
+// # Safety
+// `recorder` is null or a recorder, `path` null or text.
+hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder,
+                                 const char *path);
+
+// Begins a trace: a build that plays a log pushes what happens as it would when it records, and `hitreg_recorder_finish` writes the
+// tables. A trace that stands there is replaced.
+//
+// # Safety
+// `path` is null or text, `about` null or a description, `log` null or a log, `recorder` null or a place.
+hitreg_code hitreg_recorder_trace(const char *path,
+                                  hitreg_about *about,
+                                  const hitreg_log *log,
+                                  hitreg_recorder **recorder);
 
 // Ends the log: all that was pushed is written, and the file gets its name. `written` may be null. The handle is still to be freed.
 //
@@ -463,6 +547,16 @@ void hitreg_stream_free(hitreg_stream *stream);
 // `stream` is null or a stream, `command` null or as large as it says.
 hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint16_t player, const hitreg_usercmd *command);
 
+// The same with the fields of the game's own, as many as the description has (`hitreg_about_usercmd_field`).
+//
+// # Safety
+// `stream` is null or a stream, `command` null or as large as it says, `values` null or so many values.
+hitreg_code hitreg_push_usercmd_with(hitreg_stream *stream,
+                                     uint16_t player,
+                                     const hitreg_usercmd *command,
+                                     const hitreg_value *values,
+                                     size_t count);
+
 // What a usercmd carries besides, at the same time as the usercmd.
 //
 // # Safety
@@ -486,15 +580,17 @@ hitreg_code hitreg_push_packet(hitreg_stream *stream, uint16_t player, const hit
 // `stream` is null or a stream.
 hitreg_code hitreg_push_reached(hitreg_stream *stream, uint16_t player, uint32_t number, int64_t at_us);
 
-// A snapshot that the server sent to a player, with the entities in it.
+// A snapshot that the server sent to a player, with the entities and the effects in it; all effects have the size of the first.
 //
 // # Safety
-// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers.
+// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers, `effects` null or so many.
 hitreg_code hitreg_push_snapshot(hitreg_stream *stream,
                                  uint16_t player,
                                  const hitreg_snapshot *snapshot,
                                  const uint16_t *entities,
-                                 size_t count);
+                                 size_t count,
+                                 const hitreg_effect *effects,
+                                 size_t effect_count);
 
 // A snapshot arrived at its client.
 //
@@ -532,6 +628,12 @@ hitreg_code hitreg_push_body(hitreg_stream *stream,
 // # Safety
 // `stream` is null or a stream, `shot` null or as large as it says.
 hitreg_code hitreg_push_shot(hitreg_stream *stream, uint16_t player, const hitreg_shot *shot, uint32_t judged);
+
+// A player joined, or left: the first tick with it, or the first without.
+//
+// # Safety
+// `stream` is null or a stream, `presence` null or as large as it says.
+hitreg_code hitreg_push_presence(hitreg_stream *stream, uint16_t player, const hitreg_presence *presence);
 
 // Somebody lost health; `attacker` is a player, or -1.
 //
@@ -645,6 +747,70 @@ hitreg_code hitreg_log_state(const hitreg_log *log,
                              size_t index,
                              hitreg_state *state,
                              const uint32_t **cells);
+
+// A snapshot that was sent to a player, by its place in the log, from 0. `entities` stays until the log is freed; `hitreg_log_effect` has
+// the effects.
+//
+// # Safety
+// `log` is null or a log, `snapshot` null or as large as it says, `entities`, `count` and `effects` null or places.
+hitreg_code hitreg_log_snapshot(const hitreg_log *log,
+                                uint16_t player,
+                                size_t index,
+                                hitreg_snapshot *snapshot,
+                                const uint16_t **entities,
+                                size_t *count,
+                                size_t *effects);
+
+// An effect that a snapshot tells, by its place in it, from 0.
+//
+// # Safety
+// `log` is null or a log, `effect` null or as large as it says.
+hitreg_code hitreg_log_effect(const hitreg_log *log,
+                              uint16_t player,
+                              size_t snapshot,
+                              size_t index,
+                              hitreg_effect *effect);
+
+// A snapshot that arrived at a player, in the order of arrival, from 0.
+//
+// # Safety
+// `log` is null or a log, `arrival` null or as large as it says.
+hitreg_code hitreg_log_received(const hitreg_log *log, uint16_t player, size_t index, hitreg_arrival *arrival);
+
+// A time when a player came or went, from 0.
+//
+// # Safety
+// `log` is null or a log, `presence` null or as large as it says.
+hitreg_code hitreg_log_presence(const hitreg_log *log, uint16_t player, size_t index, hitreg_presence *presence);
+
+// The fields of the game's own that a usercmd has, by its number; `count` is how many there are.
+//
+// # Safety
+// `log` is null or a log, `values` null or a place for so many values.
+hitreg_code hitreg_log_usercmd_values(const hitreg_log *log,
+                                      uint16_t player,
+                                      uint32_t seq,
+                                      hitreg_value *values,
+                                      size_t count);
+
+// How many rows there are of a kind of the game's own, by its name.
+//
+// # Safety
+// `log` is null or a log, `kind` null or text, `count` null or a place.
+hitreg_code hitreg_log_rows(const hitreg_log *log, const char *kind, size_t *count);
+
+// A row of a kind of the game's own, by its place in the log, from 0: whose it is, when it was, and its values, of which there are
+// `count`.
+//
+// # Safety
+// `log` is null or a log, `kind` null or text, `series` and `at_us` null or places, `values` null or a place for so many values.
+hitreg_code hitreg_log_row(const hitreg_log *log,
+                           const char *kind,
+                           size_t index,
+                           uint32_t *series,
+                           int64_t *at_us,
+                           hitreg_value *values,
+                           size_t count);
 
 // Begins the trace of a log: `mode` is `closed` where the server ran, `open` where clients ran on recorded snapshots.
 //

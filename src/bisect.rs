@@ -5,14 +5,12 @@
 
 mod cause;
 mod predicted;
-mod recorded;
 mod rerun;
 
 use serde::Serialize;
 
 pub use cause::{Found, Why};
 pub(crate) use predicted::{Predicted, predicted};
-pub use recorded::{NoStates, as_said, recorded};
 pub use rerun::{Reran, Rerun, Step};
 
 use crate::diff::{DiffError, DiffOptions, Divergence, Verdict, diff};

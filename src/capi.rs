@@ -16,6 +16,7 @@
 mod about;
 mod guard;
 mod log;
+mod log_more;
 mod push;
 mod recorder;
 mod trace;
@@ -24,10 +25,12 @@ mod types;
 pub use about::*;
 pub use guard::{hitreg_code, hitreg_last_error};
 pub use log::*;
+pub use log_more::*;
 pub use push::*;
 pub use recorder::{
-    hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish, hitreg_recorder_free, hitreg_recorder_written,
-    hitreg_stream, hitreg_stream_free, hitreg_stream_new, hitreg_stream_release,
+    hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish, hitreg_recorder_free, hitreg_recorder_keep_last,
+    hitreg_recorder_save, hitreg_recorder_trace, hitreg_recorder_written, hitreg_stream, hitreg_stream_free,
+    hitreg_stream_new, hitreg_stream_release,
 };
 pub use trace::*;
 pub use types::*;

@@ -25,6 +25,7 @@ mod usercmds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(feature = "pipelines")]
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -158,7 +159,11 @@ fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: 
         }
         None => Compared::only(Side::A, table),
     };
-    let mut compared: Vec<Compared<'a>> = left.par_iter().map(one).collect();
+    #[cfg(feature = "pipelines")]
+    let tables = left.par_iter();
+    #[cfg(not(feature = "pipelines"))]
+    let tables = left.iter();
+    let mut compared: Vec<Compared<'a>> = tables.map(one).collect();
     let right = b.tables.iter().filter(counted).filter(|table| a.table(&table.name).is_none());
     compared.extend(right.map(|table| Compared::only(Side::B, table)));
     compared

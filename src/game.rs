@@ -17,6 +17,7 @@ mod shot;
 mod simulate;
 mod states;
 
+#[cfg(feature = "pipelines")]
 pub(crate) use acked::shown_by_either;
 pub use acked::{Acked, Cause, Evidence, Grade, LostInput, SnapshotExtras};
 pub use body::{BadCells, Body, Cells, body};

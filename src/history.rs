@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use place::Limits;
-pub(crate) use place::{between, beyond, is_teleport};
+#[cfg(feature = "pipelines")]
+pub(crate) use place::is_teleport;
+pub(crate) use place::{between, beyond};
 
 use crate::game::{Game, How, Placed};
 use crate::units::{EntityId, Micros, Tick};

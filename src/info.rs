@@ -13,9 +13,21 @@ use crate::stats::percentile;
 use crate::units::Micros;
 use crate::usercmd::buttons;
 
+/// Whether the session is of netcode of its own, whose settings, fields and kinds of records are for its own builds to know: one of
+/// hitreg's pipelines says all of their settings.
+pub fn is_foreign(header: &Header) -> bool {
+    !header.settings.iter().any(|(key, _)| key != TICK_HZ && Settings::is_known(key))
+}
+
+/// The setting that a description of any game may have.
+const TICK_HZ: &str = "server.tick_hz";
+
 /// What a later version has recorded that this build does not know and passes over, in words: settings, columns and kinds
 /// of records, fields of usercmds. Entities' classes are the game's to know.
 pub fn passed_over(header: &Header) -> Vec<String> {
+    if is_foreign(header) {
+        return Vec::new();
+    }
     let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
     let known = usercmd_fields();
     let is_known = |field: &&Field| known.iter().any(|known| known.name == field.name);

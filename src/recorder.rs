@@ -34,11 +34,15 @@
 //! [`BackgroundLogWriter`]: crate::log::BackgroundLogWriter
 
 mod collector;
+mod cut;
 mod description;
 mod error;
+mod flight;
 mod output;
+mod rotating;
 mod shared;
 mod stream;
+mod traced;
 
 use std::io::Write;
 use std::path::Path;
@@ -47,15 +51,21 @@ use std::thread::JoinHandle;
 
 pub use description::{Description, OwnKind, USERCMD_BYTES, usercmd_bytes};
 pub use error::{FinishError, PushError};
+pub use rotating::Rotation;
 pub use stream::Stream;
 
 use crate::log::{self, BackgroundLogWriter, WhenFull};
 use crate::record::Header;
 use crate::store::{Kind, Recording, Targets};
+use crate::trace::Digest;
 use crate::units::Micros;
 use collector::Collector;
+use cut::Cut;
+use flight::Flight;
 use output::Output;
+use rotating::Rotating;
 use shared::Shared;
+use traced::Traced;
 
 /// How a recorder goes about it. The default is for a session that runs in real time.
 #[derive(Clone, Copy, Debug)]
@@ -70,11 +80,14 @@ pub struct Options {
     pub when_full: WhenFull,
     /// How chunks are cut and packed.
     pub chunks: log::Options,
+    /// When a file gives way to the next; `None` for a single one.
+    pub rotation: Option<Rotation>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { window: Micros::from_ms(250), ring: 4096, when_full: WhenFull::Drop, chunks: log::Options::live() }
+        let (window, when_full, chunks) = (Micros::from_ms(250), WhenFull::Drop, log::Options::live());
+        Options { window, ring: 4096, when_full, chunks, rotation: None }
     }
 }
 
@@ -112,13 +125,25 @@ impl Recorder {
     /// Begins a log at `path`. Until [`Recorder::finish`] it is `NAME.hitlog.part`; of a process that is killed all but the last
     /// second is there, and `hitreg recover` makes a log of it.
     ///
+    /// With [`Options::rotation`] there are many of them, `NAME-0001.hitlog` and so on behind those that are there. Each is a whole log
+    /// that begins after a tick: with who is there, the bodies after that tick (as states of tick 0), and the usercmds that have not run.
+    ///
     /// # Errors
     /// When it cannot be written, something stands there already, or the description is not one.
     pub fn create(path: &Path, about: Description, options: Options) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
-        let target = Targets::new([], false).file(path, Kind::Log)?;
-        let out = Recording::begin_with(&target, &header, options.chunks, options.when_full)?;
-        Recorder::begin(Box::new(out), header, kinds, options)
+        let how = (options.chunks, options.when_full);
+        let out: Box<dyn Output> = match options.rotation {
+            Some(rotation) => {
+                let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+                Box::new(Rotating::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
+            }
+            None => {
+                let target = Targets::new([], false).file(path, Kind::Log)?;
+                Box::new(Recording::begin_with(&target, &header, how.0, how.1)?)
+            }
+        };
+        Recorder::begin(out, header, kinds, options)
     }
 
     /// Begins a log that goes anywhere. It is whole only after [`Recorder::finish`].
@@ -129,6 +154,29 @@ impl Recorder {
         let (header, kinds) = about.into_header()?;
         let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
         Recorder::begin(Box::new(out), header, kinds, options)
+    }
+
+    /// Keeps the last stretch of a session in memory, packed as in a log, and writes it only when asked to
+    /// ([`Recorder::save`]).
+    ///
+    /// # Errors
+    /// When the description is not one.
+    pub fn keep_last(span: Micros, about: Description, options: Options) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+        Recorder::begin(Box::new(Flight::new(header.clone(), cut, span)), header, kinds, options)
+    }
+
+    /// Begins a trace: what a build makes of a log, pushed by the same calls that record a session. It is written by
+    /// [`Recorder::finish`], with the tables `ticks`, `bodies`, `executed`, `frames`, `shots` and `damage`, and one for each kind of the
+    /// team's own. A trace that stands there is replaced.
+    ///
+    /// # Errors
+    /// When it cannot be written there, or the description is not one.
+    pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let target = Targets::new([], true).file(path, Kind::Trace)?;
+        Recorder::begin(Box::new(Traced::new(target, log, header.clone())), header, kinds, Options::patient())
     }
 
     fn begin(
@@ -160,6 +208,16 @@ impl Recorder {
     /// What became so far of all that was recorded.
     pub fn written(&self) -> Written {
         self.shared.written()
+    }
+
+    /// Writes what [`Recorder::keep_last`] has kept, with all that was pushed before this call, as a log. The recording goes on. The log
+    /// begins after a tick, as one of many files does; a gap (`paused`) says since when the session ran before.
+    ///
+    /// # Errors
+    /// When nothing is kept, or the log cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), FinishError> {
+        let kept = self.shared.ask().and_then(|kept| kept.recv().ok());
+        kept.ok_or(FinishError::NothingKept)?.save(path)
     }
 
     /// Ends the log: all that was pushed before is written, whatever time that takes. Streams are told that it is over.

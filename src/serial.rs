@@ -3,7 +3,6 @@
 
 use erased_serde::Deserializer;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// Bytes or a text that do not hold what was to be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +75,8 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
 ///
 /// # Errors
 /// When it is not TOML, or holds something else; says where.
-pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+#[cfg(feature = "pipelines")]
+pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;
     read(&mut <dyn Deserializer<'_>>::erase(reader))
 }

@@ -10,6 +10,7 @@ mod error;
 mod folder;
 mod recording;
 mod saving;
+#[cfg(feature = "pipelines")]
 pub(crate) mod shown;
 mod standard;
 mod target;

@@ -31,6 +31,7 @@ mod series;
 
 pub use series::Series;
 
+#[cfg(feature = "pipelines")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -271,8 +272,11 @@ impl Trace {
     /// How a trace is stored does not change it.
     pub fn digest(&self) -> Digest {
         let asked_for = |table: &&Table| TableSchema::of(&table.name).is_some_and(|declared| declared.since != FIRST);
-        let digests: Vec<Digest> =
-            self.tables.par_iter().filter(|table| !asked_for(table)).map(Table::digest).collect();
+        #[cfg(feature = "pipelines")]
+        let tables = self.tables.par_iter();
+        #[cfg(not(feature = "pipelines"))]
+        let tables = self.tables.iter();
+        let digests: Vec<Digest> = tables.filter(|table| !asked_for(table)).map(Table::digest).collect();
         let mut hasher = Xxh3Default::new();
         for digest in digests {
             hasher.update(&digest.0.to_le_bytes());

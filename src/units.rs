@@ -127,6 +127,7 @@ macro_rules! number {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
+        #[repr(transparent)]
         pub struct $name(pub $inner);
 
         impl fmt::Display for $name {

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::golden;
-use crate::record::{CellKind, Holds, Session};
+use crate::record::{CellKind, GapRecord, Holds, Session};
 use crate::replay::{HashDifference, Replayed};
 use crate::summary::{Exercised, Summary};
 use crate::trace::Digest;
@@ -210,8 +210,14 @@ fn compare(session: &Session, replays: &[Replayed]) -> Option<Finding> {
 /// After a hole nothing can come out as recorded, and a difference there says nothing about the build.
 fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
     let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
-    let hole = session.gaps.iter().map(|gap| gap.from).min();
+    let hole = holes(session).map(|gap| gap.from).min();
     hole.is_none_or(|hole| at.is_some_and(|at| at <= hole))
+}
+
+/// What is missing between the first tick and the last. What ran before the first is no part of the log.
+fn holes(session: &Session) -> impl Iterator<Item = &GapRecord> {
+    let first = session.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
+    session.gaps.iter().filter(move |gap| gap.to > first)
 }
 
 /// Why agreement says nothing, or not all.
@@ -219,7 +225,7 @@ fn not_judged(session: &Session, first: &Replayed, exercised: &Exercised, agains
     let untestable = |why, detail: String| Some((Verdict::Untestable, why, detail));
     let with_hash = session.ticks.iter().filter(|tick| tick.hash.is_some()).count() as u64;
     let is_closed = first.trace.header.mode == "closed";
-    if let Some(gap) = session.gaps.iter().min_by_key(|gap| gap.from) {
+    if let Some(gap) = holes(session).min_by_key(|gap| gap.from) {
         let (from, to) = (seconds(gap.from), seconds(gap.to));
         let before = session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
         let judged = first.hashes_compared.min(before);

@@ -1,6 +1,8 @@
 /* A small game with a server, two clients and a link between them, which knows hitreg by its header alone.
  *
  *   game record LOG [SECONDS]      plays a session and records it
+ *   game rotate LOG [SECONDS]      the same in files of five seconds, LOG-0001 and so on
+ *   game keep LOG [SECONDS]        keeps the last five seconds in memory, and writes them at the end
  *   game replay LOG -o TRACE       plays a recorded session again: that makes it a build
  *
  * Players slide over a plane, turn, and shoot along their view. With -DBUG a hit counts behind the shooter, too. */
@@ -109,6 +111,30 @@ static uint64_t hash(const struct world *world) {
     return hash;
 }
 
+/* ---- What the recorder is told, of a session as of a replay. ---- */
+
+static void run_and_tell(hitreg_stream *stream, struct world *world, uint16_t player, const hitreg_usercmd *cmd,
+                         int64_t now) {
+    struct shot shot;
+    if (run(world, player, cmd, &shot)) {
+        hitreg_shot judged = {.size = sizeof judged, .command = shot.command, .at_us = now};
+        judged.reason = shot.target < 0 ? 2 : 0;
+        judged.target = shot.target;
+        judged.damage = shot.damage;
+        must(hitreg_push_shot(stream, player, &judged, 1));
+    }
+}
+
+static void end_tick(hitreg_stream *stream, const struct world *world, int64_t now) {
+    uint64_t state = hash(world);
+    must(hitreg_push_tick(stream, world->tick, now, &state));
+    for (uint16_t p = 0; p < PLAYERS; p++) {
+        uint32_t cells[6];
+        cells_of(&world->bodies[p], cells);
+        must(hitreg_push_body(stream, world->tick, -1, p, 0, cells, 6));
+    }
+}
+
 /* ---- Recording: two clients, a server, and a link that delays and loses. ---- */
 
 static uint32_t random_bits(uint32_t *seed) {
@@ -149,13 +175,19 @@ static hitreg_usercmd think(uint16_t player, uint32_t seq, const struct world *s
     return cmd;
 }
 
-static int record(const char *path, uint32_t seconds) {
+static int record(const char *how, const char *path, uint32_t seconds) {
     hitreg_recorder *recorder;
     hitreg_stream *stream;
     hitreg_about *session = about();
+    int keeps = strcmp(how, "keep") == 0;
     /* It runs faster than real, so the recorder may take its time. */
     hitreg_options options = {.size = sizeof options, .patient = 1};
-    must(hitreg_recorder_create(path, session, &options, &recorder));
+    options.rotate_s = strcmp(how, "rotate") == 0 ? 5 : 0;
+    if (keeps) {
+        must(hitreg_recorder_keep_last(5, session, &options, &recorder));
+    } else {
+        must(hitreg_recorder_create(path, session, &options, &recorder));
+    }
     hitreg_about_free(session);
     must(hitreg_stream_new(recorder, &stream));
 
@@ -183,23 +215,16 @@ static int record(const char *path, uint32_t seconds) {
                 must(hitreg_push_reached(stream, p, number, now));
                 uint32_t late = number < newest[p] ? 3 : 0;
                 must(hitreg_push_ran(stream, p, number, tick, late));
-                struct shot shot;
-                const hitreg_usercmd *cmd = &sent[p][number % LINK];
-                if (late == 0 && run(&world, p, cmd, &shot)) {
-                    hitreg_shot judged = {sizeof judged, shot.command, now, 0, shot.target < 0 ? 2 : 0,
-                                          shot.target,   0,            shot.damage, 0};
-                    must(hitreg_push_shot(stream, p, &judged, 1));
+                if (late == 0) {
+                    run_and_tell(stream, &world, p, &sent[p][number % LINK], now);
                 }
                 newest[p] = late ? newest[p] : number;
             }
         }
-        uint64_t state = hash(&world);
-        must(hitreg_push_tick(stream, tick, now, &state));
-        for (uint16_t p = 0; p < PLAYERS; p++) {
-            uint32_t cells[6];
-            cells_of(&world.bodies[p], cells);
-            must(hitreg_push_body(stream, tick, -1, p, 0, cells, 6));
-        }
+        end_tick(stream, &world, now);
+    }
+    if (keeps) {
+        must(hitreg_recorder_save(recorder, path));
     }
     hitreg_stream_free(stream);
     hitreg_written written = {.size = sizeof written};
@@ -211,135 +236,71 @@ static int record(const char *path, uint32_t seconds) {
 
 /* ---- Replaying: the recorded usercmds, in the ticks in which they ran. ---- */
 
-/* Columns of the trace's tables. */
-static struct {
-    uint32_t *tick, *bodies_tick, *entity, *cells[6], *shooter, *command, *shot_tick, *target, *reason;
-    uint64_t *hash;
-    int64_t *at_us, *shot_at, *damage;
-    size_t ticks, bodies, shots;
-} out;
-
-static void *room(size_t count, size_t size) {
-    void *made = calloc(count + 1, size);
-    if (!made) {
-        exit(TROUBLE);
-    }
-    return made;
-}
-
-static void write_trace(hitreg_log *log, const char *path) {
-    hitreg_trace *trace;
-    must(hitreg_trace_new(log, "closed", &trace));
-    must(hitreg_trace_table(trace, "ticks"));
-    must(hitreg_trace_u32(trace, "tick", NULL, out.tick, out.ticks));
-    must(hitreg_trace_i64(trace, "at_us", "µs", out.at_us, out.ticks));
-    must(hitreg_trace_u64(trace, "hash", NULL, out.hash, out.ticks));
-    must(hitreg_trace_table(trace, "bodies"));
-    must(hitreg_trace_u32(trace, "tick", NULL, out.bodies_tick, out.bodies));
-    must(hitreg_trace_u32(trace, "entity", NULL, out.entity, out.bodies));
-    const char *fields[4] = {"origin.x", "origin.y", "velocity.x", "velocity.y"};
-    for (int f = 0; f < 4; f++) {
-        float *values = room(out.bodies, sizeof *values);
-        memcpy(values, out.cells[f], out.bodies * sizeof *values);
-        must(hitreg_trace_f32(trace, fields[f], f < 2 ? "units" : "units/s", values, out.bodies));
-        free(values);
-    }
-    must(hitreg_trace_u32(trace, "health", NULL, out.cells[4], out.bodies));
-    must(hitreg_trace_u32(trace, "refire", NULL, out.cells[5], out.bodies));
-    must(hitreg_trace_table(trace, "shots"));
-    const char *targets[PLAYERS + 1] = {"none", "p0", "p1"}, *reasons[2] = {"hit", "missed"};
-    uint32_t *zero = room(out.shots, sizeof *zero);
-    must(hitreg_trace_u32(trace, "shooter", NULL, out.shooter, out.shots));
-    must(hitreg_trace_u32(trace, "command", NULL, out.command, out.shots));
-    must(hitreg_trace_u32(trace, "index", NULL, zero, out.shots));
-    must(hitreg_trace_u32(trace, "impact", NULL, zero, out.shots));
-    must(hitreg_trace_i64(trace, "at_us", "µs", out.shot_at, out.shots));
-    must(hitreg_trace_u32(trace, "tick", NULL, out.shot_tick, out.shots));
-    must(hitreg_trace_names(trace, "reason", reasons, 2, out.reason, out.shots));
-    must(hitreg_trace_names(trace, "target", targets, PLAYERS + 1, out.target, out.shots));
-    must(hitreg_trace_i64(trace, "damage", NULL, out.damage, out.shots));
-    free(zero);
-    must(hitreg_trace_write(trace, path));
-    hitreg_trace_free(trace);
-}
-
 static int replay(const char *path, const char *to) {
     hitreg_log *log;
+    hitreg_recorder *trace;
+    hitreg_stream *stream;
     must(hitreg_log_open(path, &log));
     if (strcmp(hitreg_log_game(log), "slide") != 0 || hitreg_log_players(log) != PLAYERS) {
         fprintf(stderr, "game: this log is of %s, and I play slide\n", hitreg_log_game(log));
         return UNTESTABLE;
     }
-    size_t ticks, rows, most_shots = 0, next[PLAYERS] = {0}, all[PLAYERS];
-    must(hitreg_log_count(log, HITREG_TICKS, 0, &ticks));
-    for (uint16_t p = 0; p < PLAYERS; p++) {
-        must(hitreg_log_count(log, HITREG_RAN, p, &all[p]));
-        most_shots += all[p];
-    }
-    rows = ticks * PLAYERS;
-    out.tick = room(ticks, 4), out.at_us = room(ticks, 8), out.hash = room(ticks, 8);
-    out.bodies_tick = room(rows, 4), out.entity = room(rows, 4);
-    for (int c = 0; c < 6; c++) {
-        out.cells[c] = room(rows, 4);
-    }
-    out.shooter = room(most_shots, 4), out.command = room(most_shots, 4), out.shot_tick = room(most_shots, 4);
-    out.target = room(most_shots, 4), out.reason = room(most_shots, 4);
-    out.shot_at = room(most_shots, 8), out.damage = room(most_shots, 8);
+    hitreg_about *session = about();
+    must(hitreg_recorder_trace(to, session, log, &trace));
+    hitreg_about_free(session);
+    must(hitreg_stream_new(trace, &stream));
 
     struct world world;
+    size_t ticks, states, next[PLAYERS] = {0}, next_cmd[PLAYERS] = {0};
     spawn(&world);
-    for (; out.ticks < ticks; out.ticks++) {
+    must(hitreg_log_count(log, HITREG_TICKS, 0, &ticks));
+    must(hitreg_log_count(log, HITREG_STATES, 0, &states));
+    /* A log that begins in the middle says with states of tick 0 where everybody was. */
+    for (size_t row = 0; row < states; row++) {
+        hitreg_state state = {.size = sizeof state};
+        const uint32_t *cells;
+        must(hitreg_log_state(log, row, &state, &cells));
+        if (state.tick > 0) {
+            break;
+        }
+        memcpy(&world.bodies[state.entity], cells, 6 * sizeof(uint32_t));
+    }
+    for (size_t row = 0; row < ticks; row++) {
         hitreg_tick_end end = {.size = sizeof end};
-        must(hitreg_log_tick(log, out.ticks, &end));
+        must(hitreg_log_tick(log, row, &end));
         world.tick = end.tick;
         for (uint16_t p = 0; p < PLAYERS; p++) {
-            for (; next[p] < all[p]; next[p]++) {
-                hitreg_execution ran = {.size = sizeof ran};
-                must(hitreg_log_ran(log, p, next[p], &ran));
-                if (ran.tick > end.tick) {
-                    break;
-                }
-                /* The first usercmd is number 1, and none is missing in a recording of our own. */
+            hitreg_execution ran = {.size = sizeof ran};
+            while (hitreg_log_ran(log, p, next[p], &ran) == HITREG_OK && ran.tick <= end.tick) {
+                next[p]++;
+                must(hitreg_push_ran(stream, p, ran.command, ran.tick, ran.how));
                 hitreg_usercmd cmd = {.size = sizeof cmd};
-                must(hitreg_log_usercmd(log, p, ran.command - 1, &cmd));
-                struct shot shot;
-                if (ran.how == 0 && run(&world, p, &cmd, &shot)) {
-                    size_t row = out.shots++;
-                    out.shooter[row] = p, out.command[row] = shot.command, out.shot_tick[row] = end.tick;
-                    out.shot_at[row] = end.at_us, out.damage[row] = shot.damage;
-                    out.target[row] = (uint32_t)(shot.target + 1), out.reason[row] = shot.target < 0;
+                while (ran.how == 0 && hitreg_log_usercmd(log, p, next_cmd[p], &cmd) == HITREG_OK &&
+                       cmd.seq < ran.command) {
+                    next_cmd[p]++; /* never ran */
+                }
+                if (ran.how == 0 && cmd.seq == ran.command) {
+                    run_and_tell(stream, &world, p, &cmd, end.at_us);
                 }
             }
         }
-        out.tick[out.ticks] = end.tick, out.at_us[out.ticks] = end.at_us, out.hash[out.ticks] = hash(&world);
-        for (uint32_t p = 0; p < PLAYERS; p++) {
-            uint32_t cells[6];
-            cells_of(&world.bodies[p], cells);
-            out.bodies_tick[out.bodies] = end.tick, out.entity[out.bodies] = p;
-            for (int c = 0; c < 6; c++) {
-                out.cells[c][out.bodies] = cells[c];
-            }
-            out.bodies++;
-        }
+        end_tick(stream, &world, end.at_us);
     }
-    write_trace(log, to);
+    hitreg_stream_free(stream);
+    must(hitreg_recorder_finish(trace, NULL));
+    hitreg_recorder_free(trace);
     hitreg_log_free(log);
-    free(out.tick), free(out.at_us), free(out.hash), free(out.bodies_tick), free(out.entity);
-    for (int c = 0; c < 6; c++) {
-        free(out.cells[c]);
-    }
-    free(out.shooter), free(out.command), free(out.shot_tick), free(out.target), free(out.reason);
-    free(out.shot_at), free(out.damage);
     return 0;
 }
 
 int main(int argc, char **argv) {
-    if (argc >= 3 && strcmp(argv[1], "record") == 0) {
-        return record(argv[2], argc > 3 ? (uint32_t)atoi(argv[3]) : 20);
+    const char *how = argc >= 3 ? argv[1] : "";
+    if (strcmp(how, "record") == 0 || strcmp(how, "rotate") == 0 || strcmp(how, "keep") == 0) {
+        return record(how, argv[2], argc > 3 ? (uint32_t)atoi(argv[3]) : 20);
     }
     if (argc == 5 && strcmp(argv[1], "replay") == 0 && strcmp(argv[3], "-o") == 0) {
         return replay(argv[2], argv[4]);
     }
-    fprintf(stderr, "usage: game record LOG [SECONDS] | game replay LOG -o TRACE\n");
+    fprintf(stderr, "usage: game record|rotate|keep LOG [SECONDS] | game replay LOG -o TRACE\n");
     return TROUBLE;
 }

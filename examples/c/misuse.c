@@ -77,6 +77,9 @@ static void record(const char *path) {
     EXPECT(hitreg_recorder_create(path, nobody, NULL, &recorder), HITREG_DESCRIPTION, "nobody plays");
     hitreg_about_free(nobody);
     session = about();
+    EXPECT(hitreg_recorder_keep_last(60, NULL, NULL, &recorder), HITREG_NULL, "about is null");
+    EXPECT(hitreg_recorder_keep_last(60, session, &options, &recorder), HITREG_SIZE, "hitreg_options.size is 4000");
+    EXPECT(hitreg_recorder_trace(path, session, NULL, &recorder), HITREG_NULL, "log is null");
     EXPECT(hitreg_recorder_create(path, session, NULL, &recorder), HITREG_OK, "");
     hitreg_about_free(session);
 
@@ -108,6 +111,23 @@ static void record(const char *path) {
     hitreg_value number = {.is_real = 0, .number = 1};
     EXPECT(hitreg_push_row(stream, 0, 0, 10, &number, 1), HITREG_MISFIT, "a row of `casts`");
     EXPECT(hitreg_push_row(stream, 5, 0, 10, &number, 1), HITREG_MISFIT, "no kind 5");
+
+    EXPECT(hitreg_push_usercmd_with(stream, 0, &cmd, &number, 1), HITREG_SIZE, "hitreg_usercmd.size is 8");
+    cmd = (hitreg_usercmd){.size = sizeof cmd, .seq = 2, .at_us = 10};
+    EXPECT(hitreg_push_usercmd_with(stream, 0, &cmd, &number, 1), HITREG_MISFIT, "usercmd_field");
+    EXPECT(hitreg_push_presence(stream, 0, NULL), HITREG_NULL, "hitreg_presence is null");
+    hitreg_presence nobody_came = {.size = sizeof nobody_came, .tick = 1, .at_us = 10};
+    EXPECT(hitreg_push_presence(stream, 9, &nobody_came), HITREG_MISFIT, "player 9");
+    hitreg_snapshot snapshot = {.size = sizeof snapshot, .seq = 1, .at_us = 10, .tick = 1};
+    hitreg_effect effects[2] = {{.size = 4}, {.size = sizeof effects[1]}};
+    EXPECT(hitreg_push_snapshot(stream, 0, &snapshot, NULL, 0, NULL, 1), HITREG_NULL, "hitreg_effect is null");
+    EXPECT(hitreg_push_snapshot(stream, 0, &snapshot, NULL, 0, effects, 2), HITREG_SIZE, "hitreg_effect.size is 4");
+    effects[0].size = sizeof effects[0];
+    effects[1].kind = 256;
+    EXPECT(hitreg_push_snapshot(stream, 0, &snapshot, NULL, 0, effects, 2), HITREG_VALUE, "kind is 256");
+    EXPECT(hitreg_push_snapshot(stream, 0, &snapshot, NULL, 0, effects, SIZE_MAX / 2), HITREG_VALUE, "there are no");
+    EXPECT(hitreg_recorder_save(recorder, "kept.hitlog"), HITREG_FILE, "keeps nothing");
+    EXPECT(hitreg_recorder_save(NULL, "kept.hitlog"), HITREG_NULL, "recorder is null");
 
     other_thread(stream, HITREG_THREAD, "belongs to another thread", __LINE__);
     EXPECT(hitreg_stream_release(stream), HITREG_OK, "");

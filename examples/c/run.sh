@@ -33,6 +33,10 @@ expect() {
 compile "$here/misuse.c" -o misuse
 expect 0 '^0 faults' ./misuse a.hitlog a.hittrace
 
+compile "$here/everything.c" -o everything
+expect 0 '^0 faults' ./everything everything.hitlog
+expect 0 'players +1' "$hitreg" info everything.hitlog
+
 compile "$here/game.c" -o game
 compile -DBUG "$here/game.c" -o game_bug
 expect 0 'records in' ./game record slide.hitlog
@@ -43,6 +47,15 @@ expect 1 'shots' "$hitreg" diff slide.hitlog --a ./game --b ./game_bug
 expect 0 '1 same' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
+
+# A part of a session is played from where it begins.
+expect 0 'records in' ./game rotate long.hitlog
+expect 0 '4 same' "$hitreg" verify long-0001.hitlog long-0002.hitlog long-0003.hitlog long-0004.hitlog --build ./game
+expect 1 'differs' "$hitreg" verify long-0003.hitlog --build ./game_bug
+expect 0 'records in' ./game keep kept.hitlog 30
+expect 0 'paused' "$hitreg" info kept.hitlog
+expect 0 '1 same' "$hitreg" verify kept.hitlog --build ./game
+expect 1 'shots' "$hitreg" diff kept.hitlog --a ./game --b ./game_bug
 
 # Eight versions; the fault came with the fifth.
 for version in 1 2 3 4 5 6 7 8; do

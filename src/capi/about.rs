@@ -247,6 +247,25 @@ pub unsafe extern "C" fn hitreg_about_field(
     })
 }
 
+/// A field of the game's own that usercmds have besides the usual ones (`hitreg_push_usercmd_with`): as `hitreg_about_field`.
+///
+/// # Safety
+/// `about` is null or a description, `name` and `unit` null or text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_about_usercmd_field(
+    about: *mut hitreg_about,
+    name: *const c_char,
+    kind: u32,
+    meaning: u32,
+    unit: *const c_char,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let field = field(name, kind, HITREG_MOVEMENT, meaning, unit)?;
+        handle(about, "about")?.change(|about| about.usercmd_field(field))
+    })
+}
+
 /// Begins the next kind of record of the game's own; the first is number 0. Its columns follow.
 ///
 /// # Safety
@@ -278,20 +297,14 @@ pub unsafe extern "C" fn hitreg_about_column(about: *mut hitreg_about, name: *co
     })
 }
 
-/// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`). Call it after all kinds, whose numbers it would move.
+/// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`).
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_usercmd_bytes(about: *mut hitreg_about) -> hitreg_code {
     // SAFETY: as this function's own.
-    guard(|| unsafe {
-        let about = handle(about, "about")?;
-        match about.kind.take() {
-            Some((before, columns)) => about.change(|about| about.kind(before, columns).usercmd_bytes()),
-            None => about.change(Description::usercmd_bytes),
-        }
-    })
+    guard(|| unsafe { handle(about, "about") }?.change(Description::usercmd_bytes))
 }
 
 /// Usercmds are recorded by the server as they reach it.

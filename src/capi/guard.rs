@@ -212,6 +212,26 @@ pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T,
     Ok(value)
 }
 
+/// An array of structs from C, each as large as the first says; null is one of no length.
+///
+/// # Safety
+/// The pointer is null, or leads to so many of them.
+pub(super) unsafe fn sized_array<T: Sized32 + Default>(pointer: *const T, length: usize) -> Result<Vec<T>, Failure> {
+    if length == 0 {
+        return Ok(Vec::new());
+    }
+    if pointer.is_null() {
+        return Err(null(T::NAME));
+    }
+    // SAFETY: it is not null, and whatever version it is begins with its size.
+    let size = unsafe { pointer.cast::<u32>().read_unaligned() } as usize;
+    if length > isize::MAX as usize / size_of::<T>() {
+        return Err(fail(HITREG_VALUE, format!("there are no {length} of {}", T::NAME)));
+    }
+    // SAFETY: its caller says that there are so many, one behind the other; where the size is wrong, only the first is looked at.
+    (0..length).map(|place| unsafe { sized(pointer.cast::<u8>().add(place * size).cast::<T>()) }).collect()
+}
+
 /// Puts a struct where C wants it, as far as C's header knows it.
 ///
 /// # Safety

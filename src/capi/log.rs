@@ -1,5 +1,6 @@
 //! `hitreg_log`: a whole log in memory, to be played by a build.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::io::Read;
 use std::path::Path;
@@ -22,7 +23,12 @@ pub struct hitreg_log {
     settings: Vec<(String, CString)>,
     /// What each player's usercmds carried besides, in the order of their numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
+    /// Where each usercmd has its fields of the game's own, by player and number.
+    pub(super) fields: BTreeMap<(u32, i64), usize>,
 }
+
+/// The kind of usercmds.
+pub(super) const USERCMDS: &str = "frames";
 
 /// Kinds of records, for `hitreg_log_count`: usercmds of a player.
 pub const HITREG_USERCMDS: u32 = 0;
@@ -36,6 +42,12 @@ pub const HITREG_TICKS: u32 = 3;
 pub const HITREG_STATES: u32 = 4;
 /// Packets that a player sent.
 pub const HITREG_SENT: u32 = 5;
+/// Snapshots that were sent to a player.
+pub const HITREG_SNAPSHOTS: u32 = 6;
+/// Snapshots that arrived at a player.
+pub const HITREG_RECEIVED: u32 = 7;
+/// Times when a player came or went.
+pub const HITREG_PRESENCES: u32 = 8;
 
 /// Reads a whole log.
 ///
@@ -64,7 +76,11 @@ impl hitreg_log {
             carried.sort_by_key(|(command, _)| *command);
             carried
         };
+        let of_usercmds = session.unknown.iter().find(|records| records.kind == USERCMDS);
+        let fields = of_usercmds
+            .map_or(BTreeMap::new(), |own| own.series.iter().copied().zip(own.keys.iter().copied()).zip(0..).collect());
         Ok(hitreg_log {
+            fields,
             digest: Digest::of_bytes(&bytes),
             game: text(&session.header.game),
             map: text(&session.header.map),
@@ -74,14 +90,14 @@ impl hitreg_log {
         })
     }
 
-    fn player(&self, player: u16) -> Result<&PlayerRecords, Failure> {
+    pub(super) fn player(&self, player: u16) -> Result<&PlayerRecords, Failure> {
         let players = self.session.players.len();
         let nobody = || fail(HITREG_NO_ROW, format!("there is no player {player}: the log has {players}"));
         self.session.players.get(usize::from(player)).ok_or_else(nobody)
     }
 }
 
-fn row<T>(rows: &[T], index: usize) -> Result<&T, Failure> {
+pub(super) fn row<T>(rows: &[T], index: usize) -> Result<&T, Failure> {
     rows.get(index).ok_or_else(|| fail(HITREG_NO_ROW, format!("there is no row {index}: there are {}", rows.len())))
 }
 
@@ -184,6 +200,9 @@ pub unsafe extern "C" fn hitreg_log_count(
             HITREG_REACHED => log.player(player)?.reached.len(),
             HITREG_RAN => log.player(player)?.executed.len(),
             HITREG_SENT => log.player(player)?.sent.len(),
+            HITREG_SNAPSHOTS => log.player(player)?.snapshots.len(),
+            HITREG_RECEIVED => log.player(player)?.received.len(),
+            HITREG_PRESENCES => log.player(player)?.presence.len(),
             other => return Err(fail(HITREG_VALUE, format!("there is no kind {other}"))),
         };
         answer(count, rows)

@@ -3,12 +3,15 @@
 use glam::Vec3;
 
 use super::guard::hitreg_code::{self, HITREG_VALUE};
-use super::guard::{Failure, array, fail, fits, guard, sized};
+use super::guard::{Failure, array, fail, fits, guard, sized, sized_array};
 use super::recorder::own;
-use super::{hitreg_packet, hitreg_shot, hitreg_snapshot, hitreg_stream, hitreg_usercmd, hitreg_value};
+use super::{
+    hitreg_effect, hitreg_packet, hitreg_presence, hitreg_shot, hitreg_snapshot, hitreg_stream, hitreg_usercmd,
+    hitreg_value,
+};
 use crate::record::{
-    ArrivalRecord, ClassId, DamageRecord, Execution, ExecutionRecord, PacketRecord, Reason, Record, ShotRecord,
-    SnapshotRecord, StateRecord, Value,
+    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, PacketRecord, Presence, PresenceRecord,
+    Reason, Record, ShotRecord, SnapshotRecord, StateRecord, Value,
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::{Input, Usercmd};
@@ -42,6 +45,25 @@ pub unsafe extern "C" fn hitreg_push_usercmd(
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(command)?);
         Ok(stream.usercmd(PlayerId(player), Micros(c.at_us), usercmd(&c)?)?)
+    })
+}
+
+/// The same with the fields of the game's own, as many as the description has (`hitreg_about_usercmd_field`).
+///
+/// # Safety
+/// `stream` is null or a stream, `command` null or as large as it says, `values` null or so many values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_push_usercmd_with(
+    stream: *mut hitreg_stream,
+    player: u16,
+    command: *const hitreg_usercmd,
+    values: *const hitreg_value,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let (stream, c, own) = (own(stream)?, sized(command)?, list(values, count)?);
+        Ok(stream.usercmd_with(PlayerId(player), Micros(c.at_us), usercmd(&c)?, &own)?)
     })
 }
 
@@ -108,10 +130,10 @@ pub unsafe extern "C" fn hitreg_push_reached(
     })
 }
 
-/// A snapshot that the server sent to a player, with the entities in it.
+/// A snapshot that the server sent to a player, with the entities and the effects in it; all effects have the size of the first.
 ///
 /// # Safety
-/// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers.
+/// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers, `effects` null or so many.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_snapshot(
     stream: *mut hitreg_stream,
@@ -119,12 +141,15 @@ pub unsafe extern "C" fn hitreg_push_snapshot(
     snapshot: *const hitreg_snapshot,
     entities: *const u16,
     count: usize,
+    effects: *const hitreg_effect,
+    effect_count: usize,
 ) -> hitreg_code {
     // SAFETY: as this function's own.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(snapshot)?);
         let mut entities: Vec<EntityId> = array(entities, count, "entities")?.iter().map(|id| EntityId(*id)).collect();
         entities.sort_unstable();
+        let effects: Vec<hitreg_effect> = sized_array(effects, effect_count)?;
         let snapshot = SnapshotRecord {
             seq: SnapshotSeq(c.seq),
             tick: Tick(c.tick),
@@ -134,10 +159,16 @@ pub unsafe extern "C" fn hitreg_push_snapshot(
             bytes: fits(c.bytes, "bytes")?,
             choked: fits(c.choked, "choked")?,
             entities,
+            effects: effects.iter().map(effect).collect::<Result<_, _>>()?,
             ..SnapshotRecord::default()
         };
         Ok(stream.push(Record::Snapshot(PlayerId(player), snapshot))?)
     })
+}
+
+fn effect(c: &hitreg_effect) -> Result<Effect, Failure> {
+    let (kind, entity) = (fits(c.kind, "kind")?, EntityId(fits(c.entity, "entity")?));
+    Ok(Effect { kind, entity, at: Vec3::new(c.x, c.y, c.z), predictable: c.predictable != 0 })
 }
 
 /// A snapshot arrived at its client.
@@ -258,6 +289,25 @@ pub unsafe extern "C" fn hitreg_push_shot(
     })
 }
 
+/// A player joined, or left: the first tick with it, or the first without.
+///
+/// # Safety
+/// `stream` is null or a stream, `presence` null or as large as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_push_presence(
+    stream: *mut hitreg_stream,
+    player: u16,
+    presence: *const hitreg_presence,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let (stream, c) = (own(stream)?, sized(presence)?);
+        let change = if c.left == 0 { Presence::Joined } else { Presence::Left };
+        let presence = PresenceRecord { tick: Tick(c.tick), at: Micros(c.at_us), change };
+        Ok(stream.push(Record::Presence(PlayerId(player), presence))?)
+    })
+}
+
 /// Somebody lost health; `attacker` is a player, or -1.
 ///
 /// # Safety
@@ -293,9 +343,15 @@ pub unsafe extern "C" fn hitreg_push_row(
     count: usize,
 ) -> hitreg_code {
     // SAFETY: as this function's own.
-    guard(|| unsafe {
-        let value = |c: &hitreg_value| if c.is_real == 0 { Value::Number(c.number) } else { Value::Float(c.real) };
-        let values: Vec<Value> = array(values, count, "values")?.iter().map(value).collect();
-        Ok(own(stream)?.row(kind, series, Micros(at_us), &values)?)
-    })
+    guard(|| unsafe { Ok(own(stream)?.row(kind, series, Micros(at_us), &list(values, count)?)?) })
+}
+
+/// Values from C.
+///
+/// # Safety
+/// `values` is null or so many values.
+unsafe fn list(values: *const hitreg_value, count: usize) -> Result<Vec<Value>, Failure> {
+    let value = |c: &hitreg_value| if c.is_real == 0 { Value::Number(c.number) } else { Value::Float(c.real) };
+    // SAFETY: as this function's own.
+    Ok(unsafe { array(values, count, "values") }?.iter().map(value).collect())
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_NULL, HITREG_THREAD, HITREG_VALUE};
 use super::guard::{Failure, answer, fail, fill, free, guard, handle, look, sized, text};
-use super::{hitreg_about, hitreg_options, hitreg_written};
-use crate::recorder::{Options, Recorder, Stream};
+use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
+use crate::recorder::{Options, Recorder, Rotation, Stream};
 use crate::units::Micros;
 
 /// A log being written. Any thread may use it, one at a time.
@@ -37,22 +37,93 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     // SAFETY: as this function's own.
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
-        let path = text(path, "path")?;
-        let asked = if options.is_null() { hitreg_options::default() } else { sized(options)? };
-        let mut options = if asked.patient == 0 { Options::default() } else { Options::patient() };
-        if asked.window_ms > 0 {
-            options.window = Micros::from_ms(asked.window_ms.into());
-        }
-        if asked.ring > 1 << 20 {
-            return Err(fail(HITREG_VALUE, "a ring may have 1048576 places"));
-        }
-        if asked.ring > 0 {
-            options.ring = asked.ring as usize;
-        }
-        let about = handle(about, "about")?.take()?;
-        let made = Recorder::create(Path::new(path), about, options)?;
-        answer(recorder, Box::into_raw(Box::new(hitreg_recorder { recorder: Some(made) })))
+        let (path, options) = (text(path, "path")?, asked(options)?);
+        made(recorder, Recorder::create(Path::new(path), handle(about, "about")?.take()?, options)?)
     })
+}
+
+/// Keeps the last `seconds` of a session in memory, to be written by `hitreg_recorder_save` alone. `options` may be null.
+///
+/// # Safety
+/// `about` is null or a description, `options` null or as large as it says, `recorder` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_keep_last(
+    seconds: u32,
+    about: *mut hitreg_about,
+    options: *const hitreg_options,
+    recorder: *mut *mut hitreg_recorder,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(recorder, std::ptr::null_mut())?;
+        let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
+        made(recorder, Recorder::keep_last(span, handle(about, "about")?.take()?, options)?)
+    })
+}
+
+/// Writes what `hitreg_recorder_keep_last` has kept, with all that was pushed before, as a log that begins after a tick. The recording
+/// goes on.
+///
+/// # Safety
+/// `recorder` is null or a recorder, `path` null or text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_save(recorder: *const hitreg_recorder, path: *const c_char) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let (recorder, path) = (look(recorder, "recorder")?, text(path, "path")?);
+        Ok(recorder.recorder.as_ref().ok_or_else(over)?.save(Path::new(path))?)
+    })
+}
+
+/// Begins a trace: a build that plays a log pushes what happens as it would when it records, and `hitreg_recorder_finish` writes the
+/// tables. A trace that stands there is replaced.
+///
+/// # Safety
+/// `path` is null or text, `about` null or a description, `log` null or a log, `recorder` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_trace(
+    path: *const c_char,
+    about: *mut hitreg_about,
+    log: *const hitreg_log,
+    recorder: *mut *mut hitreg_recorder,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(recorder, std::ptr::null_mut())?;
+        let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
+        made(recorder, Recorder::trace(Path::new(path), handle(about, "about")?.take()?, digest)?)
+    })
+}
+
+/// # Safety
+/// `recorder` is a place.
+unsafe fn made(recorder: *mut *mut hitreg_recorder, made: Recorder) -> Result<(), Failure> {
+    // SAFETY: as this function's own.
+    unsafe { answer(recorder, Box::into_raw(Box::new(hitreg_recorder { recorder: Some(made) }))) }
+}
+
+/// # Safety
+/// `options` is null or as large as it says.
+unsafe fn asked(options: *const hitreg_options) -> Result<Options, Failure> {
+    // SAFETY: as this function's own.
+    let asked = if options.is_null() { hitreg_options::default() } else { unsafe { sized(options) }? };
+    let mut options = if asked.patient == 0 { Options::default() } else { Options::patient() };
+    if asked.window_ms > 0 {
+        options.window = Micros::from_ms(asked.window_ms.into());
+    }
+    if asked.ring > 1 << 20 {
+        return Err(fail(HITREG_VALUE, "a ring may have 1048576 places"));
+    }
+    if asked.ring > 0 {
+        options.ring = asked.ring as usize;
+    }
+    if asked.rotate_s > 0 || asked.rotate_mib > 0 {
+        let or_never = |asked: u32| if asked == 0 { i64::MAX } else { i64::from(asked) };
+        let after = Micros(or_never(asked.rotate_s).saturating_mul(1_000_000));
+        let bytes = (or_never(asked.rotate_mib) as u64).saturating_mul(1 << 20);
+        options.rotation = Some(Rotation { after, bytes });
+    }
+    Ok(options)
 }
 
 /// Ends the log: all that was pushed is written, and the file gets its name. `written` may be null. The handle is still to be freed.

@@ -15,6 +15,10 @@ pub struct hitreg_options {
     pub ring: u32,
     /// 1: wait where otherwise records or chunks would be dropped; for sessions that do not run in real time.
     pub patient: u32,
+    /// After how many seconds of the session a file gives way to the next, `NAME-0001.hitlog` and so on.
+    pub rotate_s: u32,
+    /// After how many MiB.
+    pub rotate_mib: u32,
 }
 
 /// A client frame's input.
@@ -95,6 +99,44 @@ pub struct hitreg_snapshot {
     pub bytes: u32,
     /// How many updates were held back before it.
     pub choked: u32,
+}
+
+/// A sound or sight that a snapshot tells.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct hitreg_effect {
+    /// `sizeof(hitreg_effect)`.
+    pub size: u32,
+    /// Which one, in the game's numbering, up to 255.
+    pub kind: u32,
+    /// The entity that it comes from.
+    pub entity: u32,
+    /// Whether its player's client plays it without being told.
+    pub predictable: u32,
+    /// Where.
+    pub x: f32,
+    /// Where.
+    pub y: f32,
+    /// Where.
+    pub z: f32,
+    /// Nothing yet.
+    pub reserved: u32,
+}
+
+/// A player who came or went.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct hitreg_presence {
+    /// `sizeof(hitreg_presence)`.
+    pub size: u32,
+    /// The first tick with it, or the first without.
+    pub tick: u32,
+    /// When.
+    pub at_us: i64,
+    /// 0 joined, 1 left.
+    pub left: u32,
+    /// Nothing yet.
+    pub reserved: u32,
 }
 
 /// A shot.
@@ -229,6 +271,8 @@ sized! {
     hitreg_packet 32;
     hitreg_snapshot 40;
     hitreg_shot 40;
+    hitreg_effect 32;
+    hitreg_presence 24;
     hitreg_written 40;
     hitreg_execution 16;
     hitreg_tick_end 32;

@@ -16,16 +16,18 @@ use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::perfetto;
+use crate::record::Session;
+use crate::recorded;
 use crate::store::{self, Kind, Target};
 use crate::trace::schema::TableSchema;
-use crate::trace::{Table, Trace};
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::traffic::{self, Packet};
 use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
 ///
 /// Without --table it lists the tables. Hashes are 16 hexadecimal digits; a measure that is not there is null in JSONL and
-/// empty in CSV.
+/// empty in CSV. Of a log whose game this build does not play the records are written as they are.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -124,12 +126,23 @@ fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble>
     }
     let log = files::log_in(path, &file[..])?;
     let (options, _) = args.what_if.options(&log.session)?;
+    let game = match games.of(&log.session) {
+        Ok(game) => game,
+        // What its own records say needs no game.
+        Err(_) if args.what_if.is_plain() => return Ok((told(&log.session), traffic::of_session(&log.session))),
+        Err(error) => return Err(Trouble::file(path, error)),
+    };
     let options = crate::replay::Options { network: true, ..options };
-    let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
     let of_log = args.what_if.is_plain();
     let sent = if of_log { traffic::of_session(&log.session) } else { traffic::of_trace(&replayed.trace) };
     Ok((replayed.trace, sent))
+}
+
+/// The records of a log whose game this build does not know.
+fn told(session: &Session) -> Trace {
+    let header = TraceHeader { game: session.header.game.clone(), ..TraceHeader::default() };
+    Trace { header, tables: recorded::played(session) }
 }
 
 fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trouble> {

@@ -10,7 +10,7 @@ use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::Games;
-use crate::info::{Info, Packets, Percentiles};
+use crate::info::{Info, Packets, Percentiles, is_foreign};
 use crate::log::{self, FileKind};
 use crate::record::{Holds, Session};
 use crate::replay::{Mode, Options};
@@ -59,6 +59,12 @@ struct LogInfo<'a> {
     /// What a later version recorded, and this build does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
+    /// Whether it is of netcode of its own.
+    #[serde(skip)]
+    foreign: bool,
+    /// The kinds of records that only its header knows.
+    #[serde(skip)]
+    own: Vec<String>,
     /// Set when the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -117,6 +123,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         bytes_per_usercmd: (info.usercmds > 0).then(|| file.len() as f64 / info.usercmds as f64),
         settings_changed: settings_changed(&session),
         passed_over: games.passed_over(&session),
+        foreign: is_foreign(&session.header),
+        own: session.header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
         info,
         warning,
     };
@@ -159,13 +167,15 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     if let Some(warning) = &shown.warning {
         page.styled(UNSURE, &format!("  {warning}"));
     }
-    page.pair("session", &format!("{} on {}, {}", info.game, info.map, info.origin));
+    let map = if info.map.is_empty() { String::new() } else { format!(" on {}", info.map) };
+    page.pair("session", &format!("{}{map}, {}", info.game, info.origin));
     if let (Some(side), Some(session)) = (&info.side, &info.session) {
         page.pair("side", &format!("{side}, of session {session}; `hitreg merge` makes one log of all sides"));
     }
     let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    page.pair("settings", &format!("preset {preset} {}", changed.join(" ")));
+    let preset = if shown.foreign { String::new() } else { format!("preset {preset} ") };
+    page.pair("settings", &format!("{preset}{}", changed.join(" ")));
     let recorded = info.by_player.len();
     let players = match recorded == info.players {
         true => count(info.players as u64),
@@ -175,8 +185,10 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let ticks =
         if info.ticks == 0 { "no server ticks".to_owned() } else { format!("{} ticks", count(info.ticks as u64)) };
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
-    let firing = count(info.usercmds_firing as u64);
-    page.pair("usercmds", &format!("{}, {firing} of them firing", count(info.usercmds as u64)));
+    // Which button fires is for the game to say.
+    let firing = format!(", {} of them firing", count(info.usercmds_firing as u64));
+    let firing = if shown.foreign { "" } else { &firing };
+    page.pair("usercmds", &format!("{}{firing}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {
             page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));
@@ -191,10 +203,10 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
             format!("  {} of records are missing{whose}: {}", duration(Micros(gap.to_us - gap.from_us)), gap.why);
         page.styled(UNSURE, &text);
     }
-    let more =
-        ["presence", "predicted", "judged", "damage"].map(|kind| (kind, info.records.get(kind).copied().unwrap_or(0)));
-    let more = more.iter().filter(|(_, number)| *number > 0);
-    let more: Vec<String> = more.map(|(kind, number)| format!("{} {kind}", count(*number as u64))).collect();
+    let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
+    let more = ["presence", "predicted", "judged", "damage"].into_iter().chain(own);
+    let more = more.filter_map(|kind| Some(format!("{} {kind}", count(*info.records.get(kind)? as u64))));
+    let more: Vec<String> = more.collect();
     if !more.is_empty() {
         page.pair("also holds", &more.join(", "));
     }

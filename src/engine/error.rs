@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::games::UnknownGame;
-use crate::bisect::NoStates;
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
 use crate::build::{BuildError, CacheError};
@@ -11,6 +10,7 @@ use crate::diff::DiffError;
 use crate::log::LogError;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::ImportError;
+use crate::recorded::NoStates;
 use crate::settings::SettingError;
 use crate::store::StoreError;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::log_file::{LogFile, LogOrTrace};
 use super::{Engine, EngineError};
-use crate::bisect::as_said;
 use crate::game::Wall;
+use crate::recorded::as_said;
 use crate::trace::Trace;
 
 /// A trace or a log.

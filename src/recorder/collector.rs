@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use rtrb::Consumer;
 
-use super::output::Output;
+use super::flight::Kept;
+use super::output::{Output, Told};
 use super::shared::{Entry, Item, Moment, Shared, State};
-use super::{FinishError, description};
+use super::{FinishError, OwnKind, description};
 use crate::log::WhenFull;
 use crate::record::{GapCause, GapRecord, Record};
 use crate::units::Micros;
@@ -40,16 +42,26 @@ impl Collector {
     }
 
     /// Runs until the recording ends.
+    pub(super) fn run(self) -> Result<(), FinishError> {
+        let shared = Arc::clone(&self.shared);
+        let done = self.collect();
+        // Whoever asks from here on is told that it is over.
+        drop(shared.take_asked(true));
+        done
+    }
+
     #[expect(clippy::disallowed_methods, reason = "how often a real recording is written is a matter of real time")]
-    pub(super) fn run(mut self) -> Result<(), FinishError> {
+    fn collect(mut self) -> Result<(), FinishError> {
         let (mut flushed, mut newest_then) = (Instant::now(), self.newest);
         loop {
             // Asked first: what was pushed before the end is in the streams by then.
             let state = self.shared.state();
+            let asked = self.shared.take_asked(false);
             // Everything that was pushed when the newest of the last turn was there is taken in this one. So what is pushed
             // from here on is older than that only by as much as its caller is behind.
             let mut until = self.newest - self.window;
             let came = self.take();
+            self.answer(asked)?;
             if state != State::Open {
                 return self.end(state == State::Finished);
             }
@@ -97,6 +109,19 @@ impl Collector {
         self.held.len() > before
     }
 
+    /// Hands what is kept to those who have asked for it, with what still waits for its place.
+    fn answer(&self, asked: Vec<Sender<Kept>>) -> Result<(), FinishError> {
+        for asked in asked {
+            let Some(mut kept) = self.out.kept() else { continue };
+            for (at, item) in &self.held {
+                told(&self.shared.kinds, *at, item.clone(), &mut |told| kept.add(told))?;
+            }
+            // Whoever has gone meanwhile does not want it.
+            let _ = asked.send(kept);
+        }
+        Ok(())
+    }
+
     /// Hands on all that is before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
         let ready = self.held.partition_point(|(at, _)| *at < until);
@@ -119,26 +144,17 @@ impl Collector {
             self.shared.late.fetch_add(1, Ordering::Relaxed);
             return Ok(0);
         }
-        match item {
-            Item::Record(record) => self.out.record(&record)?,
-            Item::Row(row, of) => self.out.row(at, &row, of.as_deref())?,
-            Item::Bytes(bytes) => {
-                let (player, command, bytes) = *bytes;
-                for row in description::rows_of_bytes(&self.shared.kinds, player, command, at, &bytes) {
-                    self.out.row(at, &row, None)?;
-                }
-            }
-            Item::Lost(records, from) => {
-                self.gaps_for += records;
-                self.gap(from.unwrap_or(at).min(at), at)?;
-                return Ok(0);
-            }
+        if let Item::Lost(records, from) = item {
+            self.gaps_for += records;
+            self.gap(from.unwrap_or(at).min(at), at)?;
+            return Ok(0);
         }
+        told(&self.shared.kinds, at, item, &mut |told| self.out.told(told))?;
         Ok(1)
     }
 
     fn gap(&mut self, from: Micros, to: Micros) -> Result<(), FinishError> {
-        self.out.record(&Record::Gap(GapRecord { from, to, player: None, why: GapCause::Overrun }))
+        self.out.told(&Told::Record(gap(from, to)))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
@@ -158,4 +174,27 @@ impl Collector {
             (Err(error), _) => Err(self.out.finish().err().unwrap_or(error)),
         }
     }
+}
+
+/// Says an item as outputs are told it.
+fn told(
+    kinds: &[OwnKind],
+    at: Micros,
+    item: Item,
+    to: &mut dyn FnMut(&Told) -> Result<(), FinishError>,
+) -> Result<(), FinishError> {
+    match item {
+        Item::Record(record) => to(&Told::Record(record)),
+        Item::Row(row, of) => to(&Told::Row(at, *row, of.map(|of| *of))),
+        Item::Bytes(bytes) => {
+            let (player, command, bytes) = *bytes;
+            let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
+            rows.try_for_each(|row| to(&Told::Row(at, row, None)))
+        }
+        Item::Lost(_, from) => to(&Told::Record(gap(from.unwrap_or(at).min(at), at))),
+    }
+}
+
+fn gap(from: Micros, to: Micros) -> Record {
+    Record::Gap(GapRecord { from, to, player: None, why: GapCause::Overrun })
 }

@@ -107,15 +107,19 @@ impl Description {
 
     /// Usercmds carry bytes of their own.
     #[must_use]
-    pub fn usercmd_bytes(self) -> Description {
-        let number = |name: &str| (name.to_owned(), CellKind::I32);
-        self.kind(USERCMD_BYTES, vec![number("command"), number("size"), number("word")])
+    pub fn usercmd_bytes(mut self) -> Description {
+        let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I32)).into();
+        self.kinds.push(OwnKind { name: USERCMD_BYTES.into(), columns, place: 0 });
+        self
     }
 
-    /// A kind of record of the team's own. Its rows have a time, a series (whose they are) and these columns.
+    /// A kind of record of the team's own; the first is number 0. Its rows have a time, a series (whose they are) and these columns.
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
-        self.kinds.push(OwnKind { name: name.into(), columns, place: 0 });
+        // What usercmds have besides comes after them, whenever it was said, and moves no number.
+        let of_usercmds = |kind: &OwnKind| kind.is_usercmd() || kind.is_usercmd_bytes();
+        let place = self.kinds.iter().position(of_usercmds).unwrap_or(self.kinds.len());
+        self.kinds.insert(place, OwnKind { name: name.into(), columns, place: 0 });
         self
     }
 

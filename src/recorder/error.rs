@@ -1,6 +1,6 @@
 //! What a recorder refuses, in sentences.
 
-use crate::log::WriteError;
+use crate::log::{LogError, WriteError};
 use crate::record::Misfit;
 use crate::store::StoreError;
 use crate::units::Micros;
@@ -79,4 +79,13 @@ pub enum FinishError {
     /// The description.
     #[error("the description of the session: {0}")]
     Description(String),
+    /// What was kept in memory does not read.
+    #[error("what was kept in memory cannot be read: {source}")]
+    Kept {
+        /// Why.
+        source: LogError,
+    },
+    /// There is nothing to be saved.
+    #[error("this recorder keeps nothing to be saved: it is over, or was not begun by `keep_last`")]
+    NothingKept,
 }

@@ -3,29 +3,57 @@
 use std::io::Write;
 
 use super::FinishError;
+use super::flight::Kept;
 use crate::log::BackgroundLogWriter;
-use crate::record::{OwnRow, Record};
+use crate::record::{OwnRow, Record, When};
 use crate::store::Recording;
 use crate::units::Micros;
 
+/// One thing that the recorder was told.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    Record(Record),
+    /// A row of the team's own, with the record that it belongs to.
+    Row(Micros, OwnRow, Option<Record>),
+}
+
+impl Told {
+    pub(super) fn when(&self) -> When {
+        match self {
+            Told::Record(record) => record.when(),
+            Told::Row(at, ..) => When::At(*at),
+        }
+    }
+}
+
 /// Takes records in the order of their times.
 pub(super) trait Output: Send {
-    fn record(&mut self, record: &Record) -> Result<(), FinishError>;
-    /// Takes a row of the team's own, with the record that it belongs to.
-    fn row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), FinishError>;
+    fn told(&mut self, told: &Told) -> Result<(), FinishError>;
+
     /// Writes what has come so far.
-    fn flush(&mut self) -> Result<(), FinishError>;
-    fn dropped_chunks(&self) -> u64;
+    fn flush(&mut self) -> Result<(), FinishError> {
+        Ok(())
+    }
+
+    fn dropped_chunks(&self) -> u64 {
+        0
+    }
+
+    /// All that is kept to be saved when it is asked for; `None` where everything is written as it comes.
+    fn kept(&self) -> Option<Kept> {
+        None
+    }
+
     fn finish(self: Box<Self>) -> Result<(), FinishError>;
 }
 
 impl Output for Recording {
-    fn record(&mut self, record: &Record) -> Result<(), FinishError> {
-        Ok(self.push(record)?)
-    }
-
-    fn row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), FinishError> {
-        Ok(self.push_row(at, row, of)?)
+    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+        match told {
+            Told::Record(record) => self.push(record)?,
+            Told::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), FinishError> {
@@ -42,12 +70,12 @@ impl Output for Recording {
 }
 
 impl<W: Write + Send + 'static> Output for BackgroundLogWriter<W> {
-    fn record(&mut self, record: &Record) -> Result<(), FinishError> {
-        Ok(self.push(record)?)
-    }
-
-    fn row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), FinishError> {
-        Ok(self.push_row(at, row, of)?)
+    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+        match told {
+            Told::Record(record) => self.push(record)?,
+            Told::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), FinishError> {

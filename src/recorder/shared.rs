@@ -1,18 +1,20 @@
 //! What a recorder, its streams and its thread have in common.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 
 use rtrb::Consumer;
 
+use super::flight::Kept;
 use super::{OwnKind, PushError, Written};
 use crate::log::WhenFull;
 use crate::record::{Header, OwnRow, Record};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// One thing on its way from a stream to the log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) at: Moment,
     pub(super) item: Item,
@@ -25,7 +27,7 @@ pub(super) enum Moment {
     After(Option<Micros>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Item {
     Record(Record),
     /// With the usercmd that it belongs to, if it does.
@@ -49,7 +51,6 @@ pub(super) enum State {
     Failed,
 }
 
-#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) header: Header,
     pub(super) kinds: Vec<OwnKind>,
@@ -63,7 +64,15 @@ pub(super) struct Shared {
     pub(super) late: AtomicU64,
     /// Streams that the thread has not seen yet. Nobody who pushes takes this lock.
     added: Mutex<Vec<Consumer<Entry>>>,
+    /// Who wants what is kept; `None` once nobody answers any more.
+    asked: Mutex<Option<Vec<Sender<Kept>>>>,
     thread: OnceLock<Thread>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("game", &self.header.game).field("state", &self.state()).finish_non_exhaustive()
+    }
 }
 
 impl Shared {
@@ -79,6 +88,7 @@ impl Shared {
             dropped_chunks: AtomicU64::new(0),
             late: AtomicU64::new(0),
             added: Mutex::default(),
+            asked: Mutex::new(Some(Vec::new())),
             thread: OnceLock::new(),
         }
     }
@@ -100,6 +110,24 @@ impl Shared {
 
     pub(super) fn take_added(&self) -> Vec<Consumer<Entry>> {
         std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks for what is kept; `None` when the recording is over.
+    pub(super) fn ask(&self) -> Option<Receiver<Kept>> {
+        let (answer, kept) = channel();
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.push(answer);
+        self.wake();
+        Some(kept)
+    }
+
+    /// Whoever has asked; after the last turn nobody asks any more.
+    pub(super) fn take_asked(&self, is_last: bool) -> Vec<Sender<Kept>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = asked.take().unwrap_or_default();
+        if !is_last {
+            *asked = Some(Vec::new());
+        }
+        all
     }
 
     pub(super) fn state(&self) -> State {

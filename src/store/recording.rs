@@ -59,6 +59,47 @@ impl Recording {
         name.into()
     }
 
+    /// Where the file of this number stands of a recording in many files: `NAME-0001.hitlog`.
+    pub fn numbered(path: &Path, number: u32) -> PathBuf {
+        let mut name = path.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{number:04}"));
+        if let Some(extension) = path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        path.with_file_name(name)
+    }
+
+    /// The highest number that a file of such a recording has, finished or not; 0 where there is none.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn last_number(path: &Path) -> Result<u32, StoreError> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let fail = |source| StoreError::open(folder, source);
+        let mut last = 0;
+        for entry in std::fs::read_dir(folder).map_err(fail)? {
+            let name = entry.map_err(fail)?.file_name();
+            let whole = folder.join(&name);
+            let finished = Unfinished::name(&whole).unwrap_or(whole);
+            let stem = finished.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let number = stem.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
+            if Recording::numbered(path, number).file_name() == finished.file_name() {
+                last = last.max(number);
+            }
+        }
+        Ok(last)
+    }
+
+    /// How many bytes of it are in the file by now.
+    ///
+    /// # Errors
+    /// When the file system does not tell.
+    pub fn written_bytes(&self) -> Result<u64, StoreError> {
+        let file = std::fs::metadata(&self.unfinished);
+        Ok(file.map_err(|source| StoreError::open(&self.unfinished, source))?.len())
+    }
+
     /// Adds a record.
     ///
     /// # Errors

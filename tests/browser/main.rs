@@ -1,6 +1,7 @@
 //! Pages of `report` in a real browser. Needs Chromium, node and puppeteer-core (`npm install puppeteer-core` in a folder that
 //! HITREG_TEST_PUPPETEER names); says so and passes where one is missing. Screenshots go to `target/screenshots`.
 
+#![expect(clippy::disallowed_methods, reason = "where the browser is, the environment says")]
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -8,7 +8,7 @@ use std::path::Path;
 fn the_header_is_as_the_room_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
-    let sources = ["guard", "types", "about", "recorder", "push", "log", "trace"];
+    let sources = ["guard", "types", "about", "recorder", "push", "log", "log_more", "trace"];
     let builder = sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, name| {
         builder.with_src(root.join(format!("src/capi/{name}.rs")))
     });

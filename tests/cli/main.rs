@@ -5,6 +5,7 @@ mod builds;
 mod exports;
 mod flood;
 mod folder;
+mod foreign;
 mod future;
 mod git_bisect_run;
 mod habits;

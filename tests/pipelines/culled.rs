@@ -121,7 +121,7 @@ fn it_verifies_and_differs_where_it_should() {
     let (a, b) = (again(&session, Mode::Closed), again(&other, Mode::Closed));
     let found = diff(&a.trace, &b.trace, &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.verdict, Verdict::Differs);
-    let recorded = hitreg::bisect::recorded(&session).expect("a log with a server");
+    let recorded = hitreg::recorded::recorded(&session).expect("a log with a server");
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let against_itself = diff(&recorded, &a.trace, &overlap).expect("no tolerance");
     assert_eq!((against_itself.verdict, against_itself.first), (Verdict::Same, None));

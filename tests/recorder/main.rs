@@ -3,6 +3,7 @@
 mod by_hand;
 mod kept;
 mod killed;
+mod parts;
 mod refused;
 mod slow;
 mod traces;

@@ -1,9 +1,8 @@
 //! A disk that is slow, full, or does not answer: nobody waits for it, and the log says what it lacks.
-#![expect(clippy::disallowed_methods, reason = "that nobody waits is a matter of real time")]
 
 use std::io::{Error, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hitreg::record::GapCause;
 use hitreg::recorder::{Options, PushError, Recorder};

@@ -63,8 +63,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Bytes only: no file, no game, no pipeline.
     ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
+    // What a session's own records say, as the tables of a trace.
+    ("recorded", &["units", "trace", "record"]),
     // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
-    ("recorder", &["units", "usercmd", "record", "log", "store"]),
+    ("recorder", &["units", "usercmd", "trace", "record", "recorded", "log", "store"]),
     // One session from the logs of its sides.
     ("merge", &["units", "record"]),
     // What is computed from sessions and traces alone.
@@ -136,6 +138,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session",
             "live",
             "replay",
+            "recorded",
             "log",
             "store",
             "info",
@@ -170,6 +173,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "live",
             "merge",
             "fairness",
+            "recorded",
             "replay",
             "log",
             "store",

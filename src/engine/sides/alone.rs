@@ -1,11 +1,12 @@
 //! A log alone: what it says happened, against this build's replay of it.
 
 use super::{Source, Traces, Way};
-use crate::bisect::{Predicted, predicted, recorded};
+use crate::bisect::{Predicted, predicted};
 use crate::build::Runner;
 use crate::engine::log_file::LogOrTrace;
 use crate::engine::{Engine, EngineError};
 use crate::record::Holds;
+use crate::recorded::recorded;
 
 /// The server's states of a whole session, or, of what clients recorded, the server's word on their usercmds.
 pub(super) fn against_itself(engine: &Engine<'_>, runner: &Runner, source: &Source<'_>) -> Result<Traces, EngineError> {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::thread_pool;
-use crate::bisect::recorded;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::{self, DiffOptions, diff};
 use crate::engine::{Engine, EngineError, LogFile, check};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
+use crate::recorded::recorded;
 use crate::replay::{Options, Replayed, held_against};
 use crate::store;
 use crate::trace::{Digest, Trace};

@@ -1,4 +1,8 @@
-//! What a log itself says about the server's state, as a trace, so that a replay can be held against it.
+//! What a session's own records say, as the tables of a trace: so that a replay can be held against a log, and so that a build
+//! which records what it plays has a trace.
+
+mod own;
+mod shots;
 
 use std::collections::BTreeSet;
 
@@ -33,6 +37,30 @@ pub fn as_said(session: &Session) -> Trace {
         settings: session.header.settings.clone(),
     };
     Trace { header, tables: vec![ticks(session), bodies(session), executed(session), frames(session)] }
+}
+
+/// All tables that the records of a build make which plays a session: besides those of [`recorded`] its shots, damage, and what
+/// is of the game's own kinds, in tables by their names.
+pub fn played(session: &Session) -> Vec<Table> {
+    let mut tables = vec![all_ticks(session), bodies(session), executed(session), frames(session)];
+    tables.extend(shots::shots(session));
+    tables.extend(shots::damage(session));
+    own::add(session, &mut tables);
+    tables
+}
+
+/// The ticks with their hashes, or the ticks alone where none has a hash.
+fn all_ticks(session: &Session) -> Table {
+    if session.ticks.iter().any(|tick| tick.hash.is_some()) {
+        return ticks(session);
+    }
+    let mut ticks = ticks::Writer::default();
+    for tick in &session.ticks {
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: 0 });
+    }
+    let mut table = ticks.finish(Vec::new());
+    table.columns.retain(|column| column.name != "hash");
+    table
 }
 
 fn ticks(session: &Session) -> Table {

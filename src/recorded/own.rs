@@ -1,0 +1,56 @@
+//! What a team records of its own: kinds of records become tables, fields of usercmds columns of `frames`.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Session, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::trace::schema::frames;
+use crate::trace::{Column, Data, Table};
+
+/// Adds what the session has of them.
+pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
+    for records in &session.unknown {
+        let Some(kind) = session.header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
+        if kind.name != frames::NAME {
+            tables.push(table(kind, records));
+        } else if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
+            known.columns.extend(of_usercmds(session, kind, records));
+        }
+    }
+}
+
+/// A kind of the game's own. Its rows are told apart by whose they are and when they were.
+fn table(kind: &UnknownKind, records: &UnknownRecords) -> Table {
+    let series = Column::new("series", Data::U32(records.series.clone()));
+    let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
+        let column = Column::new(name.as_str(), data(column, column.values.iter().copied()));
+        if column.name == "at_us" { column.in_unit("µs") } else { column }
+    });
+    Table::new(kind.name.as_str(), std::iter::once(series).chain(own).collect()).keyed_by(["series", "at_us"])
+}
+
+/// Fields of usercmds, row by row as the `frames` are; 0 where a usercmd has none.
+fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
+    let rows: BTreeMap<(u32, i64), usize> = records
+        .series
+        .iter()
+        .zip(&records.keys)
+        .enumerate()
+        .map(|(row, (series, key))| ((*series, *key), row))
+        .collect();
+    let usercmds = (0..)
+        .zip(&session.players)
+        .flat_map(|(player, records)| records.frames.iter().map(move |frame| (player, i64::from(frame.command.seq.0))));
+    let places: Vec<Option<usize>> = usercmds.map(|usercmd| rows.get(&usercmd).copied()).collect();
+    let column = |(name, column): (&String, &UnknownColumn)| {
+        let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
+        Column::new(name.as_str(), data(column, values))
+    };
+    kind.columns.iter().zip(&records.columns).map(column).collect()
+}
+
+fn data(column: &UnknownColumn, values: impl Iterator<Item = i64>) -> Data {
+    match column.is_float {
+        true => Data::F32(values.map(|bits| f32::from_bits(bits as u32)).collect()),
+        false => Data::I64(values.collect()),
+    }
+}

@@ -1,0 +1,102 @@
+//! Shots, as clients predicted them and as the server judged them, and what they cost.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Reason, Session, ShotRecord};
+use crate::trace::schema::{IMPACT, shots};
+use crate::trace::{Column, Data, Table};
+use crate::units::EntityId;
+
+/// Which shot it is: shooter, usercmd, place.
+type Key = (u32, u32, u8);
+
+/// The shots of all players; none where there are none.
+pub(super) fn shots(session: &Session) -> Option<Table> {
+    let mut both: BTreeMap<Key, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
+    for (player, records) in (0..).zip(&session.players) {
+        for shot in &records.predicted {
+            both.entry((player, shot.command.0, shot.index)).or_default().0 = Some(shot);
+        }
+        for shot in &records.judged {
+            both.entry((player, shot.command.0, shot.index)).or_default().1 = Some(shot);
+        }
+    }
+    let mut table = shots::Writer::default();
+    // Those that the server judged come first, in its order.
+    let mut rows: Vec<_> = both.into_iter().collect();
+    rows.sort_by_key(|(_, (_, judged))| judged.map_or(i64::MAX, |shot| shot.at.0));
+    for (key, (predicted, judged)) in &rows {
+        push(&mut table, session, *key, *predicted, *judged);
+    }
+    (!rows.is_empty()).then(|| table.finish(Vec::new()))
+}
+
+fn push(
+    table: &mut shots::Writer,
+    session: &Session,
+    (shooter, command, index): Key,
+    predicted: Option<&ShotRecord>,
+    judged: Option<&ShotRecord>,
+) {
+    // That there is none comes after the reasons.
+    let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
+    let target = |shot: Option<&ShotRecord>| name_of(shot.and_then(|shot| shot.target));
+    let hitgroup = |shot: Option<&ShotRecord>| match shot {
+        Some(shot) if shot.target.is_some() => shot.hitgroup.to_string(),
+        _ => "none".to_owned(),
+    };
+    let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
+    let at = judged.or(predicted).map_or(0, |shot| shot.at.0);
+    let tick = judged.and_then(|shot| session.ticks.iter().rev().find(|tick| tick.at <= shot.at));
+    table.push(shots::Row {
+        shooter,
+        command,
+        index: index.into(),
+        impact: (index == IMPACT).into(),
+        at_us: at,
+        tick: tick.map_or(0, |tick| tick.tick.0),
+        weapon: "",
+        rewind_us: judged.map_or(0, |shot| shot.rewound.0),
+        limit: 0,
+        aimed_at: "none",
+        aim_off_degrees: f32::NAN,
+        view_error_units: f32::NAN,
+        predicted_reason: reason(predicted),
+        predicted_target: &target(predicted),
+        predicted_hitgroup: &hitgroup(predicted),
+        predicted_damage: damage(predicted),
+        predicted_pellets: 0,
+        reason: reason(judged),
+        target: &target(judged),
+        hitgroup: &hitgroup(judged),
+        damage: damage(judged),
+        pellets: 0,
+        visible_at_present: 0,
+        in_cover_ms: f32::NAN,
+        in_cover_units: f32::NAN,
+    });
+}
+
+/// The name of an entity in tables.
+fn name_of(entity: Option<EntityId>) -> String {
+    entity.map_or_else(|| "none".to_owned(), |entity| format!("p{entity}"))
+}
+
+/// Who was hurt by whom; none where nobody was.
+pub(super) fn damage(session: &Session) -> Option<Table> {
+    let rows = &session.damage;
+    let attacker = |player: Option<crate::units::PlayerId>| name_of(player.map(crate::units::PlayerId::entity));
+    let mut names: Vec<String> = rows.iter().map(|row| attacker(row.attacker)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let code = |name: &String| names.binary_search(name).unwrap_or_default() as u32;
+    let codes = rows.iter().map(|row| code(&attacker(row.attacker))).collect();
+    let columns = vec![
+        Column::new("tick", Data::U32(rows.iter().map(|row| row.tick.0).collect())),
+        Column::new("at_us", Data::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
+        Column::new("victim", Data::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
+        Column::new("attacker", Data::Name { names, codes }),
+        Column::new("amount", Data::I64(rows.iter().map(|row| row.amount.into()).collect())),
+    ];
+    (!rows.is_empty()).then(|| Table::new("damage", columns).keyed_by(["tick", "victim", "attacker"]))
+}

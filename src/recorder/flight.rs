@@ -1,0 +1,155 @@
+//! A recording of which the last stretch is kept in memory, to be saved when somebody asks for it.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::FinishError;
+use super::cut::{Beginning, Cut, add};
+use super::output::{Output, Told};
+use crate::log::{self, Options};
+use crate::record::{GapCause, GapRecord, Header, Session, Stretch, When};
+use crate::store::{self, Kind, Targets};
+use crate::units::{Micros, Tick};
+
+/// Into how many parts the stretch that is kept is cut: that much more of it is kept than was asked for.
+const PARTS: i64 = 12;
+
+/// No part is shorter.
+const SHORTEST: Micros = Micros::from_s(1);
+
+pub(super) struct Flight {
+    header: Header,
+    keep: Micros,
+    cut: Cut,
+    /// The parts that are whole, packed as logs are.
+    parts: VecDeque<Part>,
+    beginning: Arc<Beginning>,
+    current: Stretch,
+    /// The first and the last time in `current`.
+    span: Option<(Micros, Micros)>,
+    /// When the session began.
+    first: Option<Micros>,
+    /// How many parts were forgotten.
+    forgotten: u32,
+}
+
+/// A part that is whole.
+#[derive(Clone)]
+struct Part {
+    beginning: Arc<Beginning>,
+    log: Arc<Vec<u8>>,
+    last: Micros,
+}
+
+/// What was kept when it was asked for.
+pub(super) struct Kept {
+    header: Header,
+    parts: VecDeque<Part>,
+    beginning: Arc<Beginning>,
+    current: Stretch,
+    keep: Micros,
+    first: Option<Micros>,
+    newest: Option<Micros>,
+    forgotten: u32,
+}
+
+impl Flight {
+    pub(super) fn new(header: Header, cut: Cut, keep: Micros) -> Flight {
+        let current = Stretch::of(&header);
+        let (parts, beginning) = (VecDeque::new(), Arc::default());
+        Flight { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
+    }
+
+    /// Packs the part that is full, begins the next, and forgets what is older than what is kept.
+    fn turn(&mut self) -> Result<(), FinishError> {
+        let Some((_, last)) = self.span.take() else { return Ok(()) };
+        let full = std::mem::replace(&mut self.current, Stretch::of(&self.header));
+        let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), Options::live())?;
+        let beginning = std::mem::replace(&mut self.beginning, Arc::new(self.cut.beginning()));
+        self.parts.push_back(Part { beginning, log: Arc::new(log), last });
+        self.forgotten += forget(&mut self.parts, last - self.keep);
+        Ok(())
+    }
+}
+
+/// Forgets the parts that end before a time; says how many. The one that reaches back beyond it stays.
+fn forget(parts: &mut VecDeque<Part>, before: Micros) -> u32 {
+    let old = parts.iter().take_while(|part| part.last <= before).count();
+    parts.drain(..old).count() as u32
+}
+
+impl Output for Flight {
+    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+        let part = Micros(self.keep.0 / PARTS).max(SHORTEST);
+        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_stand_before(told) {
+            self.turn()?;
+        }
+        if let When::At(at) = told.when() {
+            self.first.get_or_insert(at);
+            self.span = Some(self.span.map_or((at, at), |(begun, last)| (begun, last.max(at))));
+        }
+        self.cut.saw(told);
+        add(&mut self.current, told, &self.header)
+    }
+
+    fn kept(&self) -> Option<Kept> {
+        Some(Kept {
+            header: self.header.clone(),
+            parts: self.parts.clone(),
+            beginning: Arc::clone(&self.beginning),
+            current: self.current.clone(),
+            keep: self.keep,
+            first: self.first,
+            newest: self.span.map(|(_, last)| last),
+            forgotten: self.forgotten,
+        })
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// Adds what is not in its place yet, because something older may still come.
+    pub(super) fn add(&mut self, told: &Told) -> Result<(), FinishError> {
+        if let When::At(at) = told.when() {
+            self.newest = self.newest.max(Some(at));
+        }
+        add(&mut self.current, told, &self.header)
+    }
+
+    /// Writes it as a log.
+    pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
+        let target = Targets::new([], false).file(path, Kind::Log)?;
+        if let Some(newest) = self.newest {
+            self.forgotten += forget(&mut self.parts, newest - self.keep);
+        }
+        let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
+        let header = begins.header(&self.header, self.forgotten + 1);
+        let mut session = whole(header, begins.stretch(&self.header)?);
+        if begins.after.tick > Tick(0) {
+            let (from, to) = (self.first.unwrap_or(begins.after.at), begins.after.at);
+            session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Paused });
+        }
+        for part in &self.parts {
+            let part = log::read_session(&part.log[..]).map_err(|source| FinishError::Kept { source })?;
+            session.append(stretch(part));
+        }
+        session.append(self.current);
+        session.put_in_order();
+        Ok(store::save_log(&target, &session, Options::live())?)
+    }
+}
+
+fn whole(header: Header, stretch: Stretch) -> Session {
+    let mut session = Session::new(header);
+    session.append(stretch);
+    session
+}
+
+fn stretch(session: Session) -> Stretch {
+    let Session { players, states, ticks, damage, gaps, unknown, allowance, .. } = session;
+    Stretch { header: (), players, states, ticks, damage, gaps, unknown, allowance }
+}

@@ -1,0 +1,118 @@
+//! A recording in files, each a whole log: what a server writes that runs for weeks.
+
+use std::path::{Path, PathBuf};
+
+use super::FinishError;
+use super::cut::{Beginning, Cut};
+use super::output::{Output, Told};
+use crate::log::{self, WhenFull, WriteError};
+use crate::record::{Header, When};
+use crate::store::{Kind, Recording, Targets};
+use crate::units::Micros;
+
+/// When a file is full: whichever comes first. A file ends with a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// How much time of the session it holds.
+    pub after: Micros,
+    /// How many bytes it may have.
+    pub bytes: u64,
+}
+
+impl Default for Rotation {
+    /// An hour or 1 GiB.
+    fn default() -> Rotation {
+        Rotation { after: Micros::from_s(3600), bytes: 1 << 30 }
+    }
+}
+
+pub(super) struct Rotating {
+    path: PathBuf,
+    header: Header,
+    how: (log::Options, WhenFull),
+    rotation: Rotation,
+    cut: Cut,
+    /// `None` only while one file gives way to the next.
+    file: Option<Recording>,
+    number: u32,
+    /// The first time in this file.
+    begun: Option<Micros>,
+    is_full: bool,
+    /// What was dropped in the files before this one.
+    dropped: u64,
+}
+
+impl Rotating {
+    /// Begins the first file, behind all that are there.
+    pub(super) fn begin(
+        path: PathBuf,
+        header: Header,
+        cut: Cut,
+        rotation: Rotation,
+        how: (log::Options, WhenFull),
+    ) -> Result<Rotating, FinishError> {
+        let number = Recording::last_number(&path)? + 1;
+        let file = Some(begin(&path, number, &Beginning::default(), &header, how)?);
+        let (begun, is_full, dropped) = (None, false, 0);
+        Ok(Rotating { path, header, how, rotation, cut, file, number, begun, is_full, dropped })
+    }
+
+    /// Ends the file and begins the next one.
+    fn turn(&mut self) -> Result<(), FinishError> {
+        if let Some(file) = self.file.take() {
+            self.dropped += file.dropped_chunks();
+            file.finish()?;
+        }
+        self.number += 1;
+        let beginning = self.cut.beginning();
+        let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
+        beginning.told.iter().try_for_each(|told| Output::told(&mut file, told))?;
+        (self.file, self.begun, self.is_full) = (Some(file), None, false);
+        Ok(())
+    }
+
+    fn file(&mut self) -> Result<&mut Recording, FinishError> {
+        Ok(self.file.as_mut().ok_or(WriteError::Abandoned)?)
+    }
+}
+
+fn begin(
+    path: &Path,
+    number: u32,
+    beginning: &Beginning,
+    header: &Header,
+    (chunks, when_full): (log::Options, WhenFull),
+) -> Result<Recording, FinishError> {
+    let target = Targets::new([], false).file(&Recording::numbered(path, number), Kind::Log)?;
+    Ok(Recording::begin_with(&target, &beginning.header(header, number), chunks, when_full)?)
+}
+
+impl Output for Rotating {
+    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+        if self.is_full && self.cut.may_stand_before(told) {
+            self.turn()?;
+        }
+        if let When::At(at) = told.when() {
+            let begun = *self.begun.get_or_insert(at);
+            self.is_full |= at - begun >= self.rotation.after;
+        }
+        self.cut.saw(told);
+        self.file()?.told(told)
+    }
+
+    fn flush(&mut self) -> Result<(), FinishError> {
+        let most = self.rotation.bytes;
+        let file = self.file()?;
+        file.flush()?;
+        self.is_full |= file.written_bytes()? >= most;
+        Ok(())
+    }
+
+    fn dropped_chunks(&self) -> u64 {
+        self.dropped + self.file.as_ref().map_or(0, Recording::dropped_chunks)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        self.file.map_or(Ok(()), |file| Ok(file.finish()?))
+    }
+}

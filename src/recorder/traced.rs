@@ -1,0 +1,42 @@
+//! A recorder whose records become the tables of a trace: what a build pushes that plays a log.
+
+use super::FinishError;
+use super::cut::add;
+use super::output::{Output, Told};
+use crate::record::{Header, Session, Stretch};
+use crate::recorded;
+use crate::store::{self, Target};
+use crate::trace::{Digest, Trace, TraceHeader};
+
+/// All that was recorded, until it is written.
+pub(super) struct Traced {
+    target: Target,
+    log: Digest,
+    header: Header,
+    records: Stretch,
+}
+
+impl Traced {
+    pub(super) fn new(target: Target, log: Digest, header: Header) -> Traced {
+        Traced { target, log, records: Stretch::of(&header), header }
+    }
+}
+
+impl Output for Traced {
+    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+        add(&mut self.records, told, &self.header)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        let mut session = Session::new(self.header);
+        session.append(self.records);
+        session.put_in_order();
+        let header = TraceHeader {
+            game: session.header.game.clone(),
+            mode: "closed".to_owned(),
+            log_digest: self.log.to_string(),
+            settings: session.header.settings.clone(),
+        };
+        Ok(store::save_trace(&self.target, &Trace { header, tables: recorded::played(&session) })?)
+    }
+}

@@ -1,0 +1,58 @@
+//! Logs of games with netcode of their own, recorded by calls: shown as they are, without being taken for something half known.
+
+use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope, Value};
+use hitreg::recorder::{Description, Options, Recorder};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg::usercmd::Usercmd;
+
+use super::folder::{Folder, text};
+
+/// A second of one player, with a setting, a field of usercmds and a kind of records that only the game knows.
+fn recorded() -> Folder {
+    let folder = Folder::empty();
+    let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let about = Description::new("mygame").tick_hz(100).setting("sv_gravity", "800").player("p0");
+    let about = about.class(Class::new("player", vec![x])).kind("casts", vec![("power".to_owned(), CellKind::F32)]);
+    let about = about.usercmd_field(Field::new("lean", CellKind::F32, Scope::Movement));
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, Options::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for tick in 1..=100u32 {
+        let at = Micros::from_ms(10 * i64::from(tick));
+        let command = Usercmd { seq: CommandSeq(tick), ..Usercmd::default() };
+        stream.usercmd_with(PlayerId(0), at, command, &[Value::Float(0.25)]).unwrap();
+        stream.tick(Tick(tick), at, Some(7)).unwrap();
+        stream.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()]).unwrap();
+        stream.row(0, 0, at, &[Value::Float(1.5)]).unwrap();
+    }
+    recorder.finish().unwrap();
+    folder
+}
+
+#[test]
+fn what_is_a_games_own_is_shown_and_not_passed_over() {
+    let folder = recorded();
+    let info = folder.run("info a.hitlog");
+    let said = text(&info.stdout);
+    assert!(said.contains("mygame, live") && said.contains("sv_gravity=800"), "{said}");
+    assert!(said.contains("100 casts") && !said.contains("passed over") && !said.contains("preset"), "{said}");
+    assert_eq!(text(&info.stderr), "");
+}
+
+#[test]
+fn its_records_are_exported_as_they_are() {
+    let folder = recorded();
+    let listed = folder.json("export a.hitlog");
+    let tables: Vec<(&str, u64)> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| (t["table"].as_str().unwrap(), t["rows"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(tables, [("ticks", 100), ("bodies", 100), ("executed", 0), ("frames", 100), ("casts", 100)]);
+    let frames = folder.run("export a.hitlog --table frames");
+    assert!(text(&frames.stdout).lines().next().unwrap().contains("\"lean\":0.25"), "{}", text(&frames.stdout));
+    let casts = folder.run("export a.hitlog --table casts --to csv");
+    assert_eq!(text(&casts.stdout).lines().nth(1), Some("0,10000,1.5"));
+    let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");
+    assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
+}

@@ -1,0 +1,198 @@
+//! Parts of a session: files that give way to each other, and the last stretch kept in memory. Each is played by itself.
+
+use std::path::{Path, PathBuf};
+
+use hitreg::record::{
+    Execution, ExecutionRecord, FrameRecord, GapCause, Presence, PresenceRecord, Record, Session, Value,
+};
+use hitreg::recorder::{FinishError, Options, Recorder, Rotation, USERCMD_BYTES, usercmd_bytes};
+use hitreg::store::read_log;
+use hitreg::units::{CommandSeq, Micros, PlayerId, Tick};
+
+use super::{about, at, tick, usercmd};
+
+/// How many ticks a usercmd is on its way.
+const WAY: u32 = 5;
+
+/// A session of two players: the second joins late and leaves. Usercmds run some ticks after they were made, and carry bytes.
+fn play(recorder: &Recorder, ticks: std::ops::RangeInclusive<u32>) {
+    let mut stream = recorder.stream();
+    let presence = |tick, change| PresenceRecord { tick: Tick(tick), at: at(tick), change };
+    for number in ticks {
+        if number == 50 || number == 900 {
+            let change = if number == 50 { Presence::Joined } else { Presence::Left };
+            stream.push(Record::Presence(PlayerId(1), presence(number, change))).unwrap();
+        }
+        tick(&mut stream, 2, number).unwrap();
+        for player in [PlayerId(0), PlayerId(1)] {
+            stream.usercmd_bytes(player, at(number), CommandSeq(number), &number.to_le_bytes()).unwrap();
+            if number > WAY {
+                let ran =
+                    ExecutionRecord { command: CommandSeq(number - WAY), tick: Tick(number), how: Execution::Run };
+                stream.push(Record::Executed(player, ran)).unwrap();
+            }
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// What a part must have to be played: where everybody was, who was there, and every usercmd that runs in it with its bytes.
+fn can_be_played(part: &Session, number: u32, after: u32) {
+    let setting = |key: &str| part.header.settings.iter().find(|(known, _)| known == key).map(|(_, value)| &**value);
+    assert_eq!(setting("recorder.part"), Some(number.to_string()).as_deref());
+    assert_eq!(part.ticks[0].tick, Tick(after + 1));
+    let first: Vec<_> = part.states.of_tick(Tick(0)).map(|(key, cells)| (key.entity.0, cells.to_vec())).collect();
+    let presence = &part.players[1].presence;
+    if after == 0 {
+        assert_eq!((setting("recorder.begins_after_tick"), first.len()), (None, 0));
+    } else {
+        assert_eq!(setting("recorder.begins_after_tick"), Some(after.to_string()).as_deref());
+        let x = (after as f32).to_bits();
+        assert_eq!(first, [(0, vec![x, 0]), (1, vec![x, 1])], "the bodies after tick {after}");
+        let here = (50..900).contains(&after);
+        assert_eq!(presence.first().is_some_and(|p| p.change == Presence::Joined && p.tick == Tick(50)), here);
+    }
+    let carried = part.unknown.iter().find(|records| records.kind == USERCMD_BYTES).expect("bytes");
+    for (id, player) in (0..).zip(&part.players) {
+        let has = |seq: CommandSeq| player.frames.iter().filter(|frame| frame.command.seq == seq).count();
+        let carried = usercmd_bytes(carried, PlayerId(id));
+        for ran in &player.executed {
+            assert_eq!(has(ran.command), 1, "usercmd {} runs in part {number}", ran.command);
+            let bytes = carried.iter().filter(|(seq, _)| *seq == ran.command).map(|(_, bytes)| &**bytes);
+            assert_eq!(bytes.collect::<Vec<_>>(), [&ran.command.0.to_le_bytes()[..]]);
+        }
+        let ticks = |of: &ExecutionRecord| of.tick;
+        assert!(player.executed.first().map(ticks) >= part.ticks.first().map(|tick| tick.tick));
+    }
+}
+
+#[test]
+fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("duel.hitlog");
+    let mut options = Options::patient();
+    options.rotation = Some(Rotation { after: Micros::from_s(3), bytes: u64::MAX });
+    let recorder = Recorder::create(&path, about(2).usercmd_bytes(), options).unwrap();
+    play(&recorder, 1..=1000);
+    recorder.finish().unwrap();
+    let written = files(folder.path());
+    let names: Vec<_> = written.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["duel-0001.hitlog", "duel-0002.hitlog", "duel-0003.hitlog", "duel-0004.hitlog"]);
+    let mut next = 0;
+    for (number, file) in (1..).zip(&written) {
+        let part = read_log(file).unwrap();
+        can_be_played(&part, number, next);
+        assert!(part.ticks.iter().map(|tick| tick.tick.0).eq(next + 1..=next + part.ticks.len() as u32));
+        assert!(part.gaps.is_empty());
+        next += part.ticks.len() as u32;
+    }
+    assert_eq!(next, 1000, "no tick is lost between the files");
+    // A server that begins again goes on behind them.
+    let recorder = Recorder::create(&path, about(2).usercmd_bytes(), options).unwrap();
+    play(&recorder, 1..=10);
+    recorder.finish().unwrap();
+    assert_eq!(files(folder.path()).len(), 5);
+    assert!(folder.path().join("duel-0005.hitlog").exists());
+}
+
+#[test]
+fn a_file_of_so_many_bytes_gives_way_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = Options::patient();
+    options.rotation = Some(Rotation { after: Micros::from_s(3600), bytes: 4096 });
+    let recorder = Recorder::create(&folder.path().join("long.hitlog"), about(2).usercmd_bytes(), options).unwrap();
+    for part in 0..6 {
+        play(&recorder, 500 * part + 1..=500 * part + 500);
+        // Bytes are counted when they are written, which is a matter of real time.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    recorder.finish().unwrap();
+    let parts: Vec<Session> = files(folder.path()).iter().map(|file| read_log(file).unwrap()).collect();
+    assert!(parts.len() > 1, "{} files", parts.len());
+    assert_eq!(parts.iter().map(|part| part.ticks.len()).sum::<usize>(), 3000);
+}
+
+/// A minute runs by, and somebody asks for the last ten seconds of it, twice.
+#[test]
+fn the_last_stretch_is_saved_when_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = Micros::from_s(10);
+    let recorder = Recorder::keep_last(keep, about(2).usercmd_bytes(), Options::patient()).unwrap();
+    play(&recorder, 1..=500);
+    let (early, late) = (folder.path().join("early.hitlog"), folder.path().join("late.hitlog"));
+    recorder.save(&early).unwrap();
+    assert_eq!(files(folder.path()), std::slice::from_ref(&early), "nothing is written before it is asked for");
+    let early = read_log(&early).unwrap();
+    can_be_played(&early, 1, 0);
+    assert_eq!((early.ticks.len(), early.gaps.len()), (500, 0), "all of it is there, up to the last push");
+    play(&recorder, 501..=6000);
+    // What is within the window of the newest has no place yet; a session in real time is never far behind.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    recorder.save(&late).unwrap();
+    let late = read_log(&late).unwrap();
+    let begins = late.ticks[0].tick.0 - 1;
+    let part: u32 = late.header.settings.iter().find(|(key, _)| key == "recorder.part").unwrap().1.parse().unwrap();
+    can_be_played(&late, part, begins);
+    assert_eq!(late.ticks.last().unwrap().tick, Tick(6000));
+    let kept = at(6000) - late.ticks[0].at;
+    assert!(kept >= keep && kept < keep + Micros::from_s(2), "{kept} were kept");
+    let [gap] = &late.gaps[..] else { panic!("{:?}", late.gaps) };
+    assert_eq!((gap.from, gap.to, gap.why), (at(1), at(begins), GapCause::Paused));
+    let twice = recorder.save(&folder.path().join("late.hitlog")).unwrap_err();
+    assert!(matches!(twice, FinishError::Store(_)), "{twice}");
+    recorder.finish().unwrap();
+    assert_eq!(files(folder.path()).len(), 2);
+}
+
+#[test]
+fn a_recorder_that_keeps_nothing_says_so() {
+    let recorder = Recorder::to(std::io::sink(), about(1), Options::default()).unwrap();
+    let refused = recorder.save(Path::new("nothing.hitlog")).unwrap_err();
+    assert!(matches!(refused, FinishError::NothingKept), "{refused}");
+}
+
+/// What a build pushes that plays a log is the log's own tables.
+#[test]
+fn a_recorder_writes_a_trace_as_it_writes_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, trace) = (folder.path().join("a.hitlog"), folder.path().join("a.hittrace"));
+    let own = || {
+        let lean = hitreg::record::Field::new("lean", hitreg::record::CellKind::F32, hitreg::record::Scope::Movement);
+        about(2).usercmd_field(lean).kind("casts", vec![("spell".into(), hitreg::record::CellKind::U32)])
+    };
+    let push = |recorder: Recorder| {
+        let mut stream = recorder.stream();
+        for number in 1..=300 {
+            let values = [Value::Float(number as f32 / 8.0)];
+            stream.usercmd_with(PlayerId(0), at(number), usercmd(number), &values).unwrap();
+            tick(&mut stream, 0, number).unwrap();
+            stream.body(Tick(number), PlayerId(1).entity(), Default::default(), &[number, 7]).unwrap();
+            stream.row(0, 1, at(number), &[Value::Number(number.into())]).unwrap();
+            let shot = hitreg::record::ShotRecord { command: CommandSeq(number), at: at(number), ..Default::default() };
+            stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+        }
+        recorder.finish().unwrap();
+    };
+    push(Recorder::create(&log, own(), Options::patient()).unwrap());
+    let digest = hitreg::trace::Digest::of_bytes(&std::fs::read(&log).unwrap());
+    push(Recorder::trace(&trace, own(), digest).unwrap());
+    let (session, trace) = (read_log(&log).unwrap(), hitreg::store::read_trace(&trace).unwrap());
+    assert_eq!((&*trace.header.game, &*trace.header.log_digest), ("mygame", &*digest.to_string()));
+    let tables: Vec<_> = trace.tables.iter().map(|table| (&*table.name, table.rows())).collect();
+    let expected = [("ticks", 300), ("bodies", 300), ("executed", 0), ("frames", 300), ("shots", 300), ("casts", 300)];
+    assert_eq!(tables, expected);
+    let digests = |tables: &[hitreg::trace::Table]| tables.iter().map(|table| table.digest()).collect::<Vec<_>>();
+    let told = hitreg::recorded::played(&session);
+    assert_eq!(digests(&trace.tables), digests(&told), "a log and a trace of the same pushes say the same");
+    let table = |name| trace.table(name).unwrap();
+    assert_eq!(table("frames").f32s("lean")[8], 9.0 / 8.0);
+    assert_eq!(table("casts").i64s("spell")[299], 300);
+    assert_eq!((table("shots").u32s("tick")[9], table("shots").names("reason").get(9)), (10, "missed"));
+    let frames: Vec<FrameRecord> = session.players[0].frames.clone();
+    assert_eq!(frames.len(), table("frames").rows());
+}
