@@ -7,4 +7,4 @@ mod level;
 pub(crate) mod trace;
 
 pub use bsp::BspError;
-pub use level::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
+pub use level::{EMPTY, Map, MissingWall, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
