@@ -6,8 +6,10 @@
 mod cache;
 pub mod condition;
 pub mod git;
+mod identity;
 mod process;
 mod stop;
+mod strays;
 mod tail;
 
 use std::ffi::{OsStr, OsString};
@@ -20,6 +22,7 @@ pub use stop::Stop;
 
 use crate::store;
 use crate::trace::{Digest, Trace};
+use identity::Identity;
 use process::Ended;
 
 /// What says in the environment of hitreg's commands where their defaults are.
@@ -35,15 +38,6 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 pub struct Build {
     path: PathBuf,
     identity: Identity,
-}
-
-/// What the cache knows a build by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Identity {
-    /// The bytes of its file.
-    Content(Digest),
-    /// A script: what it starts is not in its bytes, so nothing that it wrote is ever used again.
-    Script,
 }
 
 /// A build that is not there, or is no program.
@@ -122,11 +116,7 @@ impl Build {
         if !process::may_be_run(&meta) {
             return Err(BuildError::NoProgram { path: path.into(), what: "a file without the right to be run" });
         }
-        let bytes = std::fs::read(path).map_err(fail)?;
-        let identity = match bytes.starts_with(b"#!") {
-            true => Identity::Script,
-            false => Identity::Content(Digest::of_bytes(&bytes)),
-        };
+        let identity = Identity::of(path).map_err(fail)?;
         // A bare name would be looked for in PATH, and any other is taken from where the child runs.
         let path = std::path::absolute(path).map_err(fail)?;
         Ok(Build { path, identity })
@@ -244,7 +234,7 @@ fn no_folder(error: std::io::Error) -> Untestable {
     Untestable::because(format!("there is no place to run it in: {error}"))
 }
 
-/// What a build makes of a log is known by the build's bytes and name, the log's bytes, and the options.
+/// What a build makes of a log is known by the build's identity and name, the log's bytes, and the options.
 fn key(build: &Build, request: &Request<'_>) -> Option<Digest> {
     let Identity::Content(content) = build.identity else { return None };
     let name = build.path.file_name().map(OsString::from).unwrap_or_default();

@@ -17,6 +17,7 @@ macro_rules! claim {
     };
 }
 
+mod aiming;
 mod categories;
 mod compensation;
 mod display;
@@ -25,6 +26,7 @@ mod forged;
 mod nereids;
 mod prediction;
 mod protocol;
+mod redundancy;
 mod script;
 mod scripted_input;
 mod updates;
@@ -34,6 +36,7 @@ mod without;
 use serde::Serialize;
 
 use crate::arena::MapError;
+use crate::session::SynthError;
 use crate::settings::SettingError;
 use experiment::Experiment;
 use script::{Expect, Script};
@@ -126,6 +129,9 @@ pub enum ClaimError {
     /// The map cannot be played on.
     #[error("its map: {0}")]
     Map(#[from] MapError),
+    /// Bots cannot play it.
+    #[error(transparent)]
+    Bots(#[from] SynthError),
     /// It is to be played, and has nothing to play.
     #[error("it has no scene to play")]
     NoScene,
@@ -166,9 +172,11 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         prediction::CLAIMS,
         display::CLAIMS,
         compensation::CLAIMS,
+        aiming::CLAIMS,
         updates::CLAIMS,
         nereids::CLAIMS,
         protocol::CLAIMS,
+        redundancy::CLAIMS,
         categories::CLAIMS,
     ]
     .into_iter()

@@ -6,6 +6,7 @@
 
 mod categories;
 mod cause;
+mod chase;
 mod clock;
 mod context;
 mod draw;
@@ -25,6 +26,7 @@ use crate::settings::{InterpolationMode, Settings};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 use categories::{Categories, Moment};
+use chase::Chase;
 use clock::Clock;
 use context::Context;
 use glam::Vec3;
@@ -47,6 +49,7 @@ pub struct Client<G: Game> {
     window: Window<G>,
     smoothing: Smoothing,
     categories: Categories<G>,
+    chase: Chase<G::Body>,
     /// The newest usercmd that had run by the newest snapshot.
     acked: CommandSeq,
     /// What was drawn at the last look, in ascending order of entity.
@@ -67,6 +70,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
             categories: Categories::new(),
+            chase: Chase::new(),
             acked: CommandSeq(0),
             rules,
             settings,
@@ -91,8 +95,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         if snapshot.seq <= self.newest {
             return None;
         }
-        self.redundancy.handle_arrival(snapshot.seq.0 - self.newest.0 - 1);
         self.newest = snapshot.seq;
+        if let Some(echo) = snapshot.echo {
+            self.redundancy.handle_echo(now, echo);
+        }
         self.acked = snapshot.ack;
         self.clock.handle_update(now, snapshot.frame.server_time);
         self.input_time.handle_update(now, snapshot);
@@ -101,7 +107,6 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
             self.input_time.handle_round_trip(round_trip);
-            self.redundancy.handle_round_trip(now, round_trip);
         }
         let shown = self.shown_origin(now);
         let context = Context::<G> {
@@ -135,7 +140,13 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             latency: self.clock.latency(),
             but: self.player.entity(),
         };
-        draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn);
+        match self.settings.interpolation.mode {
+            InterpolationMode::LastRendered => {
+                let takes = Micros::from_ms(self.settings.interpolation.lerp_ms);
+                self.chase.draw(&scene, clock, takes, &mut self.drawn);
+            }
+            _ => draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn),
+        }
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
@@ -164,7 +175,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let packet = ClientPacket {
             number: self.packets,
             ack: self.newest,
-            commands: self.window.newest(self.redundancy.level(now)),
+            commands: self.window.newest(self.redundancy.of_packet(now, self.packets)),
         };
         Commanded { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
     }

@@ -41,7 +41,7 @@ pub use shape::Shape;
 pub use table::{Rows, Status, TableDiff};
 pub use usercmds::Ran;
 
-use crate::trace::schema::{Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use crate::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
 use crate::trace::{Table, Trace};
 use clock::Clock;
 use exactness::Exactness;
@@ -220,7 +220,9 @@ fn judge(a: &Trace, b: &Trace, tables: &[TableDiff], options: &DiffOptions) -> (
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
-    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only;
+    // What came into the format later an older build cannot have, and who did not ask for it does not.
+    let is_later = |name: &str| TableSchema::of(name).is_some_and(|table| table.since != FIRST);
+    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && !is_later(&t.name);
     let differs = |t: &&TableDiff| match t.status {
         Status::Differs => true,
         Status::OnlyInA | Status::OnlyInB => lacks(t),

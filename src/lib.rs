@@ -13,6 +13,7 @@ pub mod claims;
 pub mod cli;
 pub mod client;
 pub mod diff;
+pub mod drawing;
 pub mod engine;
 pub mod fairness;
 pub mod game;

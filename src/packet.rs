@@ -59,8 +59,22 @@ pub struct Snapshot<B> {
     pub helper_ms: Option<i16>,
     /// Usercmds that came at a time when they could not be used, since the last snapshot.
     pub warnings: Vec<OutOfSequence>,
+    /// What the client's line did to its packets; `None` where no client asks for it (`client.adaptive_redundancy`).
+    pub echo: Option<Echo>,
     /// What else it tells, in the game's own encoding: evidence for [`Reconcile::explain`](crate::game::Reconcile::explain).
     pub extra: Vec<u8>,
+}
+
+/// What a server says of a client's packets, so that the client knows its line: the round trip without the time for which
+/// usercmds wait for their tick, and the loss on the way up, which no ack shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// The lower 16 bits of the number of the newest packet that came.
+    pub packet: u16,
+    /// How long the server had it when the snapshot left, in ms.
+    pub held_ms: u16,
+    /// How many numbers were passed over so far, for packets that were lost or overtaken; counted round at 16 bits.
+    pub lost: u16,
 }
 
 impl<B> Snapshot<B> {

@@ -44,6 +44,13 @@ impl<G: Game> Clone for Setup<G> {
     }
 }
 
+impl<G: Game> Setup<G> {
+    /// The same for one player's client, with its own settings.
+    pub fn of_player(&self, player: PlayerId) -> Setup<G> {
+        Setup { settings: self.settings.of_player(player), ..self.clone() }
+    }
+}
+
 /// The server of a session. The same calls with the same arguments must have the same results, to the bit, on any machine.
 pub trait ServerPipeline<G: Game>: Sized + Send {
     /// A server whose `players` clients are connected, before its first tick.

@@ -9,6 +9,7 @@ mod corrections;
 mod cover;
 mod frames;
 mod made;
+mod network;
 mod open;
 mod shots;
 mod tables;
@@ -46,6 +47,9 @@ pub struct Options {
     /// Whether sizes are asked for, [`Replayed::traffic`] that is. Where they are not, and nothing else depends on them,
     /// no datagrams are made: the trace is the same, and there several times as soon.
     pub sizes: bool,
+    /// Whether the trace is to say what went over the network: the tables `packets` and `snapshots`, in closed loop. Bytes stand in
+    /// them where [`Options::sizes`] asks, too.
+    pub network: bool,
 }
 
 impl Options {

@@ -53,7 +53,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         let world = G::spawn(&rules, seed, players);
         let limits = Limits { extrapolate_max: None, ..Limits::of(&settings) };
         Server {
-            connections: (0..players).map(|_| Connection::new(&settings)).collect(),
+            connections: (0..players).map(|player| Connection::new(settings.of_player(PlayerId(player)))).collect(),
             rules,
             settings,
             seed,
@@ -95,6 +95,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             self.events.push_back(Event::Presence { player, change: Presence::Joined });
         }
         connection.measure_latency(now, packet.ack);
+        connection.note_packet(now, packet.number);
         self.inbox.push((player, now, packet));
     }
 
@@ -129,8 +130,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     }
 
     fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
-        let rate = self.settings.server.rate_bytes_per_s;
         if let Some(connection) = self.connections.get_mut(usize::from(player.0)) {
+            let rate = connection.settings.server.rate_bytes_per_s;
             connection.rate_free_at = self.now + Micros(i64::from(bytes) * 1_000_000 / rate);
         }
     }
@@ -152,6 +153,6 @@ impl<G: Game> Server<G> {
 
     /// Keeps an effect for the next snapshot of everybody who does not predict it.
     fn tell(&mut self, effect: Effect) {
-        update::tell(&mut self.connections, &self.settings, effect);
+        update::tell(&mut self.connections, effect);
     }
 }

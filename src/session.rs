@@ -20,7 +20,7 @@ pub use machine::{InputSource, Machine};
 #[cfg(feature = "arena")]
 pub(crate) use network::Intruder;
 pub use network::Links;
-pub use observe::{Observer, Shown};
+pub use observe::{Observer, Packed, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use sequence::Screen;
 pub use synth::{SynthError, record_synthetic, record_synthetic_while};

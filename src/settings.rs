@@ -1,14 +1,18 @@
 //! The settings of a session: typed values under dotted names, each with bounds, a default and the source of the
 //! default. A log carries all of them; a replay may change some.
 
+mod choices;
 mod engine_names;
 mod keys;
 mod known;
 mod nearest;
+mod players;
 mod preset;
 
+pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes};
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key, Kind};
+pub use players::{Players, is_of_players};
 pub use preset::{PRESETS, Preset};
 
 use crate::units::Hz;
@@ -34,6 +38,9 @@ pub struct Settings {
     pub client: Client,
     /// How packets and snapshots travel.
     pub wire: Wire,
+    /// What single players have otherwise, by the keys' own names: `p2.interpolation.lerp_ms`. [`Settings::of_player`] has it
+    /// applied.
+    pub players: Players,
 }
 
 /// How a client runs ahead of the server.
@@ -114,113 +121,6 @@ pub struct Wire {
     pub message_max_bytes: i64,
 }
 
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $( $(#[$variant_doc])* $variant, )* }
-
-        impl $name {
-            /// The words that name the choices.
-            pub const WORDS: &'static [&'static str] = &[ $( $text ),* ];
-
-            pub(crate) fn word(self) -> &'static str {
-                match self { $( $name::$variant => $text, )* }
-            }
-
-            pub(crate) fn from_word(word: &str) -> Option<$name> {
-                match word { $( $text => Some($name::$variant), )* _ => None }
-            }
-        }
-    };
-}
-
-choice! {
-    /// What a client predicts.
-    PredictionMode {
-        /// Nothing: the dumb client shows the acked state.
-        Off = "off",
-        /// Movement.
-        Movement = "movement",
-        /// Movement and weapons.
-        Weapons = "weapons",
-    }
-}
-choice! {
-    /// Among which bodies the usercmds have run whose outcome is held against the server's word.
-    Among {
-        /// Those that the client knew when it predicted them: as a client in play could know.
-        Known = "known",
-        /// Those of the snapshot that acks them, run again from the state acked before: as the server ran them. What the
-        /// client had predicted in play is judged beside it.
-        AckingPacket = "acking-packet",
-    }
-}
-choice! {
-    /// From what a client draws the others.
-    InterpolationMode {
-        /// The last snapshot as it is.
-        Off = "off",
-        /// The last snapshot carried on to the present.
-        Extrapolate = "extrapolate",
-        /// The last two snapshots.
-        TwoPoint = "two-point",
-        /// The two of the position history that straddle the time drawn.
-        History = "history",
-        /// Each variable by its category, as NeREIDS does.
-        Category = "category",
-    }
-}
-choice! {
-    /// Which sizes count.
-    Sizes {
-        /// Those of the datagrams, which are made in virtual time as they are live.
-        Datagrams = "datagrams",
-        /// So much for a header, an entity, a usercmd; no datagrams are made in virtual time. The rule of logs from before
-        /// there was this setting.
-        Nominal = "nominal",
-    }
-}
-choice! {
-    /// What is drawn when the next update is not there yet.
-    OnMissing {
-        /// The last state carried on, within the cap.
-        Extrapolate = "extrapolate",
-        /// The last state as it is.
-        Hold = "hold",
-    }
-}
-choice! {
-    /// What runs in place of usercmds that never came.
-    OnLost {
-        /// The last one again, as Half-Life and QuakeWorld do.
-        Repeat = "repeat",
-        /// Nothing.
-        Skip = "skip",
-    }
-}
-choice! {
-    /// When usercmds run.
-    Schedule {
-        /// In the tick after they arrive, in the order of arrival (Bernier's server loop).
-        Arrival = "arrival",
-        /// In the tick whose time is on them. Those that come when it is over are dropped, and nothing runs twice.
-        Tick = "tick",
-    }
-}
-choice! {
-    /// How a client follows the server's clock.
-    ClockMode {
-        /// Takes each update's time as it comes (Bernier's footnote 6).
-        Adopt = "adopt",
-        /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
-        Drift = "drift",
-        /// As adopt, and usercmds carry the time of the tick that they are for, by a clock that the server's calibration
-        /// helper steers.
-        Calibrated = "calibrated",
-    }
-}
-
 /// A setting that is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -237,6 +137,12 @@ pub enum SettingError {
     NotAPair {
         /// The words given.
         text: String,
+    },
+    /// A key that is the same for all players.
+    #[error("`{key}` is the same for all players: {own} may be one player's own", own = players::OWN.join("*, "))]
+    NotOfPlayers {
+        /// The key.
+        key: String,
     },
     /// A value that the key cannot have.
     #[error("`{key}` cannot be `{value}`: it takes {takes}")]
@@ -282,14 +188,21 @@ impl Settings {
 
     /// The keys of which these settings and others have different values.
     pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
-        let pairs = self.to_pairs().into_iter().zip(other.to_pairs());
-        pairs.filter(|(own, others)| own != others).map(|((key, _), _)| key).collect()
+        let (own, others) = (self.to_pairs(), other.to_pairs());
+        let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().filter(|pair| !from.contains(pair)).map(|(key, _)| key.clone()).collect()
+        };
+        let mut unlike = lacking(&others, &own);
+        unlike.extend(lacking(&own, &others).into_iter().filter(|key| !own.iter().any(|(other, _)| other == key)));
+        unlike
     }
 
     /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {
-            InterpolationMode::TwoPoint | InterpolationMode::History => self.interpolation.lerp_ms,
+            InterpolationMode::TwoPoint | InterpolationMode::LastRendered | InterpolationMode::History => {
+                self.interpolation.lerp_ms
+            }
             InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => 0,
         }
     }
@@ -320,6 +233,9 @@ impl Settings {
     /// # Errors
     /// When there is no such key, or it cannot have that value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
+        if let Some((player, key)) = players::split(key) {
+            return self.set_of_player(player, key, value);
+        }
         let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
             key: key.to_owned(),
             hint: our_name(key).unwrap_or_else(|| nearest(key, KEYS.iter().map(|k| k.name))),
@@ -336,9 +252,9 @@ impl Settings {
         self.set(key.trim(), value.trim())
     }
 
-    /// All settings as text, in the order of [`KEYS`]; what a log carries.
+    /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
-        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).collect()
+        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).chain(self.players.pairs()).collect()
     }
 
     /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose
@@ -351,8 +267,8 @@ impl Settings {
         let mut settings = Settings::default();
         settings.wire.sizes = Sizes::Nominal;
         for (key, value) in pairs {
-            if let Some(known) = KEYS.iter().find(|known| known.name == key) {
-                known.set(&mut settings, value)?;
+            if Settings::is_known(key) {
+                settings.set(key, value)?;
             }
         }
         Ok(settings)
@@ -390,7 +306,7 @@ mod tests {
             "`server.tick_hz` cannot be `0`: it takes a number of Hz from 1 to 1000, with at most three decimals"
         );
         let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
-        assert!(word.contains("off, extrapolate, two-point, history"), "{word}");
+        assert!(word.contains("off, extrapolate, two-point, last-rendered, history"), "{word}");
         assert_eq!(settings, Settings::default());
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::stats::Spread;
 use crate::trace::Trace;
-use crate::trace::schema::{corrections, frames, shots, ticks};
+use crate::trace::schema::{corrections, frames, packets, shots, snapshots, ticks};
 
 /// The headline figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,6 +17,38 @@ pub struct Summary {
     pub shots: Shots,
     /// What the replay went through.
     pub exercised: Exercised,
+    /// What went over the network; `None` where the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+}
+
+/// What went over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Network {
+    /// Packets from the clients to the server.
+    pub up: Direction,
+    /// Usercmds in each of them, repeats included, on average.
+    pub usercmds_per_packet: f64,
+    /// Snapshots from the server to the clients.
+    pub down: Direction,
+    /// How many updates the rate held back.
+    pub choked: u64,
+    /// Usercmds that the server warned of, because they came out of sequence.
+    pub warnings: u64,
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Direction {
+    /// How many were sent.
+    pub sent: u64,
+    /// How many of them never arrived.
+    pub lost: u64,
+    /// How long they were on their way, in ms.
+    pub took_ms: Option<Spread>,
+    /// Their bytes, where datagrams were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// How the predictions did.
@@ -110,7 +142,33 @@ impl Summary {
             shots: shots.fired,
             hits: shots.hit,
         };
-        Summary { prediction, shots, exercised }
+        Summary { prediction, shots, exercised, network: Network::of(trace) }
+    }
+}
+
+impl Network {
+    fn of(trace: &Trace) -> Option<Network> {
+        trace.table(packets::NAME)?;
+        let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
+        let sum = |column: &[u32]| column.iter().map(|n| u64::from(*n)).sum::<u64>();
+        Some(Network {
+            up: Direction::of(up.arrived, up.took_ms, up.bytes),
+            usercmds_per_packet: sum(up.usercmds) as f64 / up.rows.max(1) as f64,
+            down: Direction::of(down.arrived, down.took_ms, down.bytes),
+            choked: sum(down.choked),
+            warnings: sum(down.warnings),
+        })
+    }
+}
+
+impl Direction {
+    fn of(arrived: &[u32], took_ms: &[f32], bytes: &[u32]) -> Direction {
+        Direction {
+            sent: arrived.len() as u64,
+            lost: arrived.iter().filter(|times| **times == 0).count() as u64,
+            took_ms: Spread::of(took_ms.iter().copied()),
+            bytes: (!bytes.is_empty()).then(|| bytes.iter().map(|n| u64::from(*n)).sum()),
+        }
     }
 }
 

@@ -32,6 +32,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use schema::{FIRST, TableSchema};
+
 /// The tables of one replay of one log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
@@ -262,10 +264,12 @@ impl Trace {
         self.tables.iter().find(|t| t.name == name)
     }
 
-    /// The digest of all tables: XXH3-128 over the tables' own digests in order, 16 bytes each, little endian.
+    /// The digest of all tables but those that are written only where they are asked for, so that it is the same whoever asks: XXH3-128 over the tables' own digests in order, 16 bytes each, little endian.
     /// How a trace is stored does not change it.
     pub fn digest(&self) -> Digest {
-        let digests: Vec<Digest> = self.tables.par_iter().map(Table::digest).collect();
+        let asked_for = |table: &&Table| TableSchema::of(&table.name).is_some_and(|declared| declared.since != FIRST);
+        let digests: Vec<Digest> =
+            self.tables.par_iter().filter(|table| !asked_for(table)).map(Table::digest).collect();
         let mut hasher = Xxh3Default::new();
         for digest in digests {
             hasher.update(&digest.0.to_le_bytes());

@@ -155,6 +155,7 @@ impl<G: Game> DelayServer<G> {
                 choked: 0,
                 helper_ms: None,
                 warnings: Vec::new(),
+                echo: None,
                 extra: Vec::new(),
             };
             self.snapshots.push_back((PlayerId(player as u16), snapshot));

@@ -124,6 +124,8 @@ fn role(field: &Field) -> Role {
         "respawn_us" | "event_in_us" => Role::Event,
         "decision" => Role::Controller,
         "goal" => Role::Value,
+        // With "current timestamp into the action": how long it still takes.
+        "weapon" | "next_weapon" | "switch_ms" | "next_attack_ms" | "reload_ms" => Role::Action,
         _ => Role::by_default(field),
     }
 }

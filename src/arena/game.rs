@@ -159,11 +159,11 @@ impl Categorize for Arena {
 
     fn reaction(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
         // Whom it is going to hit is the server's to say.
-        arrow::loose(rules, fire, &[]).map(|(body, _)| body)
+        arrow::loose(rules, fire, &[]).map(|(body, _)| body).or_else(|| rocket::loose(rules, fire))
     }
 
     fn came_from(body: &ArenaBody) -> Option<(PlayerId, CommandSeq)> {
-        (body.kind == BodyKind::Arrow).then(|| arrow::came_from(body))
+        matches!(body.kind, BodyKind::Arrow | BodyKind::Rocket).then(|| arrow::came_from(body))
     }
 }
 

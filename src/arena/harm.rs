@@ -3,9 +3,10 @@
 use glam::Vec3;
 
 use super::arrow;
-use super::body::{ArenaBody, BodyKind};
+use super::body::ArenaBody;
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
+use super::rocket;
 use super::rules::ArenaRules;
 use super::state::{ArenaWorld, Flight};
 use super::weapon::Shot;
@@ -24,18 +25,10 @@ pub(crate) fn apply(
     out: &mut impl WorldSink,
 ) {
     let line = fire.centre();
-    if let Shot::Rocket { speed_units_s, life_ms, .. } = rules.weapon(fire.weapon).shot {
+    if let (Shot::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire)) {
+        let rocket = ArenaBody { teleports: arrow::launch_of(shooter, command.seq), ..rocket };
         let life_us = u32::from(life_ms) * 1_000;
         let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
-        let rocket = ArenaBody {
-            kind: BodyKind::Rocket,
-            origin: line.from,
-            velocity: line.direction * speed_units_s,
-            viewangles: fire.viewangles,
-            alive: true,
-            teleports: arrow::launch_of(shooter, command.seq),
-            ..ArenaBody::default()
-        };
         world.launch(flight, rocket);
         return;
     }

@@ -2,8 +2,10 @@
 
 use glam::Vec3;
 
+use super::arrow::launch_of;
 use super::body::{ArenaBody, BodyKind};
 use super::effect::EffectKind;
+use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
@@ -15,6 +17,21 @@ use crate::units::{EntityId, Micros};
 
 /// How far before what it met a rocket bursts, in units, so that the surface itself shields nobody.
 const BURST_GAP_UNITS: f32 = 1.0;
+
+/// The rocket of a shot as it leaves. `None` of what shoots no rockets.
+pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
+    let Shot::Rocket { speed_units_s, .. } = rules.weapon(fire.weapon).shot else { return None };
+    let line = fire.centre();
+    Some(ArenaBody {
+        kind: BodyKind::Rocket,
+        origin: line.from,
+        velocity: line.direction * speed_units_s,
+        viewangles: fire.viewangles,
+        alive: true,
+        teleports: launch_of(fire.shooter, fire.command),
+        ..ArenaBody::default()
+    })
+}
 
 /// Moves every rocket on, and lets those burst that met something or have flown long enough.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {

@@ -1,4 +1,4 @@
-//! Traces that need not be made again, by content: the build's bytes and name, the log's bytes, the options.
+//! Traces that need not be made again, by content: the build's identity and name, the log's bytes, the options.
 #![expect(clippy::disallowed_methods, reason = "where caches live is the environment's to say")]
 
 use std::path::{Path, PathBuf};

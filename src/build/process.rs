@@ -12,6 +12,7 @@ use process_wrap::std::ProcessGroup;
 use process_wrap::std::{ChildWrapper, CommandWrap};
 
 use super::stop::Stop;
+use super::strays::Mark;
 use super::tail::Tail;
 
 /// How long the pipes of a process that has ended are waited for.
@@ -44,11 +45,12 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io
         return Ok(Ran { ended: Ended::Stopped, last_words: Vec::new() });
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = Watched(spawn(with_all_that_it_starts(command))?);
-    let tail = child.0.stderr().take().map(Tail::of);
+    let mark = Mark::put_on(&mut command);
+    let mut child = Watched { child: spawn(with_all_that_it_starts(command))?, mark };
+    let tail = child.child.stderr().take().map(Tail::of);
     let started = Instant::now();
     let ended = loop {
-        if let Some(status) = child.0.try_wait()? {
+        if let Some(status) = child.child.try_wait()? {
             break ended(status);
         }
         if stop.is_stopped() {
@@ -89,14 +91,18 @@ fn pause(elapsed: Duration) -> Duration {
 }
 
 /// A child that ends with all that it started when nobody watches it any more.
-struct Watched(Box<dyn ChildWrapper>);
+struct Watched {
+    child: Box<dyn ChildWrapper>,
+    mark: Mark,
+}
 
 impl Drop for Watched {
     fn drop(&mut self) {
         // Fails when nobody of them is left, which is what it is for.
-        let _ = self.0.start_kill();
+        let _ = self.child.start_kill();
         // It is gone or about to be, and what it ended with is known or does not count.
-        let _ = self.0.wait();
+        let _ = self.child.wait();
+        self.mark.end_all();
     }
 }
 
@@ -185,6 +191,20 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!alive.exists());
+    }
+
+    /// As a daemon starts: in a session of its own, and its parent gone.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn who_leaves_the_process_group_is_ended_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (began, alive) = (folder.path().join("began"), folder.path().join("alive"));
+        let stray = format!("touch {}; sleep 2; touch {}", began.display(), alive.display());
+        let script = format!("(setsid sh -c '{stray}' &); while [ ! -e {} ]; do sleep 0.01; done", began.display());
+        assert_eq!(sh(&script, Duration::from_secs(60)).ended, Ended::Exit(0));
+        assert!(began.exists());
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(!alive.exists(), "what had left the group went on");
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! The rendering categories of NeREIDS, each on something in the orchard that is drawn by it. Player 0 looks.
 
+use std::sync::Arc;
+
 use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::prediction::key_to_movement;
 use super::watch::{Seen, SeenFrame, body_of};
+use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest};
-use crate::arena::{Arena, ArenaBody, BodyKind, EffectKind};
-use crate::game::{Categorize as _, Category, Placed};
+use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind, EffectKind};
+use crate::game::{Categorize as _, Category, Effect, Placed};
+use crate::session::record_synthetic;
+use crate::session::scenario::Scenario;
 use crate::units::{EntityId, Micros};
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -18,15 +23,17 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-simulated", simulated),
     claim!(Nereids, "category-deterministic-ai", deterministic_ai),
     claim!(Nereids, "category-reactive", reactive),
+    claim!(Nereids, "reactive-taken-back", taken_back),
     claim!(Nereids, "category-inverted", inverted),
     claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
+    claim!(Nereids, "nereids-draws-by-all-categories", by_all),
 ];
 
 /// Below this nobody has left the ground, in units.
 const ABOVE_UNITS: f64 = 1.0;
 
 fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play()?;
+    let seen = experiment.play_always_without(0, Part::Constants)?;
     let trees = drawn_as(&seen, BodyKind::Tree);
     let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
     let moved = trees.iter().map(|(_, id, placed)| {
@@ -60,7 +67,7 @@ fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
-        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let last = seen.newest_for(0, frame.at);
         let told = last.and_then(|last| body_of(&last.bodies, 1));
         if let Some((told, drawn)) = told.zip(frame.drawn(1)) {
             off.push(f64::from(told.origin.distance(drawn.body.origin)));
@@ -71,11 +78,16 @@ fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
 
 fn controlled(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
-    let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own?.health)));
+    let drawn = |frame: &SeenFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
+    let off = |(drawn, own): (Vec3, Vec3)| f64::from(drawn.distance(own));
+    let off: Vec<f64> = seen.inspected(0).filter_map(drawn).map(off).collect();
+    let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own_placed.as_ref()?.body.health)));
     let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
     let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
     Ok(vec![
         ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+        ("frames", count(off.len())),
+        ("own avatar drawn off from what is predicted, most", greatest(&off)),
         ("health lost to health shown", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
     ])
 }
@@ -88,7 +100,7 @@ fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
         let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
         let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
         let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
-        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let last = seen.newest_for(0, frame.at);
         let told = last.and_then(|last| body_of(&last.bodies, id.0));
         let (Some((then, truth)), Some(told)) = (truth, told) else { continue };
         let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
@@ -136,14 +148,35 @@ fn reactive(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
+fn taken_back(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let has_arrow = |frame: &&SeenFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
+    let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
+    let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.effects.iter().any(is_launch));
+    let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
+    let since = |at: Option<Micros>, from: Option<Micros>| at.zip(from).map(|(at, from)| (at - from).as_ms_f64());
+    Ok(vec![
+        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("shot to the arrow on the screen", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
+        ("shot to the server's word", since(word, shot.map(|shot| shot.at))),
+        ("frames with it after that word", word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64)),
+    ])
+}
+
+fn is_launch(effect: &Effect) -> bool {
+    effect.kind == EffectKind::Launcher as u8
+}
+
 fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let mut missed = Vec::new();
-    let mut frames = 0;
+    let (mut frames, mut unsteady) = (0, Vec::new());
+    let mut flight: Option<Flight> = None;
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
-        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
+        let last = seen.newest_for(0, frame.at);
         let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
         frames += 1;
+        unsteady.extend(Flight::go_on(&mut flight, frame, id, placed, told));
         let lands = last.server_time + Micros(i64::from(told.event_in_us));
         let at = placed.by.map_or(last.server_time, |by| by.at);
         // Drawn after the time of its landing, it has landed.
@@ -155,7 +188,39 @@ fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("frames with an arrow that the server knows", count(frames)),
         ("frames after its landing was due", count(missed.len())),
         ("off from its announced end then, most", greatest(&missed)),
+        ("frames on the way", count(unsteady.len())),
+        ("unevenness of its steps on the way, most", greatest(&unsteady)),
     ])
+}
+
+/// An arrow from frame to frame.
+struct Flight {
+    arrow: (EntityId, u32),
+    at: Micros,
+    place: Vec3,
+    /// How far it went in the frame before.
+    step: Option<f64>,
+}
+
+impl Flight {
+    /// Goes on with an arrow in the next frame, and says by how much its step there is longer or shorter than the one
+    /// before. Nothing of one that has arrived, or is first seen.
+    fn go_on(
+        flight: &mut Option<Flight>,
+        frame: &SeenFrame,
+        id: EntityId,
+        placed: &Placed<ArenaBody>,
+        told: &ArenaBody,
+    ) -> Option<f64> {
+        let arrow = (id, told.teleports);
+        let place = placed.body.origin;
+        let before = flight.take().filter(|before| before.arrow == arrow && frame.at > before.at);
+        let step = before.as_ref().map(|before| f64::from(before.place.distance(place)));
+        let is_on_its_way = place.distance(told.goal) > 0.5;
+        let uneven = before.as_ref().and_then(|before| Some((step? - before.step?).abs()));
+        *flight = Some(Flight { arrow, at: frame.at, place, step });
+        uneven.filter(|_| is_on_its_way)
+    }
 }
 
 fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
@@ -165,10 +230,12 @@ fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let prepared = experiment.variant("rules")?;
     let (mut carried, mut drawn) = (0.0_f64, 0.0_f64);
     for frame in seen.inspected(0) {
-        let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq);
-        let Some(told) = last.and_then(|last| body_of(&last.bodies, 1)) else { continue };
-        // All the way to the time at which an input made now will run: a round trip.
-        let ahead = Micros::from_ms(700);
+        let Some(last) = seen.newest_for(0, frame.at) else { continue };
+        let Some(told) = body_of(&last.bodies, 1) else { continue };
+        // All the way to where the own avatar is drawn: the time at which an input made now will run.
+        let Some(ahead) = frame.own_placed.as_ref().and_then(|own| Some(own.by?.at - last.server_time)) else {
+            continue;
+        };
         let simulated = Arena::simulate(&prepared.rules, told, ahead);
         carried = carried.max(f64::from(simulated.origin.z - ground));
         drawn = drawn.max(frame.drawn(1).map_or(0.0, |placed| f64::from(placed.body.origin.z - ground)));
@@ -176,6 +243,30 @@ fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![
         ("highest, carried on to the present", Some(if carried < ABOVE_UNITS { 0.0 } else { carried })),
         ("highest, as drawn", Some(drawn)),
+    ])
+}
+
+fn by_all(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let preset = "nereids".to_owned();
+    let mut scenario = Scenario { preset, players: 4, seconds: 30.0, ..Scenario::default() };
+    if experiment.is_off() {
+        scenario.settings.insert("prediction.mode".to_owned(), "movement".to_owned());
+    }
+    let mut seen = Seen::default();
+    let rules = Arc::new(ArenaRules::new(ArenaMap::orchard()));
+    record_synthetic::<Arena>(&scenario, &rules, &mut seen)?;
+    let all =
+        || seen.frames.iter().flat_map(|frame| frame.drawn.iter().map(|(_, placed)| placed).chain(&frame.own_placed));
+    let by = |category| count(all().filter(|placed| is_by(placed, category)).count());
+    Ok(vec![
+        ("views", count(all().count())),
+        ("constant", by(Category::Constant)),
+        ("authoritative", by(Category::Authoritative)),
+        ("controlled", by(Category::Controlled)),
+        ("simulated", by(Category::Simulated)),
+        ("deterministic-ai", by(Category::DeterministicAi)),
+        ("reactive", by(Category::Reactive)),
+        ("inverted", by(Category::Inverted)),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! Where the others are drawn: extrapolation, interpolation, teleports. Player 0 looks, player 1 moves.
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenFrame, SeenSnapshot, body_of};
+use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::game::How;
@@ -69,7 +69,7 @@ fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimErro
     let mut angle: Vec<f64> = Vec::new();
     for frame in seen.inspected(VIEWER) {
         // The clock at the frame: the last update's time and what has passed since.
-        let Some(last) = last_received(&seen, frame.at) else { continue };
+        let Some(last) = seen.newest_for(VIEWER, frame.at) else { continue };
         let clock = last.server_time + (frame.at - last.at);
         let target = clock - Micros::from_ms(100);
         let known = || seen.received_by(VIEWER).filter(|s| s.at <= frame.at);
@@ -120,9 +120,10 @@ fn lost_update_200_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let [slow, fast, history] =
-        ["two-point-10", "two-point-50", "history-50"].map(|name| experiment.play_variant(name));
-    let (slow, fast, history) = (slow?, fast?, history?);
+    let (slow, fast) = (experiment.play_variant("two-point-10")?, experiment.play_variant("two-point-50")?);
+    let (chasing, same_history) =
+        (experiment.play_variant("last-rendered-20")?, experiment.play_variant("history-20")?);
+    let (slow_history, history) = (experiment.play_variant("history-10")?, experiment.play_variant("history-50")?);
     let resting = |seen: &Seen| {
         let steps = steps(seen);
         let rests = steps.iter().filter(|step| **step < REST_UNITS).count();
@@ -132,6 +133,9 @@ fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("bounces", count(lowest_drawn(&slow).len())),
         ("two-point, 10/s: lowest point above the ground", median(&lowest_drawn(&slow))),
         ("two-point, 50/s: frames at rest", resting(&fast)),
+        ("from the last render position, 20/s: lowest point above the ground", median(&lowest_drawn(&chasing))),
+        ("history, 20/s: lowest point above the ground", median(&lowest_drawn(&same_history))),
+        ("history, 10/s: lowest point above the ground", median(&lowest_drawn(&slow_history))),
         ("history, 50/s: lowest point above the ground", median(&lowest_drawn(&history))),
         ("history, 50/s: frames at rest", resting(&history)),
     ])
@@ -168,15 +172,10 @@ fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// The newest snapshot that the viewer has at a time.
-fn last_received(seen: &Seen, at: Micros) -> Option<&SeenSnapshot> {
-    seen.received_by(VIEWER).filter(|s| s.at <= at).max_by_key(|s| s.seq)
-}
-
 /// How far the mover is drawn from where the last update has it, in each frame.
 fn ahead_of_last(seen: &Seen) -> Vec<f64> {
     let ahead = |frame: &SeenFrame| {
-        let last = body_of(&last_received(seen, frame.at)?.bodies, MOVER)?;
+        let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
         Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(last.origin)))
     };
     seen.inspected(VIEWER).filter_map(ahead).collect()

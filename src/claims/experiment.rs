@@ -59,12 +59,34 @@ impl Experiment {
         play_prepared(&self.prepare(&Variant::default())?, without)
     }
 
+    /// Plays the scene; this player's client leaves this part out.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_always_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+        play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
+    }
+
     /// Plays a variant of the scene.
     ///
     /// # Errors
     /// When there is none of that name, or it cannot be played.
     pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
         play_prepared(&self.variant(name)?, None)
+    }
+
+    /// Plays a variant of the scene in which the way up from player 0 carries so many bytes a second.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it cannot be played.
+    pub(super) fn play_over(&self, name: &str, bytes_per_s: f64) -> Result<Seen, ClaimError> {
+        let mut prepared = self.variant(name)?;
+        for player in prepared.scene.players.iter_mut().take(1) {
+            let plain = LinkModel { delay_ms: player.link.delay_ms, ..LinkModel::default() };
+            let up = player.link.up.take().unwrap_or(plain);
+            player.link.up = Some(LinkModel { rate_bytes_per_s: Some(bytes_per_s), ..up });
+        }
+        play_prepared(&prepared, None)
     }
 
     /// A variant of the scene, ready to be played.
@@ -91,6 +113,9 @@ impl Experiment {
         }
         for (player, link) in scene.players.iter_mut().zip(&variant.links) {
             player.link = link.clone();
+        }
+        for player in &mut scene.players {
+            player.frame_jitter_ms = variant.frame_jitter_ms.unwrap_or(player.frame_jitter_ms);
         }
         for (name, input) in &variant.input {
             let player = name.parse().ok().and_then(|index: usize| scene.players.get_mut(index));
@@ -136,8 +161,7 @@ impl Prepared {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
             machine.server().begin_from(world);
         }
-        let players = scene.players.iter().map(|p| (p.input.clone(), Micros::from_ms_f64(p.first_frame_ms)));
-        let mut input = Scripted::new(players.collect(), settings.client.cmd_hz);
+        let mut input = Scripted::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);
         let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut input, observer);

@@ -14,8 +14,8 @@ use crate::game::Simulate;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::server::Server;
-use crate::session::InputSource;
 use crate::session::sequence::{self, ClientEnd, ServerEnds};
+use crate::session::{InputSource, Packed};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::Perceived;
 
@@ -32,8 +32,7 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut server = Server::<Arena>::new(setup.clone(), players);
     server.begin_from(Arena::begin(rules, setup.seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?);
     let mut clients: Vec<Client<Arena>> = (0..players).map(|p| Client::new(setup.clone(), PlayerId(p))).collect();
-    let scripts = scene.players.iter().map(|p| (p.input.clone(), Micros::from_ms_f64(p.first_frame_ms)));
-    let mut input = Scripted::new(scripts.collect(), settings.client.cmd_hz);
+    let mut input = Scripted::new(scene, settings);
     let mut frames: Vec<Option<Micros>> = (0..players).map(|p| input.next_frame(PlayerId(p))).collect();
     let delays = scene.players.iter().map(|player| Micros::from_ms_f64(player.link.delay_ms)).collect();
     let mut line = Line { delays, up: VecDeque::new(), down: VecDeque::new() };
@@ -73,7 +72,7 @@ struct Line {
 }
 
 impl ServerEnds<Body> for Line {
-    fn pack(&mut self, _at: Micros, _player: PlayerId, _snapshot: &Snapshot<Body>) -> Option<u16> {
+    fn pack(&mut self, _at: Micros, _player: PlayerId, _snapshot: &Snapshot<Body>) -> Option<Packed> {
         None
     }
 

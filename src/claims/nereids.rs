@@ -1,13 +1,13 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling on the tick, the calibrated clock.
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenFrame, body_of};
+use super::watch::{Seen, SeenFrame};
+use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::game::Cause;
 use crate::record::Execution;
 use crate::stats::percentile;
 use crate::units::{CommandSeq, Micros, PlayerId};
-use crate::wire::{ClientMessage, ClientReference, Perceived, decode_commands, encode_commands};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "every-tick", every_tick),
@@ -16,6 +16,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "loss-of-5-percent", loss_of_5_percent),
     claim!(Nereids, "computed-once", computed_once),
     claim!(Nereids, "out-of-sequence-warnings", warnings),
+    claim!(Nereids, "warnings-set-the-clock", warnings_set_the_clock),
     claim!(Nereids, "calibration-helper", calibration_helper),
     claim!(Nereids, "perceived-avatar", perceived_avatar),
 ];
@@ -137,8 +138,26 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let after = honest.sent.iter().filter(|sent| sent.at > settled).map(|sent| sent.warnings.len()).sum();
     Ok(vec![
         ("warnings to honest clients that have settled", count(after)),
+        ("just late, before that: frames ahead, least", differences(&honest).into_iter().reduce(f64::min)),
+        ("just late, before that: frames ahead, greatest", greatest(&differences(&honest))),
         ("input made too late: frames ahead, greatest", greatest(&differences(&late))),
         ("input made too early: frames ahead, least", differences(&early).into_iter().reduce(f64::min)),
+    ])
+}
+
+fn warnings_set_the_clock(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::Warnings)?;
+    let warned = seen.received_by(0).zip(seen.sent.iter().filter(|s| s.player.0 == 0));
+    let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
+    let ran = |frame: &&SeenFrame| {
+        let of = |done: &&super::watch::SeenExecution| done.player == frame.player && done.command == frame.command.seq;
+        seen.executed.iter().find(of).is_some_and(|done| done.how == Execution::Run)
+    };
+    let first = seen.received_by(0).next().map(|snapshot| snapshot.at);
+    let in_time = seen.frames_of(0).find(ran).map(|frame| frame.at);
+    Ok(vec![
+        ("snapshots with warnings", count(warned)),
+        ("first update to the first input in time", in_time.zip(first).map(|(at, first)| (at - first).as_ms_f64())),
     ])
 }
 
@@ -174,48 +193,15 @@ fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
 
 fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
-    let (mut agreed, mut disagreed) = (0, Vec::new());
-    let mut reference = ClientReference::default();
-    for frame in seen.frames_of(0) {
-        let Some((told, server_has, at)) = perceived(&seen, frame, &mut reference, experiment.is_off()) else {
-            continue;
-        };
-        if told == Some(server_has) {
-            agreed += 1;
-        } else if told.is_some() {
-            disagreed.push(at);
-        }
-    }
+    let told = seen.sent.iter().filter(|sent| sent.player.0 == 0);
+    let told: Vec<(Micros, bool)> = told.filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
+    let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
     let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
     Ok(vec![
-        ("inputs whose avatar is as the server has it", count(agreed)),
+        ("inputs whose avatar is as the server has it", count(told.len() - disagreed.len())),
         ("inputs whose avatar is not, after a push", count(disagreed.len())),
         ("how long the server saw that", lasted),
     ])
-}
-
-/// What a frame's datagram says of the avatar, what the server has after that input, and when it knows.
-fn perceived(
-    seen: &Seen,
-    frame: &SeenFrame,
-    reference: &mut ClientReference,
-    is_left_out: bool,
-) -> Option<(Option<Perceived>, Perceived, Micros)> {
-    let own = frame.own.as_ref()?;
-    let ran = seen.executed.iter().find(|done| done.player == frame.player && done.command == frame.command.seq)?;
-    let tick = seen.ticks.get(ran.tick.0 as usize - 1)?;
-    let said = (!is_left_out).then(|| Perceived::hash(own));
-    let packet = crate::packet::ClientPacket {
-        number: frame.command.seq.0,
-        ack: crate::units::SnapshotSeq(0),
-        commands: vec![frame.command],
-    };
-    let message = ClientMessage { packet, received_before: 0, perceived: said };
-    let datagram = encode_commands(&message).ok()?;
-    let heard = decode_commands(&datagram, reference).ok()?;
-    reference.number = heard.packet.number;
-    reference.command = frame.command.seq;
-    Some((heard.perceived, Perceived::hash(body_of(&tick.bodies, frame.player.0)?), tick.at))
 }
 
 /// The packets that never reached the server, while frames are inspected.

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
-use super::{Claim, ClaimError, Figures, count, median};
+use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::arena::{ArenaBody, EffectKind, WeaponId};
 use crate::game::Effect;
 use crate::record::Execution;
@@ -16,11 +16,15 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "dumb-client", dumb_client),
     claim!(Prediction, "prediction-at-once", prediction_at_once),
     claim!(Prediction, "five-in-flight", five_in_flight),
+    claim!(Prediction, "frame-times", frame_times),
     claim!(Prediction, "server-corrects", server_corrects),
+    claim!(Prediction, "correction-smoothed", correction_smoothed),
+    claim!(Prediction, "client-says-where-it-is", client_says_where_it_is),
     claim!(Prediction, "effects-once", effects_once),
     claim!(Prediction, "effects-not-told", effects_not_told),
     claim!(Prediction, "eye-height", eye_height),
     claim!(Prediction, "weapons-predicted", weapons_predicted),
+    claim!(Prediction, "weapon-logic-shared", weapon_logic_shared),
     claim!(Prediction, "push-latency", push_latency),
 ];
 
@@ -63,6 +67,30 @@ fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
+fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let regular = experiment.play_variant("regular")?;
+    let irregular = experiment.play_variant(if experiment.is_off() { "regular" } else { "irregular" })?;
+    // What a frame simulates, less the time until the next frame, which it is shown for.
+    let off = |seen: &Seen| {
+        let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
+        let off =
+            |pair: &[&SeenFrame]| (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs();
+        greatest(&frames.windows(2).map(off).collect::<Vec<_>>())
+    };
+    let in_all = |seen: &Seen| {
+        let (first, last) = (seen.inspected(0).next()?, seen.inspected(0).next_back()?);
+        let simulated: f64 = seen.inspected(0).skip(1).map(|frame| f64::from(frame.command.input.msec)).sum();
+        Some((simulated - (last.at - first.at).as_ms_f64()).abs())
+    };
+    let wrong = irregular.received_by(0).filter(|s| s.correction.is_some()).count();
+    Ok(vec![
+        ("regular frames: frame time off from the frame's own, most", off(&regular)),
+        ("irregular frames: the same, most", off(&irregular)),
+        ("irregular frames: in all", in_all(&irregular)),
+        ("irregular frames: corrections", count(wrong)),
+    ])
+}
+
 fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
@@ -79,6 +107,43 @@ fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("shift of the own position", shift),
         ("corrections", count(seen.received_by(0).filter(|s| s.correction.is_some()).count())),
         ("difference at the end", left),
+    ])
+}
+
+fn correction_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
+    let off: Vec<(Micros, f64)> = seen
+        .inspected(0)
+        .filter_map(|frame| Some((frame.at, f64::from(frame.own_drawn?.distance(frame.own?.origin)))))
+        .collect();
+    let last = off.iter().rfind(|(_, off)| *off > 0.01).map(|(at, _)| *at);
+    let drawn: Vec<Vec3> = seen.inspected(0).filter_map(|frame| frame.own_drawn).collect();
+    let ways: Vec<f64> = drawn.windows(2).map(|pair| f64::from(pair[1].distance(pair[0]))).collect();
+    Ok(vec![
+        ("shift of the own position", shift),
+        ("drawn off from it, most", greatest(&off.iter().map(|(_, off)| *off).collect::<Vec<_>>())),
+        ("correction to being drawn there", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
+        ("way drawn in a frame, least", ways.iter().copied().reduce(f64::min)),
+        ("way drawn in a frame, most", greatest(&ways)),
+    ])
+}
+
+fn client_says_where_it_is(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let honest = experiment.play()?;
+    let lied = experiment.play_always_without(0, Part::Honesty)?;
+    let world = |seen: &Seen| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
+    let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
+    let told = |seen: &Seen, is_right: bool| {
+        count(seen.sent.iter().filter(|s| s.player.0 == 0 && s.saw_avatar_right == Some(is_right)).count())
+    };
+    Ok(vec![
+        ("inputs of the one that lies, known to be wrong", told(&lied, false)),
+        ("inputs of the honest one, known to be wrong", told(&honest, false)),
+        ("inputs of the honest one, known to be right", told(&honest, true)),
+        ("ticks", count(honest.ticks.len())),
+        ("ticks in which the world is another for the lie", count(differing)),
     ])
 }
 
@@ -154,6 +219,19 @@ fn weapons_predicted(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("key to reloading", from_key(&reloads, &|own| own.reload_ms > 0)),
         ("acknowledged states checked", count(checked)),
         ("corrections", count(corrected)),
+    ])
+}
+
+fn weapon_logic_shared(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::SharedWeapons)?;
+    let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
+    let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
+    let never = shown.filter(|(command, _)| !fired.contains(command)).count();
+    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    Ok(vec![
+        ("shots on the server", count(fired.len())),
+        ("shots on the own screen that the server never fired", count(never)),
+        ("corrections", count(corrections)),
     ])
 }
 

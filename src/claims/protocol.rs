@@ -1,4 +1,4 @@
-//! The NeREIDS live protocol's parts by themselves: datagrams, the update bitfield, priorities, redundancy, the clock.
+//! The NeREIDS live protocol's parts by themselves: datagrams, the update bitfield, priorities, the clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::{Claim, ClaimError, Figures, count, greatest};
+use crate::arena::ArenaBody;
 use crate::game::{Body, Field, Role, body};
 use crate::history::Frame;
-use crate::pacing::{Calibration, Redundancy, RedundancyOptions, Steering, SteeringOptions};
+use crate::pacing::{Calibration, Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -21,50 +22,35 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "entity-definition", entity_definition),
     claim!(Nereids, "update-bitfield", update_bitfield),
     claim!(Nereids, "update-priority", update_priority),
-    claim!(Nereids, "redundancy-adapts", redundancy_adapts),
 ];
 
-macro_rules! creature {
-    ($(#[$doc:meta])* $name:ident $(, role = $role:path)?) => {
-        body! {
-            $(#[$doc])*
-            pub(super) struct $name {
-                Movement origin: Vec3,
-                Movement velocity: Vec3,
-                Movement viewangles: Vec3,
-                Movement on_ground: bool,
-                Movement head_tilt: i32,
-                Status controller: u16,
-                Status action: u8,
-                Status sound: u8,
-                Status health: i32,
-                Status teleports: u32,
-                Status alive: bool,
-            }
-            $( role = $role; )?
-        }
-    };
-}
-
-creature! {
-    /// Something that has all that the update bitfield tells.
-    Creature, role = role
-}
-
-fn role(field: &Field) -> Role {
-    match &*field.name {
-        "on_ground" => Role::Ground,
-        "head_tilt" => Role::Head,
-        "controller" => Role::Controller,
-        "action" => Role::Action,
-        "sound" => Role::SubAction,
-        _ => Role::by_default(field),
+body! {
+    /// Somebody who walks.
+    pub(super) struct Creature {
+        Movement origin: Vec3,
+        Movement velocity: Vec3,
+        Movement viewangles: Vec3,
+        Movement on_ground: bool,
+        Status teleports: u32,
+        Status alive: bool,
     }
 }
 
-creature! {
-    /// The same without roles: everything is a value.
-    Shapeless, role = always_a_value
+body! {
+    /// Fields of the arena's names without roles: everything is a value.
+    pub(super) struct Shapeless {
+        Movement origin: Vec3,
+        Movement velocity: Vec3,
+        Movement viewangles: Vec3,
+        Movement on_ground: bool,
+        Movement step_left: bool,
+        Weapons reload_ms: u16,
+        Status decision: u16,
+        Status health: i32,
+        Status teleports: u32,
+        Status alive: bool,
+    }
+    role = always_a_value;
 }
 
 fn always_a_value(_: &Field) -> Role {
@@ -72,32 +58,28 @@ fn always_a_value(_: &Field) -> Role {
 }
 
 fn update_bitfield(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    if experiment.is_off() { Ok(bits_of::<Shapeless>()) } else { Ok(bits_of::<Creature>()) }
+    if experiment.is_off() { Ok(bits_of::<Shapeless>()) } else { Ok(bits_of::<ArenaBody>()) }
 }
 
-/// The highest bit that each change sets.
+/// The highest bit that each change sets in the updates of a game's bodies.
 fn bits_of<B: Body>() -> Figures {
     let layout = Layout::<B>::new();
-    let still = |on_ground: bool| {
-        let mut cells = vec![0; B::CELLS];
-        Creature { on_ground, alive: true, ..Creature::default() }.write(&mut cells);
-        cells
-    };
+    let cell = |name: &str| B::fields().iter().position(|field| field.name == name);
     let bit = |on_ground: bool, name: &str, word: u32| {
-        let before = still(on_ground);
+        let mut before = vec![0; B::CELLS];
+        before[cell("on_ground")?] = u32::from(on_ground);
         let mut after = before.clone();
-        let index = B::fields().iter().position(|field| field.name == name)?;
-        after[index] = word;
+        after[cell(name)?] = word;
         layout.update_bits(&before, &after).checked_ilog2().map(f64::from)
     };
     let turned = 90f32.to_bits();
     vec![
-        ("controller or AI decision", bit(true, "controller", 7)),
+        ("controller or AI decision", bit(true, "decision", 7)),
         ("event", bit(true, "teleports", 1)),
         ("value", bit(true, "health", 50)),
-        ("action", bit(true, "action", 3)),
+        ("action", bit(true, "reload_ms", 1_200)),
         ("velocity or position snap", bit(true, "velocity.x", 100f32.to_bits())),
-        ("sub-action, sound or effect", bit(true, "sound", 2)),
+        ("sub-action, sound or effect", bit(true, "step_left", 1)),
         ("body orientation", bit(true, "viewangles.y", turned)),
         ("movement style", bit(true, "on_ground", 0)),
         ("head orientation on the ground", bit(true, "viewangles.x", turned)),
@@ -204,59 +186,6 @@ fn update_priority(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    const ROOM: f64 = 1e9;
-    let fits = |level: f64| (45.0 + 16.0 * level) / 0.032;
-    let lines = [
-        ("4:1 on a line with 5 % loss", 4, Line { jitter_ms: 2, loss: 0.05, bytes_per_s: ROOM }),
-        ("4:1 on a line with 70 ms of jitter", 4, Line { jitter_ms: 70, loss: 0.0, bytes_per_s: ROOM }),
-        ("3:1 on a clean line", 3, Line { jitter_ms: 2, loss: 0.0, bytes_per_s: ROOM }),
-        ("2:1 on a tight line", 2, Line { jitter_ms: 2, loss: 0.0, bytes_per_s: fits(2.4) }),
-        ("1:1 on a tighter line", 1, Line { jitter_ms: 2, loss: 0.0, bytes_per_s: fits(1.4) }),
-        ("1:1 on it with 150 ms of jitter", 1, Line { jitter_ms: 150, loss: 0.0, bytes_per_s: fits(1.4) }),
-    ];
-    let share = |(name, level, line): (&'static str, u8, Line)| {
-        let levels = line.levels(experiment.is_off());
-        let at = levels.iter().filter(|l| **l == level).count();
-        (name, Some(100.0 * at as f64 / levels.len() as f64))
-    };
-    Ok(lines.into_iter().map(share).collect())
-}
-
-/// A line that a client's packets queue for.
-struct Line {
-    jitter_ms: u64,
-    loss: f64,
-    bytes_per_s: f64,
-}
-
-impl Line {
-    /// The redundancy of each packet of two minutes, after the first ten seconds.
-    fn levels(&self, is_fixed: bool) -> Vec<u8> {
-        let interval = Micros::from_ms(32);
-        let mut redundancy = Redundancy::new(RedundancyOptions { interval }, Micros::ZERO);
-        let mut rng = Rng::new(Seed(1), 0);
-        let mut queued = 0.0;
-        let mut levels = Vec::new();
-        for now in (0..3_750).map(|n| Micros(n * interval.0)) {
-            let level = if is_fixed { 4 } else { redundancy.level(now) };
-            levels.push(level);
-            let bytes = 17 + 16 * usize::from(level);
-            redundancy.handle_sent(bytes, level.into());
-            queued = f64::min(queued + bytes as f64 + 28.0, self.bytes_per_s);
-            queued = f64::max(queued - self.bytes_per_s * interval.as_s_f64(), 0.0);
-            let waits = Micros::from_ms_f64(queued / self.bytes_per_s * 1000.0);
-            let is_lost = rng.chance(self.loss);
-            redundancy.handle_arrivals(u32::from(!is_lost), u32::from(is_lost));
-            let jitter = Micros(rng.below(self.jitter_ms * 1000 + 1) as i64);
-            if !is_lost {
-                redundancy.handle_round_trip(now, Micros::from_ms(60) + waits + jitter);
-            }
-        }
-        levels.split_off(312)
-    }
-}
-
 fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let mut settled: Vec<f64> = Vec::new();
     let mut corrections: Vec<f64> = Vec::new();
@@ -354,6 +283,7 @@ fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Creature)>) -> Snapsh
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        echo: None,
         extra: Vec::new(),
     }
 }

@@ -95,6 +95,8 @@ pub(super) struct Variant {
     pub(super) rules: RulesChange,
     /// Connections that differ, by player.
     pub(super) links: Vec<Connection>,
+    /// How irregular all players' frames are, if they differ.
+    pub(super) frame_jitter_ms: Option<f64>,
     /// The input of players that differs, by player; no entry leaves it as it is.
     pub(super) input: BTreeMap<String, Vec<Step>>,
 }
@@ -147,6 +149,9 @@ pub(super) struct Player {
     /// When the first client frame is; the others follow at `client.cmd_hz`.
     #[serde(default)]
     pub(super) first_frame_ms: f64,
+    /// Each frame is later than its regular time by up to so much.
+    #[serde(default)]
+    pub(super) frame_jitter_ms: f64,
     /// What the player does.
     #[serde(default)]
     pub(super) input: Vec<Step>,

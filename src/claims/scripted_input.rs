@@ -1,17 +1,20 @@
 //! Players whose input a script says.
 
+use std::sync::Arc;
+
 use glam::Vec3;
 
-use super::script::{Button, Step};
+use super::script::{Button, Player, Scene, Step};
 use crate::arena::{Arena, ArenaBody};
+use crate::rng::Rng;
 use crate::session::{InputSource, Screen};
-use crate::units::{Hz, Micros, PlayerId};
+use crate::settings::Settings;
+use crate::units::{Hz, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, buttons};
 
 /// The scripted input of all players of a scene.
 pub(super) struct Scripted {
     players: Vec<ScriptedPlayer>,
-    cmd_hz: Hz,
     /// What each frame's player saw of its own body, and by how much it led, in the order of frames.
     pub(super) meant: Vec<Meant>,
 }
@@ -27,6 +30,9 @@ pub(super) struct Meant {
 
 struct ScriptedPlayer {
     steps: Vec<Step>,
+    cmd_hz: Hz,
+    jitter: Micros,
+    rng: Rng,
     phase: Micros,
     frames: i64,
     /// The end of the last frame, in whole milliseconds.
@@ -38,24 +44,32 @@ struct ScriptedPlayer {
 }
 
 impl Scripted {
-    /// Input by these steps and first frames, one each player.
-    pub(super) fn new(players: Vec<(Vec<Step>, Micros)>, cmd_hz: Hz) -> Scripted {
-        let player = |(steps, phase): (Vec<Step>, Micros)| ScriptedPlayer {
-            steps,
-            phase,
-            frames: 0,
-            last_ms: (phase - cmd_hz.interval()).0 / 1000,
-            begun: None,
-            pulsed: None,
+    /// The input of a scene's players.
+    pub(super) fn new(scene: &Scene, settings: &Arc<Settings>) -> Scripted {
+        let player = |(index, player): (u16, &Player)| {
+            let cmd_hz = settings.of_player(PlayerId(index)).client.cmd_hz;
+            let phase = Micros::from_ms_f64(player.first_frame_ms);
+            ScriptedPlayer {
+                steps: player.input.clone(),
+                cmd_hz,
+                jitter: Micros::from_ms_f64(player.frame_jitter_ms),
+                rng: Rng::new(Seed(scene.seed), 0x6672_616d_6500_0000 | u64::from(index)),
+                phase,
+                frames: 0,
+                last_ms: (phase - cmd_hz.interval()).0 / 1000,
+                begun: None,
+                pulsed: None,
+            }
         };
-        Scripted { players: players.into_iter().map(player).collect(), cmd_hz, meant: Vec::new() }
+        Scripted { players: (0..).zip(&scene.players).map(player).collect(), meant: Vec::new() }
     }
 }
 
 impl InputSource<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = self.players.get_mut(usize::from(player.0))?;
-        let at = player.phase + self.cmd_hz.turn(player.frames);
+        let late = player.rng.below(player.jitter.0.unsigned_abs() + 1);
+        let at = player.phase + player.cmd_hz.turn(player.frames) + Micros(late as i64);
         player.frames += 1;
         Some(at)
     }

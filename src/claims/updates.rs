@@ -8,17 +8,47 @@ use crate::units::Micros;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Server, "update-rate", update_rate),
+    claim!(Server, "own-rates", own_rates),
     claim!(Server, "choke-spacing", choke_spacing),
     claim!(Server, "choke-and-interpolation", choke_and_interpolation),
     claim!(Server, "clock-adopted", clock_adopted),
+    claim!(Server, "clock-smoothed", clock_smoothed),
 ];
 
 fn update_rate(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let per_s = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = experiment.play_variant(name)?;
-        Ok(median(&spacing_ms(&seen)).map(|ms| 1000.0 / ms))
+    let (default, fifty) = (experiment.play_variant("default")?, experiment.play_variant("fifty")?);
+    let per_s = |seen: &Seen| {
+        let (from, to) = seen.inspect;
+        let sent = seen.sent_to(0).filter(|at| *at >= from && *at < to).count();
+        Some(sent as f64 / (to - from).as_s_f64())
     };
-    Ok(vec![("updates/s by default", per_s("default")?), ("updates/s when asked for 50", per_s("fifty")?)])
+    let least = |seen: &Seen| spacing_ms(seen).into_iter().reduce(f64::min);
+    Ok(vec![
+        ("updates/s by default", per_s(&default)),
+        ("spacing by default, least", least(&default)),
+        ("spacing by default, most", greatest(&spacing_ms(&default))),
+        ("updates/s when asked for 50", per_s(&fifty)),
+        ("spacing when asked for 50, least", least(&fifty)),
+        ("spacing when asked for 50, most", greatest(&spacing_ms(&fifty))),
+    ])
+}
+
+fn own_rates(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let (from, to) = seen.inspect;
+    let per_s = |number: usize| Some(number as f64 / (to - from).as_s_f64());
+    let updates = |player| per_s(seen.sent_to(player).filter(|at| *at >= from && *at < to).count());
+    let frames = |player| per_s(seen.inspected(player).count());
+    let lerp = |player| seen.frames_of(player).last().map(|frame| f64::from(frame.command.lerp_msec));
+    Ok(vec![
+        ("updates/s to the one who asks for 50", updates(0)),
+        ("updates/s to the one who asks for 10", updates(1)),
+        ("updates/s to the one who does not ask", updates(2)),
+        ("frames/s of the one with 100", frames(0)),
+        ("frames/s of the one with 25", frames(1)),
+        ("interpolation of the first", lerp(0)),
+        ("interpolation of the second", lerp(1)),
+    ])
 }
 
 fn choke_spacing(experiment: &Experiment) -> Result<Figures, ClaimError> {
@@ -62,6 +92,21 @@ fn clock_adopted(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("updates", count(rough.received_by(0).count())),
         ("behind the server's clock, 80 ms away, median", median(&behind)),
         ("off from the last update's time, under jitter, most", off(&rough)),
+    ])
+}
+
+fn clock_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
+    let behind = |seen: &Seen| -> Vec<f64> {
+        seen.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect()
+    };
+    // What the clock goes on by from frame to frame, less what has passed.
+    let jumps: Vec<f64> = behind(&rough).windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    Ok(vec![
+        ("behind the server's clock, 80 ms away, median", median(&behind(&steady))),
+        ("the same under jitter, least", behind(&rough).into_iter().reduce(f64::min)),
+        ("the same under jitter, most", greatest(&behind(&rough))),
+        ("jump of the clock under jitter, most", greatest(&jumps)),
     ])
 }
 

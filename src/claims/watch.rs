@@ -10,8 +10,8 @@ use crate::arena::{Arena, ArenaBody, ArenaWorld};
 use crate::game::{Effect, Judge as _, Placed, Simulate as _, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
-use crate::record::{ArrivalRecord, Execution};
-use crate::session::{Observer, Shown};
+use crate::record::{ArrivalRecord, Execution, PacketRecord};
+use crate::session::{Observer, Packed, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
 
@@ -22,6 +22,7 @@ pub(super) struct Seen {
     pub(super) ticks: Vec<SeenTick>,
     pub(super) sent: Vec<SeenSent>,
     pub(super) received: Vec<SeenSnapshot>,
+    pub(super) packets: Vec<(PlayerId, PacketRecord)>,
     pub(super) reached: Vec<(PlayerId, ArrivalRecord)>,
     pub(super) executed: Vec<SeenExecution>,
     pub(super) shots: Vec<SeenShot>,
@@ -46,6 +47,8 @@ pub(super) struct SeenFrame {
     pub(super) own: Option<ArenaBody>,
     /// Where the own body is drawn.
     pub(super) own_drawn: Option<Vec3>,
+    /// The own body as it is drawn, where drawing goes by category.
+    pub(super) own_placed: Option<Placed<ArenaBody>>,
     pub(super) ran: u32,
     /// How many usercmds the packet holds.
     pub(super) carried: usize,
@@ -72,6 +75,8 @@ pub(super) struct SeenSent {
     pub(super) helper_ms: Option<i16>,
     /// How many ticks each usercmd that is warned of was ahead.
     pub(super) warnings: Vec<i16>,
+    /// Whether the server agrees to where the client saw its avatar.
+    pub(super) saw_avatar_right: Option<bool>,
 }
 
 /// A usercmd that the server dealt with.
@@ -119,6 +124,18 @@ impl Seen {
     pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
         let (from, to) = self.inspect;
         self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
+    }
+
+    /// The packets that one player sent while frames are inspected.
+    pub(super) fn packets_of(&self, player: u16) -> impl Iterator<Item = &PacketRecord> {
+        let (from, to) = self.inspect;
+        let sent = self.packets.iter().filter(move |(sender, _)| sender.0 == player).map(|(_, packet)| packet);
+        sent.filter(move |packet| packet.at >= from && packet.at < to)
+    }
+
+    /// The newest snapshot that one player has at a time.
+    pub(super) fn newest_for(&self, player: u16, at: Micros) -> Option<&SeenSnapshot> {
+        self.received_by(player).filter(|snapshot| snapshot.at <= at).max_by_key(|snapshot| snapshot.seq)
     }
 
     /// The snapshots that one player received.
@@ -177,6 +194,7 @@ impl Observer<Arena> for Seen {
             command: commanded.command,
             own: commanded.predicted,
             own_drawn: commanded.drawn_origin,
+            own_placed: commanded.own.clone(),
             ran: commanded.ran,
             carried: commanded.packet.commands.len(),
             effects: commanded.effects.clone(),
@@ -184,6 +202,10 @@ impl Observer<Arena> for Seen {
             drawn: shown.drawn.to_vec(),
             drawn_at: shown.drawn_at,
         });
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.packets.push((player, packet));
     }
 
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
@@ -222,9 +244,10 @@ impl Observer<Arena> for Seen {
         self.ticks.push(SeenTick { at, bodies: Arena::entities(world).to_vec() });
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, _bytes: u16) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: Packed) {
         let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
-        self.sent.push(SeenSent { player, at, helper_ms: snapshot.helper_ms, warnings });
+        let saw_avatar_right = packed.saw_avatar_right;
+        self.sent.push(SeenSent { player, at, helper_ms: snapshot.helper_ms, warnings, saw_avatar_right });
     }
 
     fn snapshot_received(

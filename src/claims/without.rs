@@ -1,11 +1,13 @@
-//! Clients that leave out a part of what a client does, to show what it is for: wrappers around the real one.
+//! Clients that leave out a part of what a client does or is told, to show what it is for: wrappers around the real one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::arena::{Arena, ArenaBody};
+use glam::Vec3;
+
+use crate::arena::{Arena, ArenaBody, WeaponId};
 use crate::client::Client;
-use crate::game::{Effect, Placed};
+use crate::game::{Body as _, Categorize as _, Category, Effect, Placed};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
@@ -21,6 +23,14 @@ pub(super) enum Part {
     ClientOnlyState,
     /// Heeding the mark of a teleport; a too large distance still is one.
     TeleportFlag,
+    /// Heeding warnings of frames that came too late or too early.
+    Warnings,
+    /// Being told what never changes, but for the first time.
+    Constants,
+    /// Saying truly where it sees its avatar.
+    Honesty,
+    /// Running the server's weapons: its pistol is twice as fast.
+    SharedWeapons,
 }
 
 /// A client without one part, or a whole one.
@@ -34,12 +44,41 @@ pub(super) struct Without {
     /// What has been sent and not been acked, where a client is to begin anew.
     in_flight: VecDeque<(CommandSeq, Micros, Input)>,
     packets: u32,
+    /// What it was told of, where it is told of what never changes only once.
+    known: BTreeSet<(EntityId, u32)>,
 }
 
 impl Without {
     pub(super) fn leave_out(mut self, part: Part) -> Without {
         self.part = Some(part);
+        if part == Part::SharedWeapons {
+            let mut rules = (*self.setup.rules).clone();
+            rules.weapons[WeaponId::Pistol as usize].interval_ms /= 2;
+            self.setup.rules = Arc::new(rules);
+            self.client = Client::new(self.setup.clone(), self.player);
+        }
         self
+    }
+
+    /// The snapshot with nothing where a body has what never changes, but in bodies that it is the first to show.
+    fn without_constants(&mut self, snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
+        let fields = ArenaBody::fields();
+        let mut entities = snapshot.frame.entities.clone();
+        for (id, body) in &mut entities {
+            if self.known.insert((*id, body.teleports)) {
+                continue;
+            }
+            let own = *id == self.player.entity();
+            let mut cells = vec![0; ArenaBody::CELLS];
+            body.write(&mut cells);
+            for (cell, field) in cells.iter_mut().zip(&fields) {
+                if Arena::category(body, own, field) == Category::Constant {
+                    *cell = 0;
+                }
+            }
+            *body = ArenaBody::read(&cells).unwrap_or(*body);
+        }
+        Snapshot { frame: Arc::new(Frame { entities, ..(*snapshot.frame).clone() }), ..snapshot.clone() }
     }
 
     /// A new client, which knows what this snapshot says and nothing more, makes again what is in flight.
@@ -65,6 +104,7 @@ impl ClientPipeline<Arena> for Without {
             effects: VecDeque::new(),
             in_flight: VecDeque::new(),
             packets: 0,
+            known: BTreeSet::new(),
         }
     }
 
@@ -76,7 +116,16 @@ impl ClientPipeline<Arena> for Without {
         match self.part {
             Some(Part::ClientOnlyState) => self.begin_anew(now, snapshot),
             Some(Part::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
-            Some(Part::FirstRunMark) | None => self.client.handle_snapshot(now, snapshot),
+            Some(Part::Warnings) => {
+                self.client.handle_snapshot(now, &Snapshot { warnings: Vec::new(), ..snapshot.clone() })
+            }
+            Some(Part::Constants) => {
+                let withheld = self.without_constants(snapshot);
+                self.client.handle_snapshot(now, &withheld)
+            }
+            Some(Part::FirstRunMark | Part::Honesty | Part::SharedWeapons) | None => {
+                self.client.handle_snapshot(now, snapshot)
+            }
         }
     }
 
@@ -99,7 +148,11 @@ impl ClientPipeline<Arena> for Without {
                 self.effects.push_back((seq, first));
             }
             Some(Part::ClientOnlyState) => self.in_flight.push_back((seq, now, *input)),
-            Some(Part::TeleportFlag) | None => {}
+            Some(Part::Honesty) => {
+                let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
+                commanded.predicted = commanded.predicted.map(elsewhere);
+            }
+            Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons) | None => {}
         }
         commanded
     }

@@ -106,6 +106,7 @@ fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
     }
     let log = files::log_in(path, &file[..])?;
     let (options, _) = args.what_if.options(&log.session)?;
+    let options = crate::replay::Options { network: true, ..options };
     let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
     Ok(replayed.trace)

@@ -20,18 +20,23 @@ use crate::units::Micros;
 
 /// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
 ///
-/// Round trips run from making a usercmd to getting its ack. Shots and hits are counted by replaying the log, where it has a
-/// server to replay and this build plays its game. A log that is cut off is shown as far as it goes.
+/// Round trips run from making a usercmd to getting its ack. A log does not hold the shots and hits of a game that this build
+/// plays: --replay counts them. A log that is cut off is shown as far as it goes.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg info match.hitlog
+  hitreg info match.hitlog --replay    and how many shots hit
   hitreg info match.hitlog --format json | jq .rtt_ms
   hitreg info match.hittrace           its tables, with their rows")]
 pub(super) struct Args {
     /// A log or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
+
+    /// Count shots and hits by replaying the log, which takes as long as `replay` does
+    #[arg(long)]
+    replay: bool,
 }
 
 #[derive(Serialize)]
@@ -44,7 +49,7 @@ struct LogInfo<'a> {
     info: Info,
     shots: Option<u64>,
     hits: Option<u64>,
-    /// Why shots are not counted.
+    /// Why shots are not counted: mostly because nobody asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     shots_unknown: Option<String>,
     size_bytes: u64,
@@ -97,7 +102,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let (session, torn) = files::log_prefix_in(path, &file[..])?;
     let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = Info::of(&session);
-    let (shots, shots_unknown) = match count_shots(games, &session) {
+    let (shots, shots_unknown) = match count_shots(games, &session, args.replay) {
         Ok(shots) => (Some(shots), None),
         Err(why) => (None, Some(why)),
     };
@@ -120,13 +125,16 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 }
 
 /// Shots and hits, from a replay that is the recorded session.
-fn count_shots(games: &Games, session: &Session) -> Result<(u64, u64), String> {
+fn count_shots(games: &Games, session: &Session, replay: bool) -> Result<(u64, u64), String> {
     match (session.header.holds(), session.header.side) {
         (Holds::Whole, _) => {}
         (Holds::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
         (Holds::Clients | Holds::Server, _) => return Err("this is one side of a session".to_owned()),
     }
     let game = games.of(session).map_err(|error| error.to_string())?;
+    if !replay {
+        return Err("`--replay` counts them".to_owned());
+    }
     let options = Options { mode: Mode::Closed, ..Options::default() };
     let replayed = game.replay(session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
     match replayed.first_difference {

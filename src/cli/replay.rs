@@ -13,6 +13,7 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
 use super::{Outcome, files};
+use crate::drawing::{self, Drawn};
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
@@ -20,7 +21,7 @@ use crate::record::Session;
 use crate::replay::{Options, Replayed, own_settings};
 use crate::score::ModeScore;
 use crate::store::{self, Kind};
-use crate::summary::{AsPlayed, Exercised, Prediction, Share, Shots, Summary};
+use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
 ///
@@ -49,6 +50,9 @@ pub(super) struct Args {
     /// Keep the run itself as a new log: the same input, with what this build's server makes of it
     #[arg(long, value_name = "LOG")]
     record: Option<OutPath>,
+    /// Make every datagram, several times as slow, so that bytes can be told
+    #[arg(long)]
+    sizes: bool,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -73,8 +77,14 @@ struct Report<'a> {
     prediction: &'a Prediction,
     #[serde(skip)]
     grades: &'static str,
-    /// By `interpolation.mode`.
+    /// What was drawn of the others, where the trace says where they were.
+    #[serde(skip_serializing_if = "<[Drawn]>::is_empty")]
+    drawn: &'a [Drawn],
+    /// An estimate by `interpolation.mode`, where it does not.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<&'a Network>,
     shots: &'a Shots,
     fairness: &'a Fairness,
     exercised: &'a Exercised,
@@ -96,10 +106,15 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
     let log = files::read_log(&args.log)?;
     let (options, changed) = args.what_if.options(&log.session)?;
+    let options = Options { network: true, sizes: args.sizes, ..options };
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let (mut replayed, seconds) = replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
-    let scores = score(game, &args.log, &log.session, &options)?;
+    let drawn = drawing::drawn(&replayed.trace);
+    let scores = match drawn.is_empty() {
+        true => score(game, &args.log, &log.session, &options)?,
+        false => Vec::new(),
+    };
     if let Some(target) = &trace_to {
         store::save_trace(target, &replayed.trace)?;
     }
@@ -131,7 +146,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         },
         prediction: &summary.prediction,
         grades: game.grades(),
+        drawn: &drawn,
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
+        network: summary.network.as_ref(),
         shots: &summary.shots,
         fairness: &fairness,
         exercised: &summary.exercised,
@@ -182,9 +199,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
+    print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
         print_shots(page, report.shots, &report.fairness.all);
+    }
+    if let Some(network) = report.network {
+        print_network(page, network);
     }
     if let Some(trace) = report.trace {
         page.blank();
@@ -253,11 +274,41 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
     }
 }
 
+fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
+    if drawn.is_empty() {
+        return;
+    }
+    page.heading("Drawing the others: off from where they were at the time drawn, in units");
+    let right = Align::Right;
+    let head = [("drawn", Align::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
+    let row = |drawn: &Drawn| -> Vec<Cell> {
+        let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
+        let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
+        [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(Cell::from).collect()
+    };
+    page.table(&head, &drawn.iter().map(row).collect::<Vec<_>>());
+}
+
+fn print_network(page: &mut Page, network: &Network) {
+    page.heading("Network");
+    let one_way = |what: &str, way: &Direction| {
+        let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
+        let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
+        format!("{what}, {} lost{took}{bytes}", share(way.lost, way.sent))
+    };
+    let packets = format!("{} of {:.2} usercmds", counted(network.up.sent, "packet"), network.usercmds_per_packet);
+    page.pair("up", &one_way(&packets, &network.up));
+    let told = [(network.choked, "choked update"), (network.warnings, "warning")];
+    let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
+    let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
+    page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
+}
+
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     if scores.iter().all(|score| score.samples == 0) {
         return;
     }
-    page.heading("Drawing the others: distance from where they were, in units");
+    page.heading("Drawing the others, estimated: each recorded state drawn from those around it, in units");
     let right = Align::Right;
     let head =
         [("interpolation.mode", Align::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];

@@ -23,8 +23,8 @@ pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(E
         InterpolationMode::Off => last(others, out),
         InterpolationMode::Extrapolate => extrapolated(others, at, out),
         InterpolationMode::TwoPoint => two_point(others, at, out),
-        // Drawn in `categories`, which needs to know more; nothing is there to draw before the first snapshot.
-        InterpolationMode::Category => {}
+        // Drawn in `chase` and `categories`, which need to know more; nothing is there to draw before the first snapshot.
+        InterpolationMode::LastRendered | InterpolationMode::Category => {}
     }
 }
 

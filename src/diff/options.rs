@@ -36,6 +36,8 @@ pub enum On {
     Corrections,
     /// What was drawn: `views` and `variables`.
     Views,
+    /// What went over the network: `packets` and `snapshots`.
+    Network,
 }
 
 impl On {
@@ -49,6 +51,7 @@ impl On {
             On::Hits => About::Hits,
             On::Corrections => About::Corrections,
             On::Views => About::Views,
+            On::Network => About::Network,
         };
         TableSchema::of(name).is_some_and(|table| table.about == about)
     }

@@ -61,6 +61,7 @@ fn scope(options: &DiffOptions) -> String {
         On::Hits => "in the hits",
         On::Corrections => "in the corrections",
         On::Views => "in the views",
+        On::Network => "on the network",
     };
     let beyond = if options.tolerances.is_empty() { "" } else { " beyond the tolerance" };
     format!("{what}{beyond}")

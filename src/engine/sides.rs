@@ -297,7 +297,7 @@ impl Way {
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
-        let options = Options { mode, ..Options::default() }.under(settings, self.rejudge);
+        let options = Options { mode, network: true, ..Options::default() }.under(settings, self.rejudge);
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));

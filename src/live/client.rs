@@ -16,7 +16,7 @@ use crate::game::{Body, Bots};
 use crate::packet::ClientPacket;
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::sequence::{self, ClientEnd};
-use crate::session::{BotPlayer, Observer, Recorder, Screen, frame_phase};
+use crate::session::{BotPlayer, Observer, Packed, Recorder, Screen, frame_phase};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived};
@@ -108,6 +108,7 @@ where
     G: Bots + Netcode,
 {
     let Playing { socket, connection, player, settings, seed, mut records, keeps_snapshots } = playing;
+    let settings = settings.of_player(player);
     let setup = Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed };
     let mut running = Running::<G> {
         end: End { socket: &socket, connection },
@@ -196,7 +197,8 @@ impl<G: Bots + Netcode> Running<'_, G> {
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, bytes);
+                    let packed = Packed { bytes, saw_avatar_right: None };
+                    Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
                 Handled::SessionRuns

@@ -16,8 +16,8 @@ use crate::game::Body;
 use crate::packet::Snapshot;
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::record::Header;
-use crate::session::Recorder;
 use crate::session::sequence::{self, ServerEnds};
+use crate::session::{Packed, Recorder};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId};
 use crate::wire::{Endpoint, EndpointOptions, Incoming, Key, Leaving, ServerConnection, ServerEvent, Waiting};
@@ -232,10 +232,10 @@ impl<B: Body> Ends<'_, B> {
 }
 
 impl<B: Body> ServerEnds<B> for Ends<'_, B> {
-    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<u16> {
+    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
         // A snapshot that cannot be sent is one of no bytes that never arrives.
-        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(0) };
+        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(Packed::default()) };
         let counters = self.counters;
         if let Some(is_right) = sent.saw_avatar_right {
             counters.perceived.add(1);
@@ -244,7 +244,7 @@ impl<B: Body> ServerEnds<B> for Ends<'_, B> {
         counters.snapshots.add(1);
         counters.snapshots_whole.add(u64::from(sent.is_whole));
         counters.snapshots_in_fragments.add(u64::from(sent.datagrams > 1));
-        Some(sent.bytes.min(usize::from(u16::MAX)) as u16)
+        Some(Packed::of(&sent))
     }
 
     fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {

@@ -15,9 +15,9 @@ pub struct Version {
 /// What this build writes of logs.
 pub const LOG_FORMAT: Version = Version { major: 2, minor: 0 };
 
-/// What it writes of traces. A minor version may add columns to a table, see
+/// What it writes of traces. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
-pub const TRACE_FORMAT: Version = Version { major: 1, minor: 4 };
+pub const TRACE_FORMAT: Version = Version { major: 1, minor: 5 };
 
 impl From<(u16, u16)> for Version {
     fn from((major, minor): (u16, u16)) -> Version {

@@ -114,8 +114,7 @@ impl Redundancy {
         keep_fastest(&mut self.recent, now, round_trip, QUEUE_OF);
     }
 
-    /// Takes note of packets that came or were lost since the last call: gaps in the numbers of snapshots, or what the
-    /// server says of the client's own.
+    /// Takes note of the client's packets that came or were lost since the last call, as the server says.
     pub fn handle_arrivals(&mut self, received: u32, lost: u32) {
         for is_lost in
             std::iter::repeat_n(1.0, lost as usize).chain(std::iter::repeat_n(0.0, received as usize)).take(256)

@@ -8,8 +8,8 @@ use crate::game::{Bots, Game, StateRows, Verdict};
 use crate::link::RecordedLink;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
-use crate::record::{Execution, PacketRecord, Session, StateKey};
-use crate::session::{BotInput, InputSource, Links, Machine, Observer, Screen, Shown};
+use crate::record::{ArrivalRecord, Execution, PacketRecord, Session, StateKey};
+use crate::session::{BotInput, InputSource, Links, Machine, Observer, Packed, Screen, Shown};
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
@@ -24,13 +24,13 @@ pub(super) fn replay<G: Netcode>(
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
         let mut machine = prepared(machine, session, setup, options)?;
-        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)?;
+        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)?;
         if !machine.bytes_matter() {
             return Ok(Replayed { traffic: None, ..replayed });
         }
     }
     let mut machine = machine(session, setup, options)?;
-    watched(&mut machine, session, setup, &mut RecordedInput::of(session), progress)
+    watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)
 }
 
 /// Bots in the places of the session's players. Nothing of it is recorded, so nothing is held against a record.
@@ -38,7 +38,7 @@ pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) 
     let mut machine = machine(session, setup, &Options::default())?;
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
-    let replayed = watched(&mut machine, session, setup, &mut bots, &mut |_| {})?;
+    let replayed = watched(&mut machine, session, setup, &mut bots, &Options::default(), &mut |_| {})?;
     Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
 }
 
@@ -48,16 +48,15 @@ fn watched<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
+    options: &Options,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
-    let mut watch = Watch {
-        tables: Tables::new::<G>(session.players.len()),
-        session,
-        first_difference: None,
-        compared: 0,
-        traffic: Traffic::default(),
-        progress,
-    };
+    let mut tables = Tables::new::<G>(session.players.len());
+    if options.network {
+        tables.watch_network(options.sizes);
+    }
+    let mut watch =
+        Watch { tables, session, first_difference: None, compared: 0, traffic: Traffic::default(), progress };
     run_by(machine, session, setup, input, &mut watch)?;
     let rollbacks = machine.server().rollbacks().unwrap_or_default();
     let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
@@ -229,12 +228,18 @@ impl<G: Game> Observer<G> for Watch<'_> {
         self.tables.frame(player, at, commanded, shown);
     }
 
-    fn packet_sent(&mut self, _player: PlayerId, packet: PacketRecord) {
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
         self.traffic.up_bytes += u64::from(packet.bytes);
+        Observer::<G>::packet_sent(&mut self.tables, player, packet);
     }
 
-    fn snapshot_sent(&mut self, _player: PlayerId, _at: Micros, _snapshot: &Snapshot<G::Body>, bytes: u16) {
-        self.traffic.down_bytes += u64::from(bytes);
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        self.traffic.down_bytes += u64::from(packed.bytes);
+        Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        Observer::<G>::packet_reached(&mut self.tables, player, arrival);
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

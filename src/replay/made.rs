@@ -7,7 +7,7 @@ use crate::game::{Body, Game, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
-use crate::session::{InputSource, Observer, Screen, Shown};
+use crate::session::{InputSource, Observer, Packed, Screen, Shown};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
 
@@ -27,6 +27,8 @@ const UNHEARD: usize = 768;
 const UNHEARD_FEW: usize = 1024;
 /// What a client remembers of each of the others while it runs.
 const REMEMBERED: usize = 1600;
+/// A packet or a snapshot, where the trace says what went over the network.
+const SENT_ROW: usize = 96;
 /// An entity in a snapshot: little to hold, but work.
 const SENT: usize = 2;
 
@@ -119,6 +121,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.made.add(SENT_ROW);
         self.observer.packet_sent(player, packet);
     }
 
@@ -150,9 +153,9 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         self.observer.ticked(at, ticked, world);
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {
-        self.made.add(SENT * snapshot.frame.entities.len());
-        self.observer.snapshot_sent(player, at, snapshot, bytes);
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        self.made.add(SENT_ROW + SENT * snapshot.frame.entities.len());
+        self.observer.snapshot_sent(player, at, snapshot, packed);
     }
 
     fn snapshot_received(

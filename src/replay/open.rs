@@ -25,7 +25,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     for (index, records) in session.players.iter().enumerate() {
         let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
-        let mut client = C::new(setup.clone(), player);
+        let mut client = C::new(setup.of_player(player), player);
         client.number_from(first.command.seq);
         replay_player::<G, C>((session, &rows), records, player, client, &mut counted, progress)?;
     }
@@ -116,6 +116,8 @@ pub(crate) fn snapshot<G: Game>(
         choked: record.choked,
         helper_ms: timing.helper_ms,
         warnings: timing.warnings,
+        // Logs do not say; and what a client sends in open loop reaches nobody.
+        echo: None,
         extra: record.extra.clone(),
     };
     G::check_snapshot(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;

@@ -4,14 +4,15 @@ use super::columns::CellRows;
 use super::corrections::Corrections;
 use super::cover::{Present, covers};
 use super::frames::Frames;
+use super::network::Network;
 use super::shots::Shots;
 use super::variables::Variables;
 use super::views::Views;
 use crate::game::{Body, Effect, Field, Game, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use crate::record::Execution;
-use crate::session::{Observer, Shown};
+use crate::record::{ArrivalRecord, Execution, PacketRecord};
+use crate::session::{Observer, Packed, Shown};
 use crate::trace::Trace;
 use crate::trace::schema::{bodies, effects, executed, ticks};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -29,6 +30,7 @@ pub struct Tables {
     shots: Shots,
     effects: effects::Writer,
     executed: executed::Writer,
+    network: Option<Network>,
 }
 
 impl Tables {
@@ -45,8 +47,14 @@ impl Tables {
             shots: Shots::default(),
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
+            network: None,
             fields,
         }
+    }
+
+    /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake.
+    pub fn watch_network(&mut self, with_sizes: bool) {
+        self.network = Some(Network::new(with_sizes));
     }
 
     /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the
@@ -73,6 +81,7 @@ impl Tables {
             self.effects.finish(Vec::new()),
         ];
         tables.extend(self.variables.table());
+        tables.extend(self.network.map(Network::tables).into_iter().flatten());
         Trace { tables, ..Trace::default() }
     }
 
@@ -104,6 +113,24 @@ impl<G: Game> Observer<G> for Tables {
         }
         for (command, index, fire, verdict) in &commanded.shots {
             self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
+        }
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        if let Some(network) = &mut self.network {
+            network.packet_sent(player, &packet);
+        }
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        if let Some(network) = &mut self.network {
+            network.packet_reached(player, arrival.number, arrival.at);
+        }
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        if let Some(network) = &mut self.network {
+            network.snapshot_sent(player, at, snapshot, packed);
         }
     }
 
@@ -142,6 +169,9 @@ impl<G: Game> Observer<G> for Tables {
         snapshot: &Snapshot<G::Body>,
         reconciled: Option<&Reconciled>,
     ) {
+        if let Some(network) = &mut self.network {
+            network.snapshot_received(player, snapshot.seq.0, at);
+        }
         for effect in &snapshot.effects {
             self.effect::<G>(player, at, effect, false);
         }

@@ -106,7 +106,8 @@ impl<G: Game> Server<G> {
         let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
         // What other rules make of the shot is for the record alone: the world goes on as it did.
         let other = self.judged_under.as_ref().map(|other| {
-            let command = as_drawn_under(command, &self.settings, other);
+            let own = &self.connections[usize::from(player.0)].settings;
+            let command = as_drawn_under(command, own, &other.of_player(player));
             self.judge(player, arrived, &command, &fire, other)
         });
         let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };

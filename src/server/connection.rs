@@ -1,10 +1,12 @@
 //! What the server knows of one client.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
 use crate::pacing::Calibration;
+use crate::packet::Echo;
 use crate::record::OutOfSequence;
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
@@ -14,6 +16,8 @@ use crate::usercmd::{Input, Usercmd};
 const WARNINGS_MAX: usize = 8;
 
 pub(super) struct Connection<G: Game> {
+    /// The settings of its player.
+    pub(super) settings: Arc<Settings>,
     /// Whether anything of it has arrived.
     pub(super) is_heard: bool,
     /// The newest usercmd that was dealt with.
@@ -40,6 +44,8 @@ pub(super) struct Connection<G: Game> {
     pub(super) waiting: BTreeMap<CommandSeq, (Micros, Usercmd)>,
     /// How early input arrives.
     pub(super) calibration: Calibration,
+    /// The newest packet that came, when, and how many numbers were passed over up to it.
+    newest_packet: Option<(u32, Micros, u32)>,
     /// What the next snapshot warns of.
     pub(super) warnings: Vec<OutOfSequence>,
     /// Sounds and sights for the next snapshot.
@@ -47,7 +53,7 @@ pub(super) struct Connection<G: Game> {
 }
 
 impl<G: Game> Connection<G> {
-    pub(super) fn new(settings: &Settings) -> Connection<G> {
+    pub(super) fn new(settings: Arc<Settings>) -> Connection<G> {
         Connection {
             is_heard: false,
             last_command: CommandSeq(0),
@@ -62,8 +68,10 @@ impl<G: Game> Connection<G> {
             rate_free_at: Micros::ZERO,
             waiting: BTreeMap::new(),
             calibration: Calibration::default(),
+            newest_packet: None,
             warnings: Vec::new(),
             effects: Vec::new(),
+            settings,
         }
     }
 
@@ -72,6 +80,22 @@ impl<G: Game> Connection<G> {
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.round_trip = Some(now - *sent);
         }
+    }
+
+    /// Takes note of a packet. One that was overtaken was counted as lost, and stays so: it came no sooner than its repeats.
+    pub(super) fn note_packet(&mut self, now: Micros, number: u32) {
+        let (newest, lost) =
+            self.newest_packet.map_or((number.saturating_sub(1), 0), |(newest, _, lost)| (newest, lost));
+        if number > newest {
+            self.newest_packet = Some((number, now, lost.wrapping_add(number - newest - 1)));
+        }
+    }
+
+    /// What a snapshot that leaves at `now` says of the client's packets.
+    pub(super) fn echo(&self, now: Micros) -> Option<Echo> {
+        let (number, arrived, lost) = self.newest_packet?;
+        let held_ms = ((now - arrived).0 / 1000).clamp(0, u16::MAX.into()) as u16;
+        Some(Echo { packet: number as u16, held_ms, lost: lost as u16 })
     }
 
     /// Keeps a warning for the next snapshot.

@@ -64,7 +64,7 @@ fn drawn_time<G: Game>(
     let clock = match settings.server.schedule {
         Schedule::Arrival => command.server_time,
         // The usercmd carries the time of its tick; what the client's clock showed follows from what it drew.
-        Schedule::Tick => command.drawn_at() + Micros::from_ms(settings.drawn_behind_ms()),
+        Schedule::Tick => command.drawn_at() + Micros::from_ms(connection.settings.drawn_behind_ms()),
     };
     let off = Micros((clock - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {

@@ -7,12 +7,10 @@ use super::connection::Connection;
 use crate::game::{Body, Effect, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
-use crate::settings::Settings;
 use crate::units::{Micros, PlayerId, Tick};
 
 impl<G: Game> Server<G> {
     pub(super) fn send_updates(&mut self) {
-        let interval = self.settings.server.update_hz.interval();
         let mut frame: Option<Arc<Frame<G::Body>>> = None;
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
@@ -21,20 +19,16 @@ impl<G: Game> Server<G> {
                 continue;
             }
             let frame = Arc::clone(frame.get_or_insert_with(|| self.frame()));
-            let snapshot = self.connections[index].next_snapshot(frame, self.now, interval, &self.settings);
+            let snapshot = self.connections[index].next_snapshot(frame, self.now);
             self.snapshots.push_back((PlayerId(index as u16), snapshot));
         }
     }
 }
 
 impl<G: Game> Connection<G> {
-    fn next_snapshot(
-        &mut self,
-        frame: Arc<Frame<G::Body>>,
-        now: Micros,
-        interval: Micros,
-        settings: &Settings,
-    ) -> Snapshot<G::Body> {
+    fn next_snapshot(&mut self, frame: Arc<Frame<G::Body>>, now: Micros) -> Snapshot<G::Body> {
+        let settings = Arc::clone(&self.settings);
+        let interval = settings.server.update_hz.interval();
         if self.sent.is_empty() {
             self.due_at = now;
         }
@@ -49,6 +43,7 @@ impl<G: Game> Connection<G> {
             choked: held_back.clamp(0, 255) as u8,
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
+            echo: if settings.client.adaptive_redundancy { self.echo(now) } else { None },
             extra: Vec::new(),
         };
         self.history.push(frame);
@@ -69,9 +64,9 @@ pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Ar
 }
 
 /// Keeps an effect for the next snapshot of everybody but a client that has predicted it already.
-pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], settings: &Settings, effect: Effect) {
-    let predicted = effect.predictable && settings.predicts_weapons();
+pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], effect: Effect) {
     for (index, connection) in connections.iter_mut().enumerate() {
+        let predicted = effect.predictable && connection.settings.predicts_weapons();
         if !(predicted && index == usize::from(effect.entity.0)) {
             connection.effects.push(effect);
         }

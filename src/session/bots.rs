@@ -13,11 +13,11 @@ use crate::usercmd::Input;
 pub(crate) struct BotInput<G: Bots> {
     rules: Arc<G::Rules>,
     players: Vec<Regular<G>>,
-    cmd_hz: Hz,
 }
 
 struct Regular<G: Bots> {
     bot: BotPlayer<G>,
+    cmd_hz: Hz,
     phase: Micros,
     frames: i64,
 }
@@ -36,16 +36,16 @@ pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
 }
 
 impl<G: Bots> BotInput<G> {
-    pub(crate) fn new(seed: Seed, players: u16, rules: Arc<G::Rules>, settings: &Settings) -> BotInput<G> {
-        let cmd_hz = settings.client.cmd_hz;
+    pub(crate) fn new(seed: Seed, players: u16, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
         let players = (0u16..)
             .zip(G::bots(&rules, seed, players))
             .map(|(p, bot)| {
+                let cmd_hz = settings.of_player(PlayerId(p)).client.cmd_hz;
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);
-                Regular { bot: BotPlayer::new(bot, phase), phase, frames: 0 }
+                Regular { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0 }
             })
             .collect();
-        BotInput { rules, players, cmd_hz }
+        BotInput { rules, players }
     }
 }
 
@@ -53,7 +53,7 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = &mut self.players[usize::from(player.0)];
         player.frames += 1;
-        Some(player.phase + self.cmd_hz.turn(player.frames))
+        Some(player.phase + player.cmd_hz.turn(player.frames))
     }
 
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {

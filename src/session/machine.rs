@@ -59,7 +59,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         let players = network.players();
         Machine {
             server: G::Server::new(setup.clone(), players),
-            clients: (0..players).map(|player| client(setup.clone(), PlayerId(player))).collect(),
+            clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
             network,
         }
     }

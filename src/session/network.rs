@@ -7,6 +7,7 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
+use super::Packed;
 use super::queue::{Carried, Queue};
 use super::sequence::{ClientEnd, ServerEnds};
 use super::unencoded::Unencoded;
@@ -75,7 +76,7 @@ impl<B: Body, L: Link> Network<B, L> {
     }
 
     pub(super) fn unencoded<G: Netcode<Body = B>>(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Network<B, L>> {
-        let carriage = Carriage::Unencoded(Unencoded::new(&setup.settings, links.len())?);
+        let carriage = Carriage::Unencoded(Unencoded::new(&setup.settings, links.len() as u16)?);
         Some(Network { links, queue: Queue::default(), carriage, intruder: None })
     }
 
@@ -132,14 +133,15 @@ impl<B: Body, L: Link> Network<B, L> {
 }
 
 impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<u16> {
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
         let index = usize::from(player.0);
         match &mut self.carriage {
             // A snapshot that cannot be sent is one of no bytes that never arrives.
             Carriage::Datagrams { servers, .. } => {
-                Some(servers[index].send_snapshot(snapshot).map_or(0, |sent| size(sent.bytes)))
+                let sent = servers[index].send_snapshot(snapshot);
+                Some(sent.map_or_else(|_| Packed::default(), |sent| Packed::of(&sent)))
             }
-            Carriage::Nominal => Some(snapshot.nominal_bytes()),
+            Carriage::Nominal => Some(Packed { bytes: snapshot.nominal_bytes(), saw_avatar_right: None }),
             Carriage::Unencoded(unencoded) => {
                 unencoded.send_snapshot(index, at, snapshot);
                 None

@@ -5,6 +5,24 @@ use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use crate::wire::Sent;
+
+/// A snapshot that was made ready to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packed {
+    /// How many bytes its datagrams have in all; a nominal number where none are made.
+    pub bytes: u16,
+    /// Whether the client saw its avatar where the server had it after the usercmd that the snapshot acks. `None` where the
+    /// client has not said, and where no datagrams are made.
+    pub saw_avatar_right: Option<bool>,
+}
+
+impl Packed {
+    pub(crate) fn of(sent: &Sent) -> Packed {
+        let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
+        Packed { bytes, saw_avatar_right: sent.saw_avatar_right }
+    }
+}
 
 /// The others on a client's screen.
 #[derive(Debug)]
@@ -43,8 +61,8 @@ pub trait Observer<G: Game> {
     }
     /// The server finished a tick.
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {}
-    /// The server sent a snapshot, in datagrams of so many bytes in all; a nominal number where none were made.
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {}
+    /// The server sent a snapshot.
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {}
     /// A snapshot reached its client.
     fn snapshot_received(
         &mut self,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Observer, Shown};
+use super::{Observer, Packed, Shown};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -93,7 +93,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
         self.sink.record(Record::Tick(TickRecord { tick: ticked.tick, at, hash: Some(ticked.hash) }));
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, bytes: u16) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
         let frame = &snapshot.frame;
         self.states(player, frame);
         let record = SnapshotRecord {
@@ -102,7 +102,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
             at,
             server_time: frame.server_time,
             ack: snapshot.ack,
-            bytes,
+            bytes: packed.bytes,
             choked: snapshot.choked,
             entities: frame.entities.iter().map(|(id, _)| *id).collect(),
             effects: snapshot.effects.clone(),

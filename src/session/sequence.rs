@@ -2,7 +2,7 @@
 //! sent. Live sessions, synthetic ones and replays all go by them; what differs is how packets travel
 //! ([`ServerEnds`], [`ClientEnd`]).
 
-use super::{Observer, Shown};
+use super::{Observer, Packed, Shown};
 use crate::game::{Body, Game, Placed};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, Netcode, ServerPipeline};
@@ -27,8 +27,8 @@ pub(crate) trait ServerEnds<B> {
     /// The server ticked.
     fn ticked(&mut self, _at: Micros) {}
 
-    /// Makes a snapshot ready, and says how many bytes its datagrams have; `None` where none are made.
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<u16>;
+    /// Makes a snapshot ready, and says what its datagrams are like; `None` where none are made.
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed>;
 
     /// Sends what was made ready last.
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
@@ -66,10 +66,11 @@ pub(crate) fn tick<G: Netcode>(
     observer.ticked(at, ticked, server.world());
     while let Some((player, snapshot)) = server.poll_snapshot() {
         let packed = ends.pack(at, player, &snapshot);
-        if let Some(bytes) = packed {
-            server.handle_sent(player, bytes);
+        if let Some(packed) = packed {
+            server.handle_sent(player, packed.bytes);
         }
-        observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(|| snapshot.nominal_bytes()));
+        let nominal = || Packed { bytes: snapshot.nominal_bytes(), saw_avatar_right: None };
+        observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
         ends.send(at, player, snapshot);
     }
 }

@@ -7,19 +7,17 @@
 //! the same is a property test (`tests/pipelines/carriage.rs`).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::game::Body;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
-use crate::units::{EntityId, Micros, SnapshotSeq};
+use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 use crate::wire::{PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
 
 /// What the ends of all connections would know of each other.
 pub(super) struct Unencoded {
     message_max_bytes: usize,
-    rate_bytes_per_s: i64,
-    /// No snapshot is due earlier than this after the one before.
-    spacing_min: Micros,
     players: Vec<Ends>,
     bytes_matter: bool,
 }
@@ -27,6 +25,9 @@ pub(super) struct Unencoded {
 /// Both ends of one player's connection.
 #[derive(Default)]
 struct Ends {
+    rate_bytes_per_s: i64,
+    /// No snapshot is due earlier than this after the one before.
+    spacing_min: Micros,
     /// The newest snapshot that the server knows the client to have.
     acked: Option<SnapshotSeq>,
     /// The last snapshot, when it was sent, and the most bytes that it can have.
@@ -45,15 +46,19 @@ struct Ends {
 
 impl Unencoded {
     /// `None` where sizes are sure to matter.
-    pub(super) fn new(settings: &Settings, players: usize) -> Option<Unencoded> {
-        if settings.wire.sizes != Sizes::Datagrams || settings.client.adaptive_redundancy {
+    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded> {
+        let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
+        if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
             return None;
         }
+        let ends = |own: &Arc<Settings>| Ends {
+            rate_bytes_per_s: own.server.rate_bytes_per_s,
+            spacing_min: own.server.update_hz.interval() - own.server.tick_hz.interval(),
+            ..Ends::default()
+        };
         Some(Unencoded {
             message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
-            rate_bytes_per_s: settings.server.rate_bytes_per_s,
-            spacing_min: settings.server.update_hz.interval() - settings.server.tick_hz.interval(),
-            players: (0..players).map(|_| Ends::default()).collect(),
+            players: own.iter().map(ends).collect(),
             bytes_matter: false,
         })
     }
@@ -70,8 +75,8 @@ impl Unencoded {
     pub(super) fn handle_tick(&mut self, at: Micros) {
         let is_held_back = |ends: &Ends| {
             ends.sent.is_some_and(|(_, sent, bytes)| {
-                let free_at = sent + Micros(bytes as i64 * 1_000_000 / self.rate_bytes_per_s);
-                at > sent && at >= sent + self.spacing_min && at < free_at
+                let free_at = sent + Micros(bytes as i64 * 1_000_000 / ends.rate_bytes_per_s);
+                at > sent && at >= sent + ends.spacing_min && at < free_at
             })
         };
         self.bytes_matter |= self.players.iter().any(is_held_back);

@@ -1,8 +1,8 @@
 //! The keys: name, meaning, bounds, default and where the default comes from.
 
 use super::{
-    Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Prediction,
-    PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
+    Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Players,
+    Prediction, PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
 };
 use crate::units::Hz;
 
@@ -350,6 +350,7 @@ impl Default for Settings {
                 adaptive_redundancy: false,
             },
             wire: Wire { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
+            players: Players::default(),
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Which keys are hitreg's own.
 
-use super::Settings;
 use super::keys::KEYS;
+use super::{Settings, is_of_players, players};
 
 impl Settings {
     /// Whether there is such a key.
     pub fn is_known(key: &str) -> bool {
+        let key = match players::split(key) {
+            Some((_, key)) if is_of_players(key) => key,
+            Some(_) | None => key,
+        };
         KEYS.iter().any(|known| known.name == key)
     }
 

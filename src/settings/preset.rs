@@ -43,9 +43,9 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "nereids",
-        about: "movement predicted, everybody's input run on its tick and never after, shots judged in that tick",
+        about: "movement and weapons predicted, everybody's input run on its tick and never after, shots judged in that tick",
         values: &[
-            ("prediction.mode", "movement", "NeREIDS: client-side prediction of the avatar's moves"),
+            ("prediction.mode", "weapons", "NeREIDS: Controlled moves and actions; Reactive is what one has just shot"),
             ("interpolation.mode", "category", "NeREIDS: each variable by its rendering category"),
             ("interpolation.lerp_ms", "0", "NeREIDS: Authoritative is the last update as it is"),
             ("interpolation.on_missing", "hold", "NeREIDS: Authoritative is the last update as it is"),

@@ -13,7 +13,7 @@ use crate::game::Verdict;
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
-use crate::session::{Observer, Recorder, Shown};
+use crate::session::{Observer, Packed, Recorder, Shown};
 use crate::settings::{ClockMode, Schedule, Settings};
 use crate::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
@@ -234,9 +234,9 @@ impl Observer<Arena> for Watching<'_> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<crate::arena::ArenaBody>,
-        bytes: u16,
+        packed: Packed,
     ) {
-        self.recorder.snapshot_sent(player, at, snapshot, bytes);
+        self.recorder.snapshot_sent(player, at, snapshot, packed);
     }
 
     fn snapshot_received(

@@ -116,7 +116,7 @@ struct Paced<'a> {
 }
 
 impl Paced<'_> {
-    fn new<'a>(plan: &'a Plan, rules: &Arc<ArenaRules>, settings: &Settings) -> Paced<'a> {
+    fn new<'a>(plan: &'a Plan, rules: &Arc<ArenaRules>, settings: &Arc<Settings>) -> Paced<'a> {
         let players = plan.players.len() as u16;
         Paced { bots: BotInput::new(Seed(plan.seed), players, Arc::clone(rules), settings), players: &plan.players }
     }

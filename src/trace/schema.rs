@@ -15,7 +15,7 @@ pub mod tables;
 mod usercmd;
 
 pub use document::document;
-pub use kinds::{Code, Kind, NameCells, OptionalCode, Text};
+pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalNumber, Text};
 pub use tables::*;
 
 /// One table, as it is declared.
@@ -36,6 +36,8 @@ pub struct TableSchema {
     /// Of differences in one moment, those of a table with a lower rank may have led to those of a higher one. Predictions
     /// cannot lead to anything that the server did in the same moment; the server's state can.
     pub rank: usize,
+    /// Since which format of traces, as [`ColumnSchema::since`]. One that came later than the first is written where it is asked for.
+    pub since: (u16, u16),
     /// The fields of the game's bodies follow the columns, each name after this prefix.
     pub fields: Option<&'static str>,
     /// The columns, in their order.
@@ -98,6 +100,8 @@ pub enum About {
     Views,
     /// What clients played.
     Effects,
+    /// What went over the network.
+    Network,
 }
 
 /// What the values of a column are measured in.
@@ -158,6 +162,7 @@ impl TableSchema {
         joined: Joined::WithTheirTime,
         about: About::State,
         rank: usize::MAX,
+        since: FIRST,
         fields: None,
         columns: &[],
     };

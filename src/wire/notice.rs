@@ -9,6 +9,7 @@ use super::bits::{BitReader, BitWriter};
 use super::number::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
 use super::{DecodeError, Wrapping16};
 use crate::game::{CellKind, Effect};
+use crate::packet::Echo;
 use crate::units::EntityId;
 
 /// The longest text or answer, in bytes.
@@ -29,6 +30,7 @@ pub(crate) mod kind {
     pub(crate) const CHAT_EVENT_OOC: u64 = 6;
     pub(crate) const CHAT_EVENT_IC: u64 = 7;
     pub(crate) const EFFECT: u64 = 8;
+    pub(crate) const PACKET_ECHO: u64 = 9;
 }
 
 /// `OUT_OF_SEQ_WARNING`: the last client frame came at a time when it could not be used.
@@ -181,6 +183,20 @@ impl OutOfSeqWarning {
 
     pub(crate) fn get(from: &mut BitReader<'_>) -> Result<OutOfSeqWarning, DecodeError> {
         Ok(OutOfSeqWarning { index: Wrapping16(from.get_u16()?), difference: from.get_u16()? as i16 })
+    }
+}
+
+impl Echo {
+    pub(crate) fn put(self, out: &mut BitWriter) {
+        out.put(kind::PACKET_ECHO, 4);
+        for number in [self.packet, self.held_ms, self.lost] {
+            out.put(u64::from(number), 16);
+        }
+    }
+
+    /// Reads what follows the type.
+    pub(crate) fn get(from: &mut BitReader<'_>) -> Result<Echo, DecodeError> {
+        Ok(Echo { packet: from.get_u16()?, held_ms: from.get_u16()?, lost: from.get_u16()? })
     }
 }
 

@@ -14,7 +14,7 @@ use super::ring::Ring;
 use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
 use crate::game::{Body, Effect};
 use crate::history::Frame;
-use crate::packet::Snapshot;
+use crate::packet::{Echo, Snapshot};
 use crate::record::OutOfSequence;
 use crate::units::{CommandSeq, EntityId, SnapshotSeq};
 
@@ -64,6 +64,7 @@ struct Draft<B> {
     warnings: Vec<OutOfSeqWarning>,
     notices: Vec<(Wrapping16, Notice)>,
     definitions: Vec<(EntityId, Option<u16>)>,
+    echo: Option<Echo>,
     /// An entity that was defined, and whose state has to follow.
     defined: Option<EntityId>,
 }
@@ -157,6 +158,7 @@ impl<B: Body> Receiver<B> {
                 let id = get_entity(from)?;
                 draft.insert(id, None)?;
             }
+            kind::PACKET_ECHO => draft.echo = Some(Echo::get(from)?),
             kind::OUT_OF_SEQ_WARNING => draft.warnings.push(OutOfSeqWarning::get(from)?),
             kind::REQUEST_ACK | kind::CHAT_EVENT_OOC | kind::CHAT_EVENT_IC => {
                 draft.notices.push(Notice::get(from, kind)?);
@@ -228,6 +230,7 @@ impl<B: Body> Receiver<B> {
             choked: info.choked,
             helper_ms: header.calibration_ms,
             warnings,
+            echo: draft.echo,
             extra: Vec::new(),
         };
         Received {
@@ -248,6 +251,7 @@ impl<B> Draft<B> {
             warnings: Vec::new(),
             notices: Vec::new(),
             definitions: Vec::new(),
+            echo: None,
             defined: None,
         }
     }

@@ -187,6 +187,10 @@ impl<B: Body> Sender<B> {
         self.effects.drain(..excess);
         let next_notice = self.put_notices(&mut page, snapshot.seq);
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
+        if let Some(echo) = snapshot.echo {
+            // One that finds no room is no loss: the next says the same and more.
+            page.put(1, 0, |out| echo.put(out));
+        }
         // Effects come last, so that they can be coded relative to their entities; a part of what is left is kept for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::pucks::{example, hitreg, json, lines, script, session};
@@ -40,14 +40,18 @@ impl Place {
         format!("sleep 300 &\necho $! >> {0}\necho $$ >> {0}\nwait", pids.display())
     }
 
-    /// Sends SIGINT when so many have said who they are, and checks that all of them are gone afterwards.
     fn interrupted(&self, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
+        self.ended_by(Signal::INT, command, hanging)
+    }
+
+    /// Sends a signal when so many have said who they are, and checks that all of them are gone afterwards.
+    fn ended_by(&self, signal: Signal, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
         let _ = std::fs::remove_file(self.path("pids"));
         let child = command.env("TMPDIR", self.path("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().expect("the command");
         wait_for("the builds to begin", || lines(&self.path("pids")) >= 2 * hanging);
         let started = Instant::now();
-        interrupt(&child);
+        kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
         for pid in std::fs::read_to_string(self.path("pids")).unwrap().lines() {
@@ -59,10 +63,6 @@ impl Place {
         assert!(left.is_empty(), "{left:?}");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
-}
-
-fn interrupt(child: &Child) {
-    kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 
 fn wait_for(what: &str, done: impl Fn() -> bool) {
@@ -79,7 +79,9 @@ fn diff_and_bisect_builds_end_with_what_they_started() {
     let (a, b) = (place.hanging("a"), place.hanging("b"));
     let mut diff = hitreg();
     diff.arg("diff").arg(&place.log).arg("--a").arg(&a).arg("--b").arg(&b).arg("--cache").arg(place.path("cache"));
-    assert_eq!(place.interrupted(&mut diff, 2), (Some(130), "error: interrupted\n".to_owned()));
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        assert_eq!(place.ended_by(signal, &mut diff, 2), (Some(130), "error: interrupted\n".to_owned()), "{signal:?}");
+    }
     for command in ["builds", "ticks"] {
         let mut bisect = hitreg();
         bisect.args(["bisect", command]).arg(&place.log).arg("--cache").arg(place.path("cache"));

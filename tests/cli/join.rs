@@ -21,14 +21,14 @@ const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplica
 const LOST_MOST: Micros = Micros::from_ms(1_500);
 
 /// A folder in which a session takes place.
-struct Place {
+pub(crate) struct Place {
     dir: TempDir,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Place {
     /// `None` where there are no sockets.
-    fn new() -> Option<Place> {
+    pub(crate) fn new() -> Option<Place> {
         let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
             eprintln!("skipped: no UDP socket is to be had here");
             return None;
@@ -52,12 +52,12 @@ impl Place {
         self.command(line).spawn().expect("hitreg starts")
     }
 
-    fn serve(&self, options: &str) -> Child {
+    pub(crate) fn serve(&self, options: &str) -> Child {
         let port = self.port;
         self.start(&format!("serve -o server.hitlog --bind 127.0.0.1 --port {port} --seed 5 {options}"))
     }
 
-    fn join(&self, number: u16, options: &str) -> Child {
+    pub(crate) fn join(&self, number: u16, options: &str) -> Child {
         self.start(&format!("join 127.0.0.1:{} -o client{number}.hitlog {options}", self.port))
     }
 
@@ -65,7 +65,7 @@ impl Place {
         self.command(line).output().expect("hitreg starts")
     }
 
-    fn done(&self, line: &str) -> Value {
+    pub(crate) fn done(&self, line: &str) -> Value {
         let output = self.run(&format!("{line} --format json"));
         assert_eq!(output.status.code(), Some(0), "{line}: {}{}", text(&output.stderr), text(&output.stdout));
         serde_json::from_slice(&output.stdout).expect("JSON alone on stdout")
@@ -82,7 +82,7 @@ impl Place {
     }
 
     /// Checks that a merged session replays bit for bit, and says how long it is.
-    fn verified(&self, name: &str) -> Micros {
+    pub(crate) fn verified(&self, name: &str) -> Micros {
         let verified = self.done(&format!("verify {name}"));
         let session = self.log(name);
         assert_eq!(verified["verdict"], "same", "{verified}");
@@ -100,7 +100,7 @@ fn end(child: Child) -> (Option<i32>, String) {
     (output.status.code(), text(&output.stderr))
 }
 
-fn assert_done(child: Child) {
+pub(crate) fn assert_done(child: Child) {
     let (code, said) = end(child);
     assert_eq!(code, Some(0), "{said}");
 }
@@ -301,7 +301,7 @@ fn a_server_of_another_version_is_told() {
     server.send_to(&refused, from).expect("it is answered");
     let (code, said) = end(client);
     assert_eq!(code, Some(128));
-    assert!(said.contains("the server speaks version 9 of the protocol, this client version 3"), "{said}");
+    assert!(said.contains("the server speaks version 9 of the protocol, this client version 4"), "{said}");
 }
 
 #[test]

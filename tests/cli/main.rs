@@ -2,6 +2,7 @@
 
 mod bisect_builds;
 mod builds;
+mod flood;
 mod folder;
 mod future;
 mod git_bisect_run;

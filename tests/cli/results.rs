@@ -113,11 +113,19 @@ fn json_has_the_fields_that_programs_rely_on() {
     has(&replay, "prediction.error_units.p50 prediction.error_units.p95 prediction.error_units.max");
     has(&replay, "prediction.ground.checked prediction.ground.exact prediction.ground.near");
     has(&replay, "prediction.air.checked prediction.air.exact prediction.air.near");
+    has(&replay["drawn"][0], "by views error_units.p50 error_units.p95 error_units.p99");
+    has(
+        &replay,
+        "network.up.sent network.up.lost network.up.took_ms.p50 network.usercmds_per_packet network.down.sent",
+    );
+    let open = folder.json("replay a.hitlog --mode open");
     for mode in ["off", "extrapolate", "two-point", "history"] {
-        let score = &replay["interpolation"][mode];
+        let score = &open["interpolation"][mode];
         has(score, "samples error_units.p50 error_units.p95 error_units.p99");
     }
-    assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&info["shots"], &info["hits"]));
+    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "nobody asked for a replay");
+    let replayed = folder.json("info a.hitlog --replay");
+    assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&replayed["shots"], &replayed["hits"]));
     assert_eq!(replay["digest"], folder.json("info a.hittrace")["digest"]);
 
     let verify = folder.json("verify a.hitlog");

@@ -46,14 +46,26 @@ fn the_logs_of_all_versions_can_be_read() {
     // 1.4 brought tables of a build's own that name their keys.
     let mut keyed = many_names.clone();
     keyed.tables.push(Table::new("spells", small_trace().tables.remove(0).columns).keyed_by(["entity", "at_us"]));
+    // 1.5 brought tables of what went over the network.
+    let mut network = keyed.clone();
+    let arrived = Column::new("arrived", Data::U32(vec![1; 30]));
+    let columns = small_trace().tables.remove(0).columns.into_iter().chain([arrived]).collect();
+    network.tables.push(Table::new("packets", columns));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v1.4.hittrace"), write_trace(Vec::new(), &keyed).unwrap()).unwrap();
+        std::fs::write(format!("{folder}/trace-v1.5.hittrace"), write_trace(Vec::new(), &network).unwrap()).unwrap();
     }
     // 1.3 names misses as engines do.
     let mut misses = small_trace();
     let names = ["hit", "hit the world", "missed"].map(str::to_owned).to_vec();
     misses.tables[1].columns.push(Column::new("reason", Data::Name { names, codes: vec![0, 1, 2, 2] }));
-    let traces = [("1.0", small_trace()), ("1.1", small_trace()), ("1.2", many_names), ("1.3", misses), ("1.4", keyed)];
+    let traces = [
+        ("1.0", small_trace()),
+        ("1.1", small_trace()),
+        ("1.2", many_names),
+        ("1.3", misses),
+        ("1.4", keyed),
+        ("1.5", network),
+    ];
     for (name, expected) in traces {
         let trace = std::fs::read(format!("{folder}/trace-v{name}.hittrace")).unwrap();
         assert_eq!(read_trace(&trace[..]).unwrap(), expected);

@@ -20,6 +20,9 @@ const ODD: [&str; 14] = [
     "[[]]",
 ];
 
+/// What is repeated comes to no more bytes.
+const MOST: usize = 1 << 20;
+
 /// Bytes that are worse in up to eight places.
 pub(crate) fn bytes(good: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = good.to_vec();
@@ -67,9 +70,9 @@ pub(crate) fn text(good: &str, rng: &mut Rng) -> String {
         let at = rng.below(lines.len().max(1) as u64) as usize;
         let Some(line) = lines.get(at).cloned() else { continue };
         match rng.below(5) {
-            0 => lines.extend(vec![line; 1 << rng.below(12)]),
+            0 => lines.extend(vec![line.clone(); (1 << rng.below(12)).min(MOST / (line.len() + 1))]),
             1 => drop(lines.remove(at)),
-            2 => lines[at] = line.repeat(1 << rng.below(8)),
+            2 => lines[at] = line.repeat((1 << rng.below(8)).min(MOST / (line.len() + 1))),
             _ => {
                 let words: Vec<&str> = line.split(' ').collect();
                 let word = rng.below(words.len() as u64) as usize;

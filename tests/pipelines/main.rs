@@ -16,6 +16,7 @@ mod folder;
 mod goldens;
 mod merge;
 mod movement_vectors;
+mod network;
 mod patched;
 mod pipelines;
 mod quakeworld;

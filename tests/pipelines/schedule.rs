@@ -14,7 +14,7 @@ use hitreg::record::{Execution, OutOfSequence, Session};
 use hitreg::replay::{Mode, Options, replay};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, Recorder, Shown, record_synthetic};
+use hitreg::session::{Observer, Packed, Recorder, Shown, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::Data;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -44,7 +44,7 @@ impl<G: Game> Observer<G> for Fates {
         self.executed.insert((player, command), (how, tick));
     }
 
-    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: u16) {
+    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: Packed) {
         self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
         self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
     }

@@ -175,6 +175,6 @@ pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
     }
-    let options = Options { settings: Some(settings), ..Options::default() };
+    let options = Options { settings: Some(settings), network: true, ..Options::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }

@@ -80,6 +80,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
+    // Views against the truth, out of a trace's tables.
+    ("drawing", &["stats", "trace"]),
     ("why", &["trace"]),
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
@@ -166,6 +168,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "verify",
             "diff",
             "claims",
+            "drawing",
             "soak",
             "shrink",
             "sweep",

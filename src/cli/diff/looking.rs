@@ -35,6 +35,7 @@ impl Looking {
             On::Hits => "hits differ",
             On::Corrections => "corrections differ",
             On::Views => "views differ",
+            On::Network => "what went over the network differs",
         };
         let beyond = if self.tolerance.is_empty() { "" } else { ", beyond the tolerances," };
         format!("its {what}{beyond}")

@@ -11,6 +11,9 @@ pub fn document() -> String {
         let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
         let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
         text.push_str(&fields(table));
+        if table.since != FIRST {
+            let _ = write!(text, " Since {}.{}, where it is asked for.", table.since.0, table.since.1);
+        }
         text.push_str("\n\n| column | type | unit | |\n| --- | --- | --- | --- |\n");
         for column in table.columns {
             text.push_str(&row(column));

@@ -64,6 +64,30 @@ plain! {
     f32, F32, f32s;
 }
 
+impl Kind for OptionalNumber {
+    type Row<'r> = Option<u32>;
+    type Cells = Vec<Option<u32>>;
+    type View<'t> = &'t [u32];
+    const TYPE: &'static str = "u32";
+
+    fn cells(_: &[&str]) -> Vec<Option<u32>> {
+        Vec::new()
+    }
+
+    fn push(cells: &mut Vec<Option<u32>>, row: Option<u32>) {
+        cells.push(row);
+    }
+
+    fn finish(cells: Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
+        let all: Option<Vec<u32>> = cells.into_iter().collect();
+        to.extend(all.map(|cells| Column::new(name, Data::U32(cells))));
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> &'t [u32] {
+        table.u32s(name)
+    }
+}
+
 /// Three columns of type f32: `.x`, `.y` and `.z`.
 impl Kind for Vec3 {
     type Row<'r> = Vec3;
@@ -100,6 +124,10 @@ pub struct Code;
 /// The same or `none`, in a column that is left out when no row has a value.
 #[derive(Debug)]
 pub struct OptionalCode;
+
+/// A number of type u32, in a column that is left out unless every row has one.
+#[derive(Debug)]
+pub struct OptionalNumber;
 
 /// Any name; those that the declaration lists come first.
 #[derive(Debug)]

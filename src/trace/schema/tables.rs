@@ -3,11 +3,11 @@
 use glam::Vec3;
 
 use super::declare::table;
-use super::{About, Code, ColumnSchema, Joined, Kind, OptionalCode, Role, TableSchema, Text, Unit};
+use super::{About, Code, ColumnSchema, Joined, Kind, OptionalCode, OptionalNumber, Role, TableSchema, Text, Unit};
 use crate::trace::{Column, Table, Trace};
 
 /// All tables, in the order in which a replay writes them.
-pub const TABLES: [&TableSchema; 10] = [
+pub const TABLES: [&TableSchema; 12] = [
     &ticks::SCHEMA,
     &bodies::SCHEMA,
     &executed::SCHEMA,
@@ -18,10 +18,14 @@ pub const TABLES: [&TableSchema; 10] = [
     &shots::SCHEMA,
     &effects::SCHEMA,
     &variables::SCHEMA,
+    &packets::SCHEMA,
+    &snapshots::SCHEMA,
 ];
 
 /// Format 1.2: all of a usercmd, predictions as played, and any number of names in a column.
 const WIDER: (u16, u16) = (1, 2);
+/// Format 1.5: what went over the network.
+const NETWORK: (u16, u16) = (1, 5);
 
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
@@ -296,4 +300,62 @@ table! {
     category: Code, names = &CATEGORIES;
     /// Its value.
     value: f32;
+}
+
+table! {
+    /// A packet on its way from a client to the server.
+    packets {
+        key: &["player", "packet"], series: &["player"], about: About::Network, rank: 10, since: NETWORK
+    }
+    /// Whose.
+    player: u32;
+    /// Its number.
+    packet: u32;
+    /// When it left.
+    at_us: i64, unit = Unit::Micros;
+    /// How often it arrived; 0 is lost.
+    arrived: u32;
+    /// How long it was on its way.
+    took_ms: f32, unit = Unit::Millis;
+    /// The newest usercmd in it.
+    newest: u32;
+    /// How many usercmds it holds: the newest and repeats of those before it.
+    usercmds: u32;
+    /// The newest snapshot that the client had.
+    ack: u32;
+    /// How long its datagram is, where datagrams are asked for.
+    bytes: OptionalNumber, optional = true;
+}
+
+table! {
+    /// A snapshot on its way from the server to a client.
+    snapshots {
+        key: &["player", "snapshot"], series: &["player"], about: About::Network, rank: 11, since: NETWORK
+    }
+    /// For whom.
+    player: u32;
+    /// Its number.
+    snapshot: u32;
+    /// When it left.
+    at_us: i64, unit = Unit::Micros;
+    /// How often it arrived; 0 is lost.
+    arrived: u32;
+    /// How long it was on its way.
+    took_ms: f32, unit = Unit::Millis;
+    /// The newest usercmd that had run.
+    ack: u32;
+    /// How many entities the client has with it.
+    entities: u32;
+    /// How many sounds and sights it tells of.
+    effects: u32;
+    /// How many updates the rate held back before it.
+    choked: u32;
+    /// The calibration helper, where there is one.
+    helper_ms: f32, unit = Unit::Millis;
+    /// How many usercmds it warns of that came out of sequence.
+    warnings: u32;
+    /// How long its datagrams are, where datagrams are asked for.
+    bytes: OptionalNumber, optional = true;
+    /// Whether the client saw its avatar where the server had it after the usercmd that is acked; where datagrams are asked for.
+    saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
 }

@@ -53,6 +53,7 @@ fn snapshot(seq: u32, bodies: u16) -> Snapshot<ArenaBody> {
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        echo: None,
         extra: Vec::new(),
     }
 }

@@ -113,7 +113,7 @@ fn refusals_say_why() {
     connecting.handle_datagram(ms(0), &reply);
     assert_eq!(connecting.outcome(), Some(&Outcome::Refused(Refusal::Version { server: VERSION })));
     let Some(Outcome::Refused(why)) = connecting.outcome() else { panic!("it was refused") };
-    assert_eq!(why.to_string(), "the server speaks version 3 of the protocol, this client version 3");
+    assert_eq!(why.to_string(), "the server speaks version 4 of the protocol, this client version 4");
 }
 
 #[test]

@@ -145,6 +145,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
         choked: 0,
         helper_ms: None,
         warnings: Vec::new(),
+        echo: None,
         extra: Vec::new(),
     }
 }

@@ -1,0 +1,90 @@
+//! What a build started and what left its process group, as daemons do. It is known by a mark in its environment, which
+//! goes to whatever a process starts, unless that clears it.
+
+use std::process::Command;
+
+/// The variable that has the marks of all builds that a process runs in, outermost first.
+const VARIABLE: &str = "HITREG_BUILD_RUNS";
+
+/// The mark of one run of a build.
+pub(super) struct Mark {
+    // Where processes cannot be looked at, nobody reads it.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    mark: String,
+}
+
+impl Mark {
+    /// Marks what a command starts.
+    #[expect(clippy::disallowed_methods, reason = "a build may itself be what runs builds, and both marks hold")]
+    pub(super) fn put_on(command: &mut Command) -> Mark {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}.{};", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+        let mut all = std::env::var_os(VARIABLE).unwrap_or_default();
+        all.push(&mark);
+        command.env(VARIABLE, all);
+        Mark { mark }
+    }
+
+    /// Ends whatever carries the mark still.
+    #[cfg(target_os = "linux")]
+    pub(super) fn end_all(&self) {
+        // Who is just starting another is met again in the next round.
+        for _ in 0..ROUNDS {
+            if !self.end_those_seen() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn end_all(&self) {}
+
+    #[cfg(target_os = "linux")]
+    fn end_those_seen(&self) -> bool {
+        use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+        let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+        let mut any = false;
+        for process in processes.flatten() {
+            let number = process.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(pid) = number.and_then(Pid::from_raw) else { continue };
+            // Held before its environment is read, so that no other process can get the number in between.
+            let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            if self.is_in(&std::fs::read(process.path().join("environ")).unwrap_or_default()) {
+                // It has ended by itself where this fails.
+                any |= pidfd_send_signal(&held, Signal::KILL).is_ok();
+            }
+        }
+        any
+    }
+
+    /// Whether an environment, as the system shows it, has the mark.
+    #[cfg(target_os = "linux")]
+    fn is_in(&self, environment: &[u8]) -> bool {
+        let ours = environment.split(|&byte| byte == 0).filter_map(|pair| pair.strip_prefix(VARIABLE.as_bytes()));
+        let values = ours.filter_map(|rest| rest.strip_prefix(b"="));
+        values.flat_map(|marks| marks.split_inclusive(|&byte| byte == b';')).any(|mark| mark == self.mark.as_bytes())
+    }
+}
+
+/// How often processes are looked for that were started while others were ended.
+#[cfg(target_os = "linux")]
+const ROUNDS: usize = 100;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_whole_and_among_others() {
+        let mark = Mark { mark: "12.3;".to_owned() };
+        let found = |environment: &str| mark.is_in(environment.as_bytes());
+        assert!(found("A=b\0HITREG_BUILD_RUNS=7.1;12.3;\0C=d\0"));
+        assert!(found("HITREG_BUILD_RUNS=12.3;8.0;"));
+        assert!(!found("HITREG_BUILD_RUNS=112.3;\0"));
+        assert!(!found("HITREG_BUILD_RUNS=12.33;\0"));
+        assert!(!found("OTHER_HITREG_BUILD_RUNS=12.3;\0"));
+        assert!(!found(""));
+    }
+}

@@ -1,0 +1,53 @@
+//! How often each input is sent: the adaptive redundancy that NeREIDS plans, in whole sessions. Player 0 sends.
+
+use super::experiment::Experiment;
+use super::watch::Seen;
+use super::{Claim, ClaimError, Figures};
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Nereids, "redundancy-adapts", redundancy_adapts),
+    claim!(Nereids, "redundancy-and-bandwidth", redundancy_and_bandwidth),
+];
+
+fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let share = |line: &str, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_variant(line)?, level));
+    // What each redundancy takes of a line; a tight one has room for 2:1 and not for 3:1.
+    let takes = |fixed: &str| Ok::<_, ClaimError>(bytes_per_s(&experiment.play_variant(fixed)?).unwrap_or_default());
+    let (three, two, one) = (takes("three")?, takes("two")?, takes("one")?);
+    let (tight, tighter) = ((three + two) / 2.0, (two + one) / 2.0);
+    let over =
+        |line: &str, rate: f64, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_over(line, rate)?, level));
+    Ok(vec![
+        ("4:1 on a line with 5 % loss", share("lossy", 4)?),
+        ("4:1 on a line with 70 ms of jitter", share("jittery", 4)?),
+        ("3:1 on a clean line", share("clean", 3)?),
+        ("2:1 on a tight line", over("clean", tight, 2)?),
+        ("1:1 on a tighter line", over("clean", tighter, 1)?),
+        ("1:1 on it with 150 ms of jitter", over("jittery-more", tighter, 1)?),
+    ])
+}
+
+fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let four = experiment.play_variant("four")?;
+    let two = experiment.play_variant("two")?;
+    let one = experiment.play_variant("one")?;
+    Ok(vec![
+        ("4:1", bytes_per_s(&four)),
+        ("2:1", bytes_per_s(&two)),
+        ("1:1", bytes_per_s(&one)),
+        ("4:1 over 2:1", bytes_per_s(&four).zip(bytes_per_s(&two)).map(|(four, two)| four / two)),
+    ])
+}
+
+/// In what share of the packets there are so many usercmds, in per cent.
+fn share_at(seen: &Seen, level: u8) -> Option<f64> {
+    let packets = seen.packets_of(0).count();
+    let at = seen.packets_of(0).filter(|packet| packet.count == level).count();
+    (packets > 0).then(|| 100.0 * at as f64 / packets as f64)
+}
+
+fn bytes_per_s(seen: &Seen) -> Option<f64> {
+    let (from, to) = seen.inspect;
+    let bytes: u64 = seen.packets_of(0).map(|packet| u64::from(packet.bytes)).sum();
+    (bytes > 0).then(|| bytes as f64 / (to - from).as_s_f64())
+}

@@ -1,0 +1,163 @@
+//! One player among eight honest ones who floods the server with the worst that a player can send: the others' session is
+//! none the worse for it.
+#![cfg(unix)]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "an enemy has a socket and a clock of its own"
+)]
+
+use std::net::UdpSocket;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hitreg::arena::ArenaBody;
+use hitreg::packet::ClientPacket;
+use hitreg::rng::Rng;
+use hitreg::units::{CommandSeq, Micros, Seed, SnapshotSeq};
+use hitreg::usercmd::Usercmd;
+use hitreg::wire::{COMMANDS_MAX, ClientConnection, ClientEvent, ConnectOptions};
+use serde_json::Value;
+
+use crate::join::{Place, assert_done};
+
+/// The most memory that a flooded server may take.
+const MEMORY_KIB: u64 = 100 << 10;
+
+/// What the enemy sends next, once it plays: usercmds far ahead, of long ago, of any time, with any claim, as many as a
+/// datagram takes; the same again; datagrams with a wrong seal; and requests for a place.
+fn worst(rng: &mut Rng, connection: &mut ClientConnection<ArenaBody>, before: &[u8], seq: &mut u32) -> Vec<u8> {
+    match rng.below(8) {
+        0 => return before.to_vec(),
+        1 => {
+            let mut bytes = before.to_vec();
+            let at = rng.below(bytes.len().max(1) as u64) as usize;
+            bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << rng.below(8));
+            return bytes;
+        }
+        2 => {
+            let mut other = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), rng.next_u64(), Micros(0));
+            other.handle_timeout(Micros(0));
+            return other.poll_transmit().unwrap_or_default();
+        }
+        3 => *seq = seq.wrapping_add(32_767),
+        4 => *seq = seq.wrapping_sub(rng.below(40_000) as u32).max(1),
+        _ => *seq = seq.wrapping_add(rng.below(64) as u32),
+    }
+    let count = 1 + rng.below(COMMANDS_MAX as u64) as u32;
+    let command = |n: u32| Usercmd {
+        seq: CommandSeq(seq.wrapping_add(n).max(1)),
+        server_time: Micros(any_time(*seq, n)),
+        ..Usercmd::default()
+    };
+    let mut packet = ClientPacket {
+        number: rng.next_u64() as u32,
+        ack: SnapshotSeq(0),
+        commands: (0..count).map(command).collect(),
+    };
+    // What cannot be said is not sent.
+    let _ = connection.send_packet(&mut packet, None);
+    connection.poll_transmit().unwrap_or_default()
+}
+
+/// Any time, of seconds and of centuries.
+fn any_time(seq: u32, n: u32) -> i64 {
+    let any = Rng::new(Seed(u64::from(seq) << 8 | u64::from(n)), 1).next_u64();
+    if any & 1 == 0 { (any >> 1) as i64 % 60_000_000 } else { any as i64 }
+}
+
+/// Plays as nobody should, with so many datagrams a second, until `over`. Returns how many it sent once the session ran.
+fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(("127.0.0.1", port)).expect("an address");
+    socket.set_nonblocking(true).expect("a socket that does not wait");
+    let (began, mut rng) = (Instant::now(), Rng::new(Seed(9), 0));
+    let mut connection = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 0x5EED, Micros(0));
+    let (mut runs_since, mut seq, mut before) = (None::<Instant>, 1, vec![0; 32]);
+    let mut datagram = [0; 2048];
+    while !over.load(Ordering::Relaxed) {
+        let now = Micros(began.elapsed().as_micros() as i64);
+        connection.handle_timeout(now);
+        while let Some(bytes) = connection.poll_transmit() {
+            let _ = socket.send(&bytes);
+        }
+        while let Ok(length) = socket.recv(&mut datagram) {
+            match connection.handle_datagram(now, &datagram[..length]) {
+                Ok(Some(ClientEvent::Connected(_))) => connection.set_ready(now, true),
+                Ok(Some(ClientEvent::Snapshot { .. })) => drop(runs_since.get_or_insert_with(Instant::now)),
+                Ok(Some(ClientEvent::Left(_))) => return,
+                _ => {}
+            }
+        }
+        let due = runs_since.map_or(0, |since| (since.elapsed().as_secs_f64() * a_second as f64) as u64);
+        while fired.load(Ordering::Relaxed) < due {
+            let bytes = worst(&mut rng, &mut connection, &before, &mut seq);
+            // A full buffer of one's own is no mercy: it is tried again.
+            if !bytes.is_empty() && socket.send(&bytes).is_ok() {
+                before = bytes;
+            }
+            fired.fetch_add(1, Ordering::Relaxed);
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+/// Eight honest players and the enemy, over real sockets. Returns what the server says, and how many datagrams were fired.
+fn under_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
+    let place = Place::new()?;
+    let port = place.port;
+    let server = place.serve(&format!("--players 9 --seconds {seconds} --format json"));
+    let (over, fired) = (AtomicBool::new(false), AtomicU64::new(0));
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| attack(port, a_second, &over, &fired));
+        let clients: Vec<Child> = (0..8).map(|number| place.join(number, "--delay-ms 20")).collect();
+        let status = format!("/proc/{}/status", server.id());
+        let peak = scope.spawn(move || {
+            let mut peak = 0;
+            while let Some(kib) = std::fs::read_to_string(&status).ok().and_then(|text| peak_kib(&text)) {
+                peak = kib.max(peak);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            peak
+        });
+        clients.into_iter().for_each(assert_done);
+        let output = server.wait_with_output().expect("it was started");
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let peak = peak.join().expect("a number");
+        eprintln!("the server took {} MiB at most", peak >> 10);
+        assert!(peak < MEMORY_KIB, "{} MiB", peak >> 10);
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON alone on stdout")
+    });
+    // A merge would need the enemy's log, which nobody has. Each honest side is whole, and plays as it was recorded.
+    for number in 0..8 {
+        let replayed = place.done(&format!("replay client{number}.hitlog"));
+        let checked = replayed["prediction"]["checked"].as_f64().expect("a number");
+        assert!(checked > 10.0 * seconds, "{replayed}");
+    }
+    Some((said, fired.into_inner()))
+}
+
+/// The most memory that a process has held, as the system tells it; `None` when it is gone.
+fn peak_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn one_who_floods_the_server_harms_nobody_else() {
+    let Some((said, fired)) = under_attack(3.0, 1_500) else { return };
+    eprintln!("{fired} datagrams: {said}");
+    assert!(fired > 1_000, "{fired} datagrams");
+    assert!(said["refused"].as_u64().expect("a number") > fired / 10, "{said}");
+}
+
+#[test]
+#[ignore = "a figure for two idle cores: 5,000 datagrams a second for half a minute"]
+fn no_tick_is_left_out_at_five_thousand_datagrams_a_second() {
+    let Some((said, fired)) = under_attack(30.0, 5_000) else { return };
+    eprintln!("{fired} datagrams: {said}");
+    assert!(fired > 140_000, "{fired} datagrams");
+    assert_eq!(said["ticks_left_out"], 0, "{said}");
+}

@@ -1,0 +1,138 @@
+//! What a trace says of the network: as the log has it, to the packet, and other where clients send otherwise.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::disc::{Discs, Rules};
+use hitreg::diff::{DiffOptions, On, Status, Verdict, diff};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::record::Session;
+use hitreg::replay::{Options, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::summary::Summary;
+use hitreg::trace::Trace;
+use hitreg::trace::schema::{packets, snapshots};
+use hitreg::units::{Micros, PlayerId};
+
+fn record(scenario: &Scenario) -> Session {
+    let rules = Rules { push_units: 4.0, ..Rules::default() };
+    let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn bad_line(settings: &[(&str, &str)]) -> Session {
+    let link = LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(10.0),
+        loss: Loss::Random(0.06),
+        duplicate: 0.05,
+        ..LinkModel::default()
+    };
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    record(&Scenario { preset: "nereids".to_owned(), players: 3, seconds: 8.0, link, settings, ..Scenario::default() })
+}
+
+fn trace(session: &Session, set: &[&str], sizes: bool) -> Trace {
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("its settings");
+    set.iter().for_each(|pair| settings.set_pair(pair).expect("a setting"));
+    let options = Options { settings: Some(settings), network: true, sizes, ..Options::default() };
+    replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
+}
+
+#[test]
+fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
+    let session = bad_line(&[]);
+    let trace = trace(&session, &[], true);
+    let (up, down) = (packets::Columns::of(&trace), snapshots::Columns::of(&trace));
+    let arrivals = |arrived: &[hitreg::record::ArrivalRecord]| {
+        let mut times: BTreeMap<u32, Vec<Micros>> = BTreeMap::new();
+        arrived.iter().for_each(|arrival| times.entry(arrival.number).or_default().push(arrival.at));
+        times
+    };
+    let last = session.ticks.last().expect("ticks").at;
+    let mut lost = 0;
+    for (player, records) in session.players.iter().enumerate() {
+        let rows: Vec<usize> = (0..up.rows).filter(|row| up.player[*row] as usize == player).collect();
+        assert_eq!(rows.len(), records.sent.len());
+        let reached = arrivals(&records.reached);
+        for (row, sent) in rows.into_iter().zip(&records.sent) {
+            let times = reached.get(&sent.number).cloned().unwrap_or_default();
+            let told = (up.packet[row], up.at_us[row], up.newest[row], up.usercmds[row], up.bytes[row]);
+            let count = u32::from(sent.count);
+            assert_eq!(told, (sent.number, sent.at.0, sent.newest.0, count, sent.bytes.into()));
+            assert_eq!(up.arrived[row] as usize, times.len());
+            let took = times.first().map(|at| (*at - sent.at).as_ms_f64() as f32);
+            assert_eq!(took, (!up.took_ms[row].is_nan()).then_some(up.took_ms[row]));
+            lost += u32::from(times.is_empty());
+        }
+        let rows: Vec<usize> = (0..down.rows).filter(|row| down.player[*row] as usize == player).collect();
+        assert_eq!(rows.len(), records.snapshots.len());
+        let received = arrivals(&records.received);
+        for (row, sent) in rows.into_iter().zip(&records.snapshots) {
+            let told = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
+            assert_eq!(told, (sent.seq.0, sent.at.0, sent.ack.0, sent.bytes.into()));
+            let timing = sent.timing.as_deref().cloned().unwrap_or_default();
+            let helper = (!down.helper_ms[row].is_nan()).then_some(down.helper_ms[row]);
+            assert_eq!((helper, down.warnings[row] as usize), (timing.helper_ms.map(f32::from), timing.warnings.len()));
+            let times = received.get(&sent.seq.0).map_or(0, |times| times.iter().filter(|at| **at <= last).count());
+            assert_eq!(down.arrived[row] as usize, times);
+        }
+    }
+    assert!(lost > 20, "{lost} packets were lost");
+    assert!(down.saw_avatar_right.iter().filter(|saw| *saw == "yes").count() > 100);
+    let network = Summary::of(&trace).network.expect("the tables are there");
+    assert_eq!((network.up.lost, network.usercmds_per_packet > 3.9), (lost.into(), true));
+}
+
+#[test]
+fn a_diff_notices_other_redundancy_and_says_where() {
+    let session = bad_line(&[]);
+    let on = DiffOptions { on: On::Network, ..DiffOptions::default() };
+    let as_it_was = trace(&session, &[], false);
+    assert_eq!(diff(&as_it_was, &as_it_was, &on).expect("no tolerances").verdict, Verdict::Same);
+    let three = trace(&session, &["client.redundancy=3"], false);
+    let found = diff(&as_it_was, &three, &on).expect("no tolerances");
+    let fields: Vec<&str> =
+        found.tables.iter().flat_map(|table| &table.fields).map(|field| field.field.as_str()).collect();
+    assert_eq!((found.verdict, fields), (Verdict::Differs, vec!["usercmds"]));
+}
+
+#[test]
+fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
+    let link = LinkModel { delay_ms: 25.0, ..LinkModel::default() };
+    let preset = "nereids".to_owned();
+    let session = record(&Scenario { preset, players: 2, seconds: 12.0, link, ..Scenario::default() });
+    let traces = [trace(&session, &[], false), trace(&session, &["client.adaptive_redundancy=true"], false)];
+    let found = diff(&traces[0], &traces[1], &DiffOptions::default()).expect("no tolerances");
+    assert_eq!(found.verdict, Verdict::Differs);
+    let [fixed, adaptive] =
+        traces.map(|trace| Summary::of(&trace).network.expect("the tables are there").usercmds_per_packet);
+    assert!(fixed > 3.9 && (2.9..3.9).contains(&adaptive), "{fixed} and then {adaptive}");
+}
+
+#[test]
+fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
+    let session = bad_line(&[]);
+    let asked = trace(&session, &[], false);
+    let not_asked = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
+    assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
+    let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
+    assert_eq!(found.verdict, Verdict::Same);
+    assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
+}
+
+#[test]
+fn players_settings_are_their_own_in_replays_too() {
+    let session = record(&Scenario { players: 2, seconds: 4.0, ..Scenario::default() });
+    let rows = |trace: &Trace, player: PlayerId| {
+        snapshots::Columns::of(trace).player.iter().filter(|of| **of == u32::from(player.0)).count()
+    };
+    let (usual, own) = (trace(&session, &[], false), trace(&session, &["p1.server.update_hz=40"], false));
+    assert_eq!(rows(&usual, PlayerId(0)), rows(&own, PlayerId(0)));
+    let (before, after) = (rows(&usual, PlayerId(1)), rows(&own, PlayerId(1)));
+    assert!(after > before * 19 / 10, "{before} and then {after}");
+}
