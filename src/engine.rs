@@ -44,7 +44,7 @@ pub use games::{
 #[cfg(feature = "live")]
 pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
-pub use import::import_qwd;
+pub use import::{Maps, demos_below, import_qwd};
 pub use log_file::LogFile;
 pub use looked::Looked;
 pub use shrink::{Property, Recorder, shrink};

@@ -120,6 +120,17 @@ pub enum EngineError {
         /// The golden.
         path: PathBuf,
     },
+    /// A demo whose map is not at hand.
+    #[cfg(feature = "quakeworld")]
+    #[error("{}: the demo was played on `{map}`, and there is no {map}.bsp below {}", demo.display(), folder.display())]
+    NoMap {
+        /// The demo.
+        demo: PathBuf,
+        /// The map's name.
+        map: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
     /// A recording that does not become a log.
     #[cfg(feature = "quakeworld")]
     #[error("{}: {source}", path.display())]

@@ -83,6 +83,16 @@ pub mod flag {
     pub const ROUNDED_ORIGIN: u32 = 64;
     /// On another level than the one whose map the log holds: not predicted.
     pub const ELSEWHERE: u32 = 128;
+    /// The level is over.
+    pub const OVER: u32 = 256;
+    /// A brush model that the packet lacks: it is where it must have been on its way.
+    pub const UNSENT: u32 = 4096;
+    /// A brush model.
+    pub const MODEL: u32 = 2048;
+    /// Run by the game itself, without a client.
+    pub const BOT: u32 = 1024;
+    /// Dead and done falling, as the server shows it.
+    pub const LIES: u32 = 512;
 }
 
 impl BodyRow {
@@ -102,7 +112,12 @@ impl BodyRow {
             origin: Vec3::from_array(own.origin),
             velocity: Vec3::from_array(own.velocity.map(f32::from)),
             alive: !own.dead,
-            flags: wire | jump | bit(own.gib, flag::GIB) | bit(!own.movable, flag::FIXED),
+            flags: wire
+                | jump
+                | bit(own.gib, flag::GIB)
+                | bit(!own.movable, flag::FIXED)
+                | bit(own.over, flag::OVER)
+                | bit(own.lies, flag::LIES),
             ..BodyRow::default()
         }
     }
@@ -114,8 +129,10 @@ impl BodyRow {
             velocity: self.wire_velocity(),
             dead: !self.alive,
             gib: self.has(flag::GIB),
+            lies: self.has(flag::LIES),
             jump_held: self.has(flag::JUMP_TOLD).then(|| self.has(flag::JUMP_HELD)),
             movable: !self.has(flag::FIXED),
+            over: self.has(flag::OVER),
         }
     }
 
@@ -127,7 +144,7 @@ impl BodyRow {
             velocity: Vec3::from_array(other.velocity.map(f32::from)),
             viewangles: Vec3::from_array(command.angles),
             alive: !other.dead,
-            flags: bit(other.gib, flag::GIB) | bit(other.command.is_some(), flag::COMMAND),
+            flags: bit(other.bot, flag::BOT) | bit(other.gib, flag::GIB) | bit(other.command.is_some(), flag::COMMAND),
             age_ms: other.age_ms,
             command_msec: command.msec,
             forwardmove: i32::from(command.forward),
@@ -141,7 +158,7 @@ impl BodyRow {
 
     /// A brush model's body.
     pub(crate) fn of_mover(mover: &Mover) -> BodyRow {
-        BodyRow { origin: Vec3::from_array(mover.origin), alive: true, ..BodyRow::default() }
+        BodyRow { origin: Vec3::from_array(mover.origin), alive: true, flags: flag::MODEL, ..BodyRow::default() }
     }
 
     /// The last usercmd that the server ran for another player, where it is known.
@@ -167,6 +184,7 @@ impl BodyRow {
             dead: !self.alive,
             corpse: self.corpse,
             on_ground: self.on_ground,
+            over: self.has(flag::OVER),
             view_fixed: self.view_fixed,
             fall_speed: self.fall_speed,
             water_level: self.water_level,
@@ -202,6 +220,11 @@ impl BodyRow {
         } else {
             OriginWire::Cut
         }
+    }
+
+    /// Whether the level is over.
+    pub(crate) fn over(&self) -> bool {
+        self.has(flag::OVER)
     }
 
     pub(crate) fn has(&self, flag: u32) -> bool {

@@ -13,8 +13,8 @@ use super::rounding::{self, resume};
 use super::rules::{Rules, entity_of_model};
 use super::surroundings;
 use crate::game::{
-    Acked, BadCells, Body, Categorize, Cause, Evidence, Grade, Judge, Reconcile, Scene, Simulate, Sink, SnapshotExtras,
-    Touch, Verdict, Wall, WorldSink,
+    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Reconcile, Scene, Scope,
+    Simulate, Sink, SnapshotExtras, Touch, Verdict, Wall, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -46,6 +46,17 @@ impl Simulate for QuakeWorld {
     type Body = BodyRow;
     type Fire = Shot;
 
+    /// A recording tells nothing that only a client knows, and of a brush model little else than where it is.
+    fn classes() -> Vec<Class> {
+        let told = || BodyRow::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
+        let of_model = |field: &Field| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
+        vec![Class::new("entity", told().collect()), Class::new("brush_model", told().filter(of_model).collect())]
+    }
+
+    fn class(body: &BodyRow) -> ClassId {
+        ClassId(u16::from(body.has(flag::MODEL)))
+    }
+
     fn map_name(rules: &Rules) -> String {
         rules.map_stem().to_owned()
     }
@@ -66,7 +77,7 @@ impl Simulate for QuakeWorld {
         command: &Usercmd,
         out: &mut impl Sink<Shot>,
     ) -> BodyRow {
-        let solids = surroundings::solids(scene.entities, &[], scene.player.entity());
+        let solids = surroundings::solids(&rules.map, scene.entities, &[], scene.player.entity(), body);
         let mut run = |runner: &Runner<'_>, cmd: &UserCmd| {
             let run = runner.run_after(&body.player_state(), body.viewangles.to_array(), cmd);
             touches(&rules.map, &solids, &run.touched, out);
@@ -170,7 +181,7 @@ impl Judge for QuakeWorld {
 impl Categorize for QuakeWorld {}
 
 impl Reconcile for QuakeWorld {
-    const GRADES: &str = "exact: within 1/8 unit, with the same velocity as it is sent; near: within 0.2 units and 1.5 units/s on each axis";
+    const GRADES: &str = "exact: within 1/8 unit of the middle of what the record can mean, with the same velocity as it is sent; near: within 0.2 units and 1.5 units/s on each axis";
     const RECORDS_ARE_ROUNDED: bool = true;
 
     fn on_ground(body: &BodyRow) -> bool {
@@ -180,7 +191,7 @@ impl Reconcile for QuakeWorld {
     /// None on a level whose map the rules do not hold.
     fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
         let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
-        is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own()))
+        is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own(), authoritative.origin_wire()))
     }
 
     /// The prediction, moved into what the recorded state can stand for. A body that comes from another level starts anew.
@@ -188,16 +199,20 @@ impl Reconcile for QuakeWorld {
         let told = acked.authoritative;
         let grade = Self::grade(acked.predicted, told);
         let predicted = if grade.is_some() { acked.predicted } else { told };
-        let solids = surroundings::solids(&acked.surroundings(), &[], acked.scene.player.entity());
+        let solids = surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), told);
         let world = World { map: &rules.map, solids: &solids };
         let mut state = resume(&world, &predicted.player_state(), &told.own(), told.origin_wire());
-        let lies = || Missed::new(rules, acked).is_some_and(|missed| lies_still(&missed));
-        state.corpse |= grade == Some(Grade::Miss) && lies();
+        let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
+        state.corpse |= told.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
+        if grade == Some(Grade::Miss) && state.dead {
+            let lies = Missed::new(rules, acked).and_then(|missed| lies_still(&missed));
+            state.corpse = lies.unwrap_or(state.corpse);
+        }
         BodyRow { flags: told.flags, viewangles: predicted.viewangles, ..told.moved(&state) }
     }
 
     fn carry(rules: &Rules, scene: &Scene<'_, BodyRow>, before: &[(EntityId, BodyRow)], body: &BodyRow) -> BodyRow {
-        let solids = surroundings::solids(scene.entities, before, scene.player.entity());
+        let solids = surroundings::solids(&rules.map, scene.entities, before, scene.player.entity(), body);
         let carried = with_runner(rules, body, &solids, |runner| body.moved(&runner.start(&body.player_state()).state));
         carried.unwrap_or(*body)
     }
@@ -232,10 +247,11 @@ pub(super) fn with_runner<T>(
 fn touches(map: &Map, solids: &[Solid], touched: &Touched, out: &mut impl Sink<Shot>) {
     let met = |index: usize| touched.solids & (1 << index) != 0;
     for (_, solid) in solids.iter().take(MOST_SOLIDS).enumerate().filter(|(index, _)| met(*index)) {
-        out.touch(match *solid {
-            Solid::Mover { model, .. } => Touch::Mover(EntityId(FIRST_MODEL.0 + model)),
-            Solid::Player { slot, .. } => Touch::Player(EntityId(u16::from(slot))),
-        });
+        match *solid {
+            Solid::Mover { model, .. } => out.touch(Touch::Mover(EntityId(FIRST_MODEL.0 + model))),
+            Solid::Player { slot, .. } => out.touch(Touch::Player(EntityId(u16::from(slot)))),
+            Solid::Wall { .. } => {}
+        }
     }
     if touched.water_edge {
         out.touch(Touch::WaterEdge);

@@ -30,10 +30,14 @@ pub use demo::{
     Percentiles, QwdError, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
 pub use game::{Moment, QuakeWorld, Shot};
-pub use import::{ImportError, ImportOptions, Imported, LARGEST_UNPACKED, UnpackError, import, unpacked};
-pub use map::{BspError, EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
+pub use import::{
+    Finding, ImportError, ImportOptions, Imported, LARGEST_UNPACKED, Trait, UnpackError, import, played_map, unpacked,
+};
+pub use map::{
+    BspError, EMPTY, Map, MissingWall, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER,
+};
 pub use movement::{
     BUTTON_ATTACK, BUTTON_JUMP, Dialect, MOST_SOLIDS, MoveVars, PLAYER_MAXS, PLAYER_MINS, PlayerState, Run, Runner,
     Solid, Touched, UserCmd, World, step, wire_angle_degrees,
 };
-pub use rules::Rules;
+pub use rules::{Rules, stem as map_stem};

@@ -15,7 +15,7 @@ const NEAR_ORIGIN: f32 = 0.2;
 /// The difference of a prediction from the recorded state, predicted minus recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Difference {
-    /// Units, of the full predicted origin.
+    /// Units, of the full predicted origin from the middle of what the recorded one can stand for.
     pub(crate) origin: [f32; 3],
     /// Units/s; 0 where the wire would carry the same.
     pub(crate) velocity: [f32; 3],
@@ -26,11 +26,16 @@ fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
     velocity.map(|v| v as i16)
 }
 
-/// Predicted minus recorded, by wire values for the velocity and by full values for the origin.
-pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState) -> Difference {
+/// Predicted minus recorded, by wire values for the velocity. A recorded origin is cut and a predicted one is not: it is held
+/// against the middle of all that is cut to the recorded one.
+pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: OriginWire) -> Difference {
+    let middle = |value: f32| {
+        let (low, high) = on_wire.cell(value);
+        (low + high) * 0.5
+    };
     let wire = wire_velocity(predicted.velocity);
     Difference {
-        origin: [0, 1, 2].map(|axis| predicted.origin[axis] - recorded.origin[axis]),
+        origin: [0, 1, 2].map(|axis| predicted.origin[axis] - middle(recorded.origin[axis])),
         velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
             true => 0.0,
             false => predicted.velocity[axis] - f32::from(recorded.velocity[axis]),
@@ -40,8 +45,8 @@ pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState) -> Differ
 
 /// How well a prediction agrees: exact with the same velocity on the wire and the origin within 1/8 unit, near within
 /// 1.5 units/s and 0.2 units on every axis.
-pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState) -> Grade {
-    let Difference { origin, velocity } = difference(predicted, recorded);
+pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
+    let Difference { origin, velocity } = difference(predicted, recorded, wire);
     let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
     if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
         Grade::Exact
@@ -69,7 +74,8 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
     state.fall_speed = state.velocity[2];
     state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
     state.dead = recorded.dead;
-    state.corpse = recorded.dead && (state.corpse || recorded.gib);
+    state.over = recorded.over;
+    state.corpse &= recorded.dead;
     state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
     state.view_fixed = false;
     state
@@ -101,16 +107,25 @@ mod tests {
     use super::*;
 
     fn recorded(velocity: [i16; 3]) -> OwnState {
-        OwnState { origin: [0.125, -8.0, 0.0], velocity, dead: false, gib: false, jump_held: None, movable: true }
+        OwnState {
+            origin: [0.125, -8.0, 0.0],
+            velocity,
+            dead: false,
+            gib: false,
+            lies: false,
+            jump_held: None,
+            movable: true,
+            over: false,
+        }
     }
 
     #[test]
     fn what_the_wire_cannot_tell_apart_is_exact() {
         let mut state = PlayerState::at([0.2, -8.1, 0.0]);
         state.velocity = [320.9, -0.9, 0.0];
-        assert_eq!(grade(&state, &recorded([320, 0, 0])), Grade::Exact);
-        assert_eq!(grade(&state, &recorded([319, 0, 0])), Grade::Miss);
-        assert_eq!(grade(&state, &recorded([321, 0, 0])), Grade::Near);
+        assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), Grade::Exact);
+        assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), Grade::Miss);
+        assert_eq!(grade(&state, &recorded([321, 0, 0]), OriginWire::Cut), Grade::Near);
         assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
     }
 
@@ -119,7 +134,7 @@ mod tests {
         let mut state = PlayerState::at([500.0, 0.0, 3.0]);
         state.velocity = [0.0, 10.0, -10.0];
         let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
-        assert_eq!(grade(&fixed, &recorded([100, -100, 0])), Grade::Exact);
+        assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), Grade::Exact);
     }
 
     #[test]
@@ -137,5 +152,18 @@ mod tests {
         let old = PlayerState { dead: true, jump_held: true, corpse: true, ..PlayerState::at([0.0; 3]) };
         let alive = reconcile(&old, &recorded([0, 0, 0]), OriginWire::Cut);
         assert!(!alive.dead && !alive.jump_held && !alive.corpse);
+    }
+
+    #[test]
+    fn a_cut_origin_is_held_against_the_middle_of_what_was_cut() {
+        let mut state = PlayerState::at([0.125, -8.0, 0.0]);
+        let off = |state: &PlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
+        assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);
+        assert_eq!(off(&state, OriginWire::Float), [0.0; 3]);
+        state.origin[0] = 0.3;
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Exact);
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Rounded), Grade::Near);
+        state.origin[0] = 0.05;
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Near);
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn entity_of_model(model: u16) -> Option<EntityId> {
 }
 
 /// A file's name without folder and ending: `dm3` of `maps/dm3.bsp` and `DM3.bsp.gz` alike, but for case.
-pub(crate) fn stem(path: &str) -> &str {
+pub fn stem(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".xz")).unwrap_or(name);
     name.strip_suffix(".bsp").or_else(|| name.strip_suffix(".BSP")).unwrap_or(name)

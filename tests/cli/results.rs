@@ -48,6 +48,43 @@ fn a_real_demo_is_imported_and_replayed() {
 }
 
 #[test]
+fn a_folder_of_demos_is_imported_in_one_go() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    if !data.exists() {
+        eprintln!("skipped: ../shared/data/quakeworld is not here");
+        return;
+    }
+    let folder = Folder::empty();
+    fs::create_dir(folder.path("logs")).expect("a folder");
+    let line = |demos: &str| format!("import qwd {demos} --maps {} -o logs", data.join("maps").display());
+    let drills = data.join("drills").display().to_string();
+    let imported = folder.json(&line(&drills));
+    let logs = imported["logs"].as_array().expect("a list");
+    assert_eq!((logs.len(), imported["refused"].as_array().map(Vec::len)), (12, Some(0)));
+    assert!(
+        logs.iter()
+            .all(|log| log["map"] == "dm3" && Path::new(log["path"].as_str().expect("a path")).starts_with("logs"))
+    );
+    assert!(folder.path("logs/highbridge-to-rl.hitlog").is_file());
+    let said = folder.refused(&line(&drills));
+    assert!(said.contains("there is a log here already"), "{said}");
+
+    // What cannot be imported is named, and the rest is there.
+    fs::write(folder.path("junk.qwd"), "no demo").expect("written");
+    let demo = data.join("matches/demo09.qwd.xz").display().to_string();
+    let output = folder.run(&line(&format!("junk.qwd {demo}")));
+    assert_eq!(code(&output), 128);
+    assert!(text(&output.stdout).contains("not imported: junk.qwd: "), "{}", text(&output.stdout));
+    assert!(folder.path("logs/demo09.hitlog").is_file());
+
+    fs::create_dir(folder.path("empty")).expect("a folder");
+    let said = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
+    assert!(said.contains("played on `e1m2`, and there is no e1m2.bsp below empty"), "{said}");
+    let said = folder.refused("import qwd empty --maps empty -o logs");
+    assert!(said.contains("there are no demos"), "{said}");
+}
+
+#[test]
 fn json_has_the_fields_that_programs_rely_on() {
     let folder = Folder::with_session();
     let has = |value: &Value, fields: &str| {

@@ -14,11 +14,15 @@ const BACKUP: usize = 64;
 /// The most entities that a packet may hold, with any extension.
 const MOST_ENTITIES: usize = 512;
 
+/// Animation frames of a player's model in which the player is dead.
+const FRAMES_OF_DEATH: std::ops::RangeInclusive<u8> = 41..=102;
+
 /// An entity as far as movement needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Entity {
     number: u16,
     model: u16,
+    frame: u8,
     origin: [f32; 3],
 }
 
@@ -27,6 +31,8 @@ struct Entity {
 pub(crate) struct Entities {
     baselines: BTreeMap<u16, Entity>,
     submodels: BTreeMap<u16, u16>,
+    /// The model of a standing player, in the server's list.
+    player: Option<u16>,
     sent: Vec<Option<(u32, Vec<Entity>)>>,
 }
 
@@ -42,6 +48,9 @@ impl Entities {
         if let Some(submodel) = number.and_then(|digits| digits.parse().ok()) {
             self.submodels.insert(index, submodel);
         }
+        if name == b"progs/player.mdl" {
+            self.player = Some(index);
+        }
     }
 
     /// Reads the body of a baseline (or of a static entity, whose number is dropped).
@@ -51,15 +60,15 @@ impl Entities {
         ext: Extensions,
         number: Option<u16>,
     ) -> Result<(), QwdError> {
-        let model = u16::from(bytes.u8()?);
-        bytes.take(3)?;
+        let (model, frame) = (u16::from(bytes.u8()?), bytes.u8()?);
+        bytes.take(2)?;
         let mut origin = [0.0; 3];
         for axis in &mut origin {
             *axis = read_coord(bytes, ext)?;
             read_angle(bytes, ext)?;
         }
         if let Some(number) = number {
-            self.baselines.insert(number, Entity { number, model, origin });
+            self.baselines.insert(number, Entity { number, model, frame, origin });
         }
         Ok(())
     }
@@ -128,11 +137,21 @@ impl Entities {
         Ok(())
     }
 
+    fn shown(&self, sequence: u32) -> &[Entity] {
+        let slot = self.sent.get(sequence as usize % BACKUP).and_then(Option::as_ref);
+        slot.filter(|(sent, _)| *sent == sequence).map_or(&[][..], |(_, entities)| entities)
+    }
+
+    /// The bots that the packet `sequence` shows, number and origin: entities with a player's model that do not lie dead.
+    pub(crate) fn bots(&self, sequence: u32) -> impl Iterator<Item = (u16, [f32; 3])> + '_ {
+        let shown = self.player.map_or(&[][..], |_| self.shown(sequence));
+        let stands = |entity: &&Entity| Some(entity.model) == self.player && !FRAMES_OF_DEATH.contains(&entity.frame);
+        shown.iter().filter(stands).map(|entity| (entity.number, entity.origin))
+    }
+
     /// The brush models that the packet `sequence` shows.
     pub(crate) fn movers(&self, sequence: u32) -> impl Iterator<Item = Mover> + '_ {
-        let slot = self.sent.get(sequence as usize % BACKUP).and_then(Option::as_ref);
-        let entities = slot.filter(|(sent, _)| *sent == sequence).map_or(&[][..], |(_, entities)| entities);
-        entities.iter().filter_map(|entity| {
+        self.shown(sequence).iter().filter_map(|entity| {
             let model = *self.submodels.get(&entity.model)?;
             Some(Mover { model, origin: entity.origin })
         })
@@ -196,7 +215,10 @@ fn read_delta(
     } else if more & FTE_MODELS != 0 {
         entity.model = bytes.u16()?;
     }
-    for flag in [U_FRAME, U_COLORMAP, U_SKIN, U_EFFECTS] {
+    if bits & U_FRAME != 0 {
+        entity.frame = bytes.u8()?;
+    }
+    for flag in [U_COLORMAP, U_SKIN, U_EFFECTS] {
         if bits & flag != 0 {
             bytes.u8()?;
         }
@@ -256,5 +278,21 @@ mod tests {
         let mut entities = Entities::default();
         update(&mut entities, &[7, 0, 0], 9, true);
         assert_eq!(entities.movers(9).count(), 0);
+    }
+
+    #[test]
+    fn who_has_a_players_model_and_stands_is_a_bot() {
+        let mut entities = Entities::default();
+        entities.name_model(3, b"progs/player.mdl");
+        let bits = U_MORE | U_ORIGIN[0] | U_FRAME | 138;
+        let with_frame = |frame| {
+            let mut data = bits.to_le_bytes().to_vec();
+            data.extend([U_MODEL as u8, 3, frame, 16, 0, 0, 0]);
+            data
+        };
+        update(&mut entities, &with_frame(12), 300, false);
+        assert_eq!(entities.bots(300).collect::<Vec<_>>(), [(138, [2.0, 0.0, 0.0])]);
+        update(&mut entities, &with_frame(60), 301, false);
+        assert_eq!(entities.bots(301).count(), 0, "a body that lies there");
     }
 }

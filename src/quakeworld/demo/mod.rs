@@ -1,5 +1,6 @@
 //! Demos: the `.qwd` file, the protocol in it, and what a recording holds once it is read.
 
+mod bots;
 mod entities;
 mod error;
 mod origin_wire;

@@ -12,6 +12,9 @@ pub(crate) const MOST_PLAYERS: u8 = 32;
 /// A head's box starts at its origin, a standing player's 24 units below.
 const HEAD_RAISE: f32 = 24.0;
 
+/// The last animation frames of the player's deaths; then the game slows the body.
+const LAST_OF_DEATH: [u8; 6] = [49, 60, 69, 84, 93, 102];
+
 const MSEC: u32 = 1 << 0;
 const COMMAND: u32 = 1 << 1;
 const VELOCITY: [u32; 3] = [1 << 2, 1 << 3, 1 << 4];
@@ -33,6 +36,7 @@ pub(crate) struct PlayerInfo {
     pub(crate) slot: u8,
     pub(crate) state: OtherPlayer,
     move_code: u32,
+    frame: u8,
 }
 
 impl PlayerInfo {
@@ -49,7 +53,7 @@ impl PlayerInfo {
             flags |= u32::from(bytes.u8()?) << 16;
         }
         let origin = [read_origin(bytes, ext)?, read_origin(bytes, ext)?, read_origin(bytes, ext)?];
-        bytes.u8()?; // animation frame
+        let frame = bytes.u8()?;
         let age_ms = if flags & MSEC != 0 { bytes.u8()? } else { 0 };
         let command = if flags & COMMAND != 0 { Some(read_delta(bytes)?) } else { None };
         let mut velocity = [0; 3];
@@ -77,12 +81,12 @@ impl PlayerInfo {
             bytes.take(3)?;
         }
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
-        let state = OtherPlayer { slot, origin, velocity, age_ms, dead, gib, command };
-        Ok(PlayerInfo { slot, state, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
+        let state = OtherPlayer { slot, origin, velocity, age_ms, dead, gib, command, bot: false };
+        Ok(PlayerInfo { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
 
     /// The message as the recording player's own state.
-    pub(crate) fn own(&self, server: ServerExtensions) -> OwnState {
+    pub(crate) fn own(&self, server: ServerExtensions, over: bool) -> OwnState {
         let OtherPlayer { mut origin, velocity, dead, gib, .. } = self.state;
         if gib {
             origin[2] += HEAD_RAISE;
@@ -90,7 +94,8 @@ impl PlayerInfo {
         let normal = self.move_code <= 1;
         let jump_held = (server.says_jump_held() && normal).then_some(self.move_code == 1);
         let movable = !server.says_jump_held() || normal;
-        OwnState { origin, velocity, dead, gib, jump_held, movable }
+        let lies = dead && (gib || LAST_OF_DEATH.contains(&self.frame));
+        OwnState { origin, velocity, dead, gib, lies, jump_held, movable, over }
     }
 }
 
@@ -107,9 +112,9 @@ mod tests {
         let mut bytes = Bytes::new(&data, 0);
         let info = PlayerInfo::read(&mut bytes, Extensions::default(), None).expect("whole");
         assert!(bytes.is_empty());
-        let own = info.own(ServerExtensions(1));
+        let own = info.own(ServerExtensions(1), false);
         assert_eq!((own.origin, own.velocity, own.jump_held), ([1.0, -1.0, 0.125], [320, 0, -10], Some(true)));
-        assert_eq!(info.own(ServerExtensions(0)).jump_held, None);
+        assert_eq!(info.own(ServerExtensions(0), false).jump_held, None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
+use super::bots::{Bots, give_slots};
 use super::error::QwdError;
 use super::recording::{Cut, Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
 use super::svc::Client;
@@ -65,6 +66,7 @@ struct Import {
     movers: Vec<super::Mover>,
     events: Vec<super::Event>,
     move_vars: Vec<crate::quakeworld::movement::MoveVars>,
+    bots: Bots,
     next_seq: Option<i32>,
     end: Option<DemoEnd>,
     cut: Option<Cut>,
@@ -137,7 +139,8 @@ impl Import {
             let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
             return Err(QwdError::OutOfBounds { offset: packet.offset(), what, value, limit });
         }
-        let others = extend(&mut self.others, content.others);
+        let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
+        let others = extend(&mut self.others, content.others.into_iter().chain(bots.flatten()));
         let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
         let events = extend(&mut self.events, content.events);
         let own = content.own;
@@ -181,7 +184,12 @@ impl Import {
             server_extensions: info.server_extensions(),
             dialect: info.dialect(),
         };
-        let Import { levels, commands, packets, others, movers, events, move_vars, .. } = self;
+        let Import { levels, commands, packets, mut others, movers, events, move_vars, .. } = self;
+        give_slots(&mut others, &levels);
+        for packet in &packets {
+            let span = packet.others.start as usize..packet.others.end as usize;
+            others[span].sort_by_key(|other| other.slot);
+        }
         let end = self.end.unwrap_or(DemoEnd::File);
         let cut = self.cut;
         Ok(Demo { server, levels, commands, packets, others, movers, events, move_vars, end, cut })

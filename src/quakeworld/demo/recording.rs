@@ -149,10 +149,14 @@ pub struct OwnState {
     pub dead: bool,
     /// The body is a head: its box differs.
     pub gib: bool,
+    /// Dead and done falling: the last frame of a death is shown, or the body is a head.
+    pub lies: bool,
     /// Whether jump is held, where the server says so.
     pub jump_held: Option<bool>,
     /// Whether the player can move at all, where the server says so.
     pub movable: bool,
+    /// The level is over: players are shown an intermission, and nothing touches anybody any more.
+    pub over: bool,
 }
 
 /// Another player as the server sent it.
@@ -172,6 +176,8 @@ pub struct OtherPlayer {
     pub gib: bool,
     /// The last usercmd that the server ran for this player; fire is never set.
     pub command: Option<UserCmd>,
+    /// Run by the game itself, without a client: only the place is known, and it is always alive.
+    pub bot: bool,
 }
 
 /// A brush model (door, lift, ...) as the server sent it.

@@ -13,6 +13,7 @@ pub(crate) struct ServerInfo {
     slide_fix: bool,
     bunny_speed_cap: f32,
     kteams: bool,
+    landing_fix: bool,
 }
 
 impl ServerInfo {
@@ -38,6 +39,8 @@ impl ServerInfo {
             b"pm_airstep" => self.air_step = number() != 0.0,
             b"pm_slidefix" => self.slide_fix = number() != 0.0,
             b"pm_bunnyspeedcap" => self.bunny_speed_cap = number().max(0.0),
+            // QWExtended, which MVDSV comes from, and QuakeForge fixed landings in their movement code.
+            b"*qwe_version" | b"*qf_version" => self.landing_fix = true,
             // "Forbidden player dirtywork", a setting that only KTeams and its children have.
             b"fpd" => self.kteams = true,
             _ => {}
@@ -48,13 +51,17 @@ impl ServerInfo {
         ServerExtensions(self.extensions)
     }
 
-    /// Servers that announce ZQuake's extensions, or name themselves as one of its children, run its movement.
+    /// What the server says of itself; a demo tells more. Servers that announce ZQuake's extensions, or name themselves as one of its children, run its movement.
     pub(crate) fn dialect(&self) -> Dialect {
         let version = self.version.to_ascii_lowercase();
         let reworked =
             self.extensions != 0 || ["mvdsv", "ezquake", "zquake", "fte"].iter().any(|n| version.contains(n));
         if !reworked {
-            return Dialect::Classic { soft_landing: self.kteams };
+            return Dialect::Classic {
+                soft_landing: self.kteams,
+                soft_jump: self.kteams,
+                landing_fix: self.landing_fix,
+            };
         }
         let ServerInfo { jump_floor, air_step, slide_fix, bunny_speed_cap, .. } = *self;
         Dialect::Reworked { jump_floor, air_step, slide_fix, bunny_speed_cap }
@@ -77,8 +84,10 @@ mod tests {
         info.read(br"\maxfps\77\*version\2.30\*gamedir\qw\fpd\34");
         assert_eq!(
             (info.version.as_str(), info.dialect(), info.proxy()),
-            ("2.30", Dialect::Classic { soft_landing: true }, None)
+            ("2.30", Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false }, None)
         );
+        info.read(br"\*version\2.40\*qwe_version\0.147 Beta");
+        assert!(matches!(info.dialect(), Dialect::Classic { landing_fix: true, .. }));
         info.read(br"\*version\MVDSV 1.20-dev\*z_ext\511\pm_ktjump\1");
         let Dialect::Reworked { jump_floor, air_step, .. } = info.dialect() else { panic!("reworked") };
         assert_eq!((jump_floor, air_step, info.server_extensions().says_jump_held()), (1.0, false, true));

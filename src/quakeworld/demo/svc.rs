@@ -20,6 +20,8 @@ pub(crate) struct Client {
     pub(crate) entities: Entities,
     pub(crate) map: String,
     head_model: Option<u8>,
+    /// An intermission is on.
+    over: bool,
 }
 
 /// The level that the server data announced.
@@ -129,6 +131,7 @@ impl Client {
                 for _ in 0..3 {
                     read_angle(bytes, ext)?;
                 }
+                self.over = true;
                 content.events.push(Event::Intermission);
             }
             svc::CD_TRACK => skip(bytes, 1)?,
@@ -234,6 +237,7 @@ impl Client {
         self.entities.clear();
         self.map.clear();
         self.head_model = None;
+        self.over = false;
         self.level = Some(Level { extensions, player, move_vars });
         Ok(())
     }
@@ -249,7 +253,7 @@ impl Client {
         };
         let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
         if info.slot == level.player {
-            content.own = Some(info.own(self.info.server_extensions()));
+            content.own = Some(info.own(self.info.server_extensions(), self.over));
         } else if content.others.len() < usize::from(MOST_PLAYERS) {
             content.others.push(info.state);
         }

@@ -7,12 +7,12 @@ use super::hypotheses;
 use super::missed::Missed;
 use crate::game::{Cause, Evidence, Grade, Touch};
 use crate::quakeworld::demo::{EffectKind, Event};
-use crate::quakeworld::map::WATER;
+use crate::quakeworld::map::{Trigger, TriggerEffect, WATER};
 use crate::quakeworld::movement::state::length;
 use crate::quakeworld::movement::{Solid, World};
 use crate::quakeworld::rounding::{difference, grade};
 
-/// A jump is what no speed explains: so much farther, in units, if the server turned the view too.
+/// A jump is what no speed explains: so much farther, in units, if it leads somewhere or the server turned the view too.
 const JUMP_SLACK: f32 = 32.0;
 /// And this much, beyond twice the way, if it did not.
 const UNTURNED_JUMP_SLACK: f32 = 256.0;
@@ -23,26 +23,34 @@ const BODY_REACH: f32 = 64.0;
 /// How well a push must point away from what pushes: the cosine.
 const AWAY: f32 = 0.7;
 
+/// Damage pushes by 8 units/s a point; less than that of two points, in units/s, is no push.
+const PUSH_SPEED: f32 = 16.0;
+
 pub(super) type Found = Option<(Cause, Evidence)>;
 
 /// The cause of the miss, and what shows it.
 pub(crate) fn explain(miss: &Missed<'_>) -> (Cause, Evidence) {
-    death(miss)
-        .or_else(|| others_elsewhere(miss))
-        .or_else(|| hypotheses::corpse(miss))
-        .or_else(|| hypotheses::lost_input(miss))
-        .or_else(|| jump(miss))
-        .or_else(|| halt(miss))
-        .or_else(|| damage(miss))
-        .or_else(|| touched_mover(miss))
-        .or_else(|| hypotheses::start_off(miss))
-        .or_else(|| pushed(miss))
-        .or_else(|| hypotheses::bodies(miss))
-        .or_else(|| hypotheses::controls(miss))
-        .or_else(|| touched_player(miss))
-        .or_else(|| water(miss))
-        .unwrap_or((Cause::Unknown, "none"))
+    FINDERS.iter().find_map(|find| find(miss)).unwrap_or((Cause::Unknown, "none"))
 }
+
+/// All that can find a cause, the surest first.
+pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
+    death,
+    others_elsewhere,
+    hypotheses::corpse,
+    hypotheses::lost_input,
+    jump,
+    halt,
+    damage,
+    hypotheses::mover_off,
+    touched_mover,
+    hypotheses::start_off,
+    pushed,
+    health,
+    hypotheses::bodies,
+    touched_player,
+    water,
+];
 
 /// What a hypothesis that holds says, as a finding.
 pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: Grade) -> Found {
@@ -59,7 +67,7 @@ fn others_elsewhere(miss: &Missed<'_>) -> Found {
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
     let by_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) || touched_mover(miss).is_some();
     let cause = if by_player && !by_mover { Cause::OtherPlayer } else { Cause::Mover };
-    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded))
+    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded, miss.wire))
 }
 
 fn halt(miss: &Missed<'_>) -> Found {
@@ -67,16 +75,30 @@ fn halt(miss: &Missed<'_>) -> Found {
     halted.then_some((Cause::InputLate, "paused or over"))
 }
 
+/// A way that no speed explains leads to where a teleporter leads, or to where players come into the game.
 fn jump(miss: &Missed<'_>) -> Found {
-    let units = length(Vec3::from_array(miss.recorded.origin) - Vec3::from_array(miss.from.origin));
+    let to = Vec3::from_array(miss.recorded.origin);
+    let units = length(to - Vec3::from_array(miss.from.origin));
     let ms: u32 = miss.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
     let before = length(Vec3::from_array(miss.from.velocity));
     let after = length(Vec3::from_array(miss.recorded.velocity.map(f32::from)));
     let reachable = before.max(after) * ms as f32 * 0.001;
+    if units <= reachable + JUMP_SLACK {
+        return None;
+    }
+    let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
+    let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
+    if miss.map.triggers().iter().any(is_end) {
+        return Some((Cause::Teleport, "at a teleporter's end"));
+    }
+    if miss.map.spawns.iter().any(|place| leads_here(*place)) {
+        return Some((Cause::SpawnOrDeath, "at a place of spawning"));
+    }
     let turned = miss.events.iter().any(|event| matches!(event, Event::SetAngle { .. }));
-    let jumped = units > if turned { reachable + JUMP_SLACK } else { 2.0 * reachable + UNTURNED_JUMP_SLACK };
-    let evidence = if turned { "jump beyond speed, view turned" } else { "jump beyond speed" };
-    jumped.then_some((Cause::Teleport, evidence))
+    if turned {
+        return Some((Cause::Teleport, "jump beyond speed, view turned"));
+    }
+    (units > 2.0 * reachable + UNTURNED_JUMP_SLACK).then_some((Cause::Teleport, "jump beyond speed"))
 }
 
 fn damage(miss: &Missed<'_>) -> Found {
@@ -84,9 +106,16 @@ fn damage(miss: &Missed<'_>) -> Found {
     hurt.then_some((Cause::Knockback, "damage message"))
 }
 
+/// Servers do not tell every damage; a change of health beside a change of speed is one, too.
+fn health(miss: &Missed<'_>) -> Found {
+    let changed = miss.events.iter().any(|event| matches!(event, Event::Health(_)));
+    let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity));
+    (changed && speed >= PUSH_SPEED).then_some((Cause::Knockback, "health changed, and speed"))
+}
+
 /// Team mates' and one's own shots push without hurting, as does everything while invulnerable.
 fn pushed(miss: &Missed<'_>) -> Found {
-    let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded).velocity);
+    let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity);
     let speed = length(change);
     let at = Vec3::from_array(miss.recorded.origin);
     miss.events.iter().find_map(|event| {
@@ -112,7 +141,8 @@ fn hits<'a>(miss: &'a Missed<'_>) -> impl Iterator<Item = &'a Solid> {
 }
 
 fn touched_mover(miss: &Missed<'_>) -> Found {
-    hits(miss).any(|solid| matches!(solid, Solid::Mover { .. })).then_some((Cause::Mover, "mover touched"))
+    let moves = |solid: &Solid| matches!(solid, Solid::Mover { moved, .. } if *moved != [0.0; 3]);
+    hits(miss).any(moves).then_some((Cause::Mover, "moving mover touched"))
 }
 
 fn touched_player(miss: &Missed<'_>) -> Found {

@@ -27,23 +27,28 @@ struct Burst {
 
 /// Judges the commands run from another state, among other bodies.
 fn grade_from(miss: &Missed<'_>, solids: &[Solid], from: &PlayerState) -> Grade {
-    grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded)
+    grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded, miss.wire)
 }
 
-fn grade_as_corpse(miss: &Missed<'_>) -> Grade {
-    grade_from(miss, &miss.solids, &PlayerState { corpse: true, ..miss.from })
+fn grade_as_corpse(miss: &Missed<'_>, corpse: bool) -> Grade {
+    grade_from(miss, &miss.solids, &PlayerState { corpse, ..miss.from })
 }
 
-/// The game slows a corpse once its fall is over; otherwise a dead player is explained by being dead.
+/// The game slows a corpse once its fall is over.
 pub(crate) fn corpse(miss: &Missed<'_>) -> Found {
-    let slowed = || reproduced(Cause::SpawnOrDeath, "reproduced: corpse lay still", grade_as_corpse(miss));
-    let is_dead = miss.from.dead && miss.recorded.dead;
-    is_dead.then(|| slowed().unwrap_or((Cause::SpawnOrDeath, "death mark")))
+    if !(miss.from.dead && miss.recorded.dead) {
+        return None;
+    }
+    let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
+    let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
+    reproduced(cause, evidence, grade_as_corpse(miss, other))
 }
 
-/// Whether the dead player moved as a corpse, against what was predicted.
-pub(crate) fn lies_still(miss: &Missed<'_>) -> bool {
-    miss.from.dead && miss.recorded.dead && !miss.from.corpse && grade_as_corpse(miss) != Grade::Miss
+/// Whether the dead player moved as a corpse, where that is the other way round than was predicted.
+pub(crate) fn lies_still(miss: &Missed<'_>) -> Option<bool> {
+    let other = !miss.from.corpse;
+    let both = miss.from.dead && miss.recorded.dead;
+    (both && grade_as_corpse(miss, other) != Grade::Miss).then_some(other)
 }
 
 /// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
@@ -55,7 +60,7 @@ pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
     }
     let try_bursts = |bursts: &[Burst]| {
         let evidence = if bursts.len() > 1 { "reproduced: packets lost twice" } else { "reproduced: packets lost" };
-        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded))
+        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded, miss.wire))
     };
     let single = bursts_from(0, count).find_map(|burst| try_bursts(&[burst]));
     if single.is_some() || count > MOST_COMMANDS_FOR_TWO {
@@ -68,7 +73,7 @@ pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
 
 /// The start elsewhere within what the packet before can stand for.
 pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
-    let off = difference(&miss.run.state, &miss.recorded).origin;
+    let off = difference(&miss.run.state, &miss.recorded, miss.wire).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
     }
@@ -82,6 +87,25 @@ pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
         }
         let found = grade_from(miss, &miss.solids, &from);
         reproduced(Cause::Quantisation, "reproduced: start within rounding", found)
+    })
+}
+
+/// A brush model that was met, elsewhere within the wire's rounding.
+pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
+    const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
+    let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
+    let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));
+    (0..miss.solids.len()).filter(|index| met(*index)).find_map(|index| {
+        let Solid::Mover { model, origin, moved } = miss.solids[index] else { return None };
+        shifts().find_map(|(axis, shift): (usize, f32)| {
+            let (mut origin, mut moved) = (origin, moved);
+            origin[axis] += shift;
+            moved[axis] += shift;
+            let mut solids = miss.solids.clone();
+            solids[index] = Solid::Mover { model, origin, moved };
+            let found = grade_from(miss, &solids, &miss.from);
+            reproduced(Cause::Quantisation, "reproduced: mover within rounding", found)
+        })
     })
 }
 
@@ -107,28 +131,21 @@ fn on_its_way(solid: &Solid, before: &[(u8, [f32; 3])], share: f32) -> Solid {
     Solid::Player { slot, origin }
 }
 
-/// What the wire does not carry, otherwise.
-pub(crate) fn controls(miss: &Missed<'_>) -> Found {
-    let (from, solids) = (&miss.from, &miss.solids);
-    let held = PlayerState { jump_held: !from.jump_held, ..*from };
-    let locked = from.water_jump_s != 0.0;
-    let steering = PlayerState { water_jump_s: if locked { 0.0 } else { 2.0 }, ..*from };
-    let jump = reproduced(Cause::InputLost, "reproduced: jump held otherwise", grade_from(miss, solids, &held));
-    let steer = || reproduced(Cause::WaterEdge, "reproduced: steering otherwise", grade_from(miss, solids, &steering));
-    jump.or_else(steer)
-}
-
 /// Where to try the start: for origin and velocity, x to z, the share of the cell to go to, or none to stay. First the
-/// corners of all six, then finer grids on the ground plan, where corners of walls are met.
+/// corners of each, then finer grids on the ground plan, where corners of walls are met. The more places are tried, the more
+/// often one fits by chance.
 fn start_shares() -> impl Iterator<Item = [Option<f32>; 6]> {
     const CORNERS: [Option<f32>; 3] = [None, Some(0.02), Some(0.98)];
-    const STEPS: u8 = 16;
-    let corners = (1..729usize).map(|code| [1, 3, 9, 27, 81, 243].map(|digit| CORNERS[code / digit % 3]));
-    let grid =
-        || (0..=STEPS).flat_map(|x| (0..=STEPS).map(move |y| [x, y].map(|n| Some(f32::from(n) / f32::from(STEPS)))));
-    let origins = grid().map(|[x, y]| [x, y, None, None, None, None]);
-    let velocities = grid().map(|[x, y]| [None, None, None, x, y, None]);
-    corners.chain(origins).chain(velocities)
+    const STEPS: u8 = 8;
+    let corners = || (1..27usize).map(|code| [1, 3, 9].map(|digit| CORNERS[code / digit % 3]));
+    let grid = || {
+        (0..=STEPS)
+            .flat_map(|x| (0..=STEPS).map(move |y| [x, y].map(|n| Some(f32::from(n) / f32::from(STEPS)))))
+            .map(|[x, y]| [x, y, None])
+    };
+    let origins = || corners().chain(grid()).map(|[x, y, z]| [x, y, z, None, None, None]);
+    let velocities = || corners().chain(grid()).map(|[x, y, z]| [None, None, None, x, y, z]);
+    origins().chain(velocities())
 }
 
 fn within((low, high): (f32, f32), share: Option<f32>, stay: f32) -> f32 {

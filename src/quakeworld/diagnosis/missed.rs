@@ -53,7 +53,7 @@ impl<'a> Missed<'a> {
             dialect: rules.server.dialect,
             vars: rules.move_vars.get(usize::from(from.move_vars))?,
             map: &rules.map,
-            solids: surroundings::solids(&acked.surroundings(), acked.before, own),
+            solids: surroundings::solids(&rules.map, &acked.surroundings(), acked.before, own, from),
             wire: acked.authoritative.origin_wire(),
             from: state,
             base,
@@ -68,6 +68,38 @@ impl<'a> Missed<'a> {
         };
         missed.run = missed.runner().run(&state, &missed.commands);
         Some(missed)
+    }
+
+    /// For tests: a stretch of usercmds as it came to pass, or with another outcome.
+    #[cfg(test)]
+    pub(super) fn of_stretch(
+        rules: &'a Rules,
+        stretch: &crate::quakeworld::import::Stretch<'a>,
+        recorded: OwnState,
+        lost_input: LostInput,
+    ) -> Missed<'a> {
+        let own = rules.player.entity();
+        let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1.own();
+        let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
+        let mut missed = Missed {
+            dialect: rules.server.dialect,
+            vars: stretch.vars,
+            map: &rules.map,
+            solids: stretch.solids.clone(),
+            wire: rules.server.origin_wire(),
+            from: stretch.from,
+            base,
+            before: None,
+            commands: stretch.commands.clone(),
+            lost_input,
+            players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
+            events: stretch.events.to_vec(),
+            recorded,
+            touches: &[],
+            run: Run::at(stretch.from),
+        };
+        missed.run = missed.runner().run(&missed.from, &missed.commands);
+        missed
     }
 
     pub(super) fn runner(&self) -> Runner<'_> {

@@ -1,5 +1,7 @@
 //! Why a prediction missed: what the recording says, what was touched, and what reproduces the recorded state.
 
+#[cfg(test)]
+mod evidence_tests;
 mod explain;
 mod hypotheses;
 mod missed;

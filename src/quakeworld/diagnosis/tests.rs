@@ -43,7 +43,7 @@ fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Vec<u8> {
 /// The same, with `extra` messages in every packet that the server knows nothing of.
 fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) -> Vec<u8> {
     let map = Map::parse(&bsp_bytes()).expect("good");
-    let dialect = Dialect::Classic { soft_landing: true };
+    let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
     let runner = Runner { dialect, vars: &VARS, world: World { map: &map, solids: &[] } };
     let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
     let mut demo = DemoWriter::default();
@@ -108,7 +108,11 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
         let moved = [0.0, 0.0, height(n) - height(n.saturating_sub(1))];
         let solids = [Solid::Mover { model: 1, origin, moved }];
         let world = World { map: &map, solids: &solids };
-        let runner = Runner { dialect: Dialect::Classic { soft_landing: true }, vars: &VARS, world };
+        let runner = Runner {
+            dialect: Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false },
+            vars: &VARS,
+            world,
+        };
         state = runner.run(&state, &[cmd]).state;
         let mut messages = own_state(state.origin, state.velocity);
         messages.extend([47, 40, 0x88, 4, 2]); // entity 40 with model 2 of the list, which is submodel 1

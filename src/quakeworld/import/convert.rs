@@ -5,6 +5,8 @@ use glam::Vec3;
 use super::error::ImportError;
 use super::packed::unpacked;
 use super::sessions::session_of;
+use super::variant::{Finding, infer};
+use super::walls::find_walls;
 use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, ServerPacket};
 use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::World;
@@ -31,6 +33,10 @@ pub struct Imported {
     pub session: Session,
     /// Where it was cut off, if it was.
     pub cut: Option<Cut>,
+    /// What the server does that not every server does.
+    pub findings: Vec<Finding>,
+    /// How many walls the played map had that the given one lacks.
+    pub walls: usize,
 }
 
 /// Makes a session of a demo and the map that it was played on; both may be packed with gzip or xz.
@@ -45,8 +51,30 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
         check_name(&demo, options)?;
         check_walls(&demo, &map)?;
     }
-    let rules = rules(&demo, map)?;
-    Ok(Imported { session: session_of(&demo, &rules, options)?, cut: demo.cut })
+    let mut rules = rules(&demo, map)?;
+    let findings = infer(&demo, &mut rules);
+    find_walls(&demo, &mut rules);
+    Ok(Imported { session: session_of(&demo, &rules, options)?, cut: demo.cut, findings, walls: rules.map.walls.len() })
+}
+
+/// The name of the map that a demo was played on, which may be packed with gzip or xz: `dm3`.
+///
+/// # Errors
+/// A demo that cannot be read: see [`ImportError`].
+pub fn played_map(demo: &[u8]) -> Result<String, ImportError> {
+    let demo = Demo::parse(&unpacked(demo).map_err(|source| ImportError::Unpack { file: "demo", source })?)?;
+    Ok(demo.levels.first().map_or("", |level| stem(&level.map)).to_owned())
+}
+
+/// For tests: a demo and its rules, with all that was found out about its server and map. `map` is given the map's name.
+#[cfg(test)]
+pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (Demo, Rules) {
+    let demo = Demo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
+    let map = Map::parse(&unpacked(&map(stem(&demo.levels[0].map))).expect("unpacked")).expect("a map");
+    let mut rules = rules(&demo, map).expect("played");
+    infer(&demo, &mut rules);
+    find_walls(&demo, &mut rules);
+    (demo, rules)
 }
 
 fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {

@@ -1,7 +1,11 @@
 //! From a demo and its map to a session.
 
+mod bodies;
 mod convert;
 mod error;
+mod follow;
+#[cfg(test)]
+mod found_tests;
 mod jumps;
 mod packed;
 #[cfg(test)]
@@ -9,7 +13,15 @@ mod recorded;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod unsent;
+mod variant;
+mod walls;
 
-pub use convert::{ImportOptions, Imported, import};
+#[cfg(test)]
+pub(crate) use convert::prepared;
+pub use convert::{ImportOptions, Imported, import, played_map};
 pub use error::ImportError;
+#[cfg(test)]
+pub(crate) use follow::{Stretch, follow};
 pub use packed::{LARGEST_UNPACKED, UnpackError, unpacked};
+pub use variant::{Finding, Trait};

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use crate::game::Body;
+use crate::game::StateRows;
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, SentCommand, ServerPacket, Span};
 use crate::quakeworld::extra::{Extra, PacketEvents};
+use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::Rules;
 use crate::record::{FrameRecord, Session, SnapshotRecord};
-use crate::units::{CommandSeq, EntityId, Micros};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// The demo that the session was made of.
 pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
@@ -38,6 +39,13 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
     rebuild.demo
 }
 
+/// The body of a state that a session holds.
+pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> BodyRow {
+    let (class, cells) = session.states.row(tick, player, entity).expect("a state");
+    let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
+    rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
+}
+
 struct Rebuild<'a> {
     session: &'a Session,
     rules: &'a Rules,
@@ -56,11 +64,11 @@ impl Rebuild<'_> {
         self.demo.events.extend(sorted.events().expect("an import's"));
         let mut own = None;
         for entity in &snapshot.entities {
-            let row =
-                BodyRow::read(self.session.states.row(snapshot.tick, self.rules.player, *entity).expect("a state").1)
-                    .expect("a body");
+            let row = body_of(self.session, snapshot.tick, self.rules.player, *entity);
             if *entity == self.rules.player.entity() {
                 own = Some(row.own());
+            } else if row.has(flag::UNSENT) {
+                // The demo did not have it.
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
                 self.demo.movers.push(Mover { model, origin: row.origin.to_array() });
             } else {
@@ -89,6 +97,7 @@ impl Rebuild<'_> {
             dead: !row.alive,
             gib: row.has(flag::GIB),
             command: row.last_command(),
+            bot: row.has(flag::BOT),
         }
     }
 }

@@ -6,15 +6,17 @@
 //! up, are no snapshots: what they tell goes into the next one, and their numbers stay gaps like those of lost packets.
 //! Sizes are nominal, as everywhere in hitreg.
 
+use super::bodies::bodies_of;
 use super::convert::ImportOptions;
 use super::error::ImportError;
 use super::jumps::Jumps;
-use crate::game::{Body, Simulate as _};
-use crate::quakeworld::body::{BodyRow, flag, input_of};
-use crate::quakeworld::demo::{Demo, Event, OwnState, ServerPacket};
+use super::unsent::Unsent;
+use crate::game::{Simulate as _, StateRows};
+use crate::quakeworld::body::{BodyRow, FIRST_MODEL, input_of};
+use crate::quakeworld::demo::{Demo, Event, Mover, OwnState, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
-use crate::quakeworld::rules::{LATEST_TIME_S, Rules, entity_of_model};
+use crate::quakeworld::rules::{LATEST_TIME_S, Rules};
 use crate::record::{
     ArrivalRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session, SnapshotRecord, StateRecord,
     usercmd_fields,
@@ -41,6 +43,8 @@ pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) ->
         last: None,
         events: Vec::new(),
         states: Vec::new(),
+        rows: StateRows::own::<QuakeWorld>(),
+        unsent: Unsent::find(demo),
     };
     importer.add_packets()?;
     importer.add_commands()?;
@@ -93,6 +97,8 @@ struct Importer<'a> {
     events: Vec<Event>,
     /// The snapshot's, ascending by entity.
     states: Vec<(EntityId, BodyRow)>,
+    rows: StateRows,
+    unsent: Unsent,
 }
 
 impl Importer<'_> {
@@ -133,7 +139,7 @@ impl Importer<'_> {
         let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
         let ack = self.rules.log_seq(packet.ack).ok_or(ImportError::Numbers { index, seq: packet.ack })?;
         let seq = SnapshotSeq(packet.sequence);
-        self.collect_states(packet, own, at)?;
+        self.collect_states(index, packet, own, at)?;
         let sorted = PacketEvents::of(&self.events);
         let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);
         let extra = Extra {
@@ -157,39 +163,32 @@ impl Importer<'_> {
         self.session.push(Record::Snapshot(player, record))?;
         self.session.push(Record::Received(player, ArrivalRecord { number: seq.0, at }))?;
         for (entity, row) in &self.states {
-            let mut cells = vec![0; BodyRow::CELLS];
-            row.write(&mut cells);
-            self.session.push(Record::State(StateRecord::shared(tick, *entity, cells)))?;
+            let mut cells = Vec::new();
+            let class = self.rows.write::<QuakeWorld>(row, &mut cells);
+            self.session.push(Record::State(StateRecord { class, ..StateRecord::shared(tick, *entity, cells) }))?;
         }
         self.last = Some((seq, packet.level, packet.move_vars));
         Ok(())
     }
 
-    /// The states of a packet; of two of one entity, the first.
-    fn collect_states(&mut self, packet: &ServerPacket, own: &OwnState, at: Micros) -> Result<(), ImportError> {
-        let (demo, rules) = (self.demo, self.rules);
-        let (models, is_here) = (rules.map.model_count(), rules.is_here(packet.level));
-        self.states.clear();
-        self.states.push((rules.player.entity(), BodyRow::of_own(own, rules.server.origin_wire())));
-        let entity = |slot: u8| EntityId(u16::from(rules.swap_slot(packet.level, slot)));
-        let others = packet.others.of(&demo.others).iter();
-        self.states.extend(others.map(|other| (entity(other.slot), BodyRow::of_other(other))));
-        for (entity, row) in &mut self.states {
-            row.move_vars = packet.move_vars;
-            row.flags |= if is_here { 0 } else { flag::ELSEWHERE };
+    /// The states of a packet.
+    fn collect_states(
+        &mut self,
+        index: usize,
+        packet: &ServerPacket,
+        own: &OwnState,
+        at: Micros,
+    ) -> Result<(), ImportError> {
+        let models = self.rules.map.model_count();
+        let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
+        let missing = packet.movers.of(&self.demo.movers).iter().find(lacks);
+        if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
+            return Err(ImportError::NoSuchModel { sequence: packet.sequence, model, models });
+        }
+        self.states = bodies_of(self.demo, self.rules, packet, own, self.unsent.of(index));
+        for (entity, row) in self.states.iter_mut().filter(|(entity, _)| *entity < FIRST_MODEL) {
             row.teleports = self.jumps.count(*entity, at, row, &self.events);
         }
-        for mover in packet.movers.of(&demo.movers) {
-            match entity_of_model(mover.model).filter(|_| usize::from(mover.model) < models) {
-                Some(entity) => self.states.push((entity, BodyRow::of_mover(mover))),
-                None if self.force_map || !is_here => {}
-                None => {
-                    return Err(ImportError::NoSuchModel { sequence: packet.sequence, model: mover.model, models });
-                }
-            }
-        }
-        self.states.sort_by_key(|(entity, _)| *entity);
-        self.states.dedup_by_key(|(entity, _)| *entity);
         Ok(())
     }
 

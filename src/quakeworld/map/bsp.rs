@@ -1,7 +1,7 @@
 //! Reads a `.bsp` of version 29 (Quake) into a [`Map`]: only what player movement needs, checked so that tracing through
 //! it always ends.
 
-use super::entities::read_entities;
+use super::entities::{Entities, read_entities};
 use super::level::{ClipNode, EMPTY, Map, Plane, Submodel, UncheckedMap};
 use crate::quakeworld::bytes::{Bytes, End};
 
@@ -98,8 +98,21 @@ impl Map {
         let point_nodes = file.entries(NODES, "nodes", 24, |bytes, at| read_node(bytes, at, &leaves))?;
         let clip_nodes = file.entries(CLIP_NODES, "clip nodes", 8, read_clip_node)?;
         let models = file.entries(MODELS, "models", 64, read_model)?;
-        let (triggers, moving) = read_entities(file.lump(ENTITIES)?.1, &models);
-        Map::try_from(UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving })
+        let Entities { triggers, moving, spawns } = read_entities(file.lump(ENTITIES)?.1, &models);
+        let mut map = Map::try_from(UncheckedMap {
+            planes,
+            clip_nodes,
+            point_nodes,
+            models,
+            triggers,
+            moving,
+            walls: vec![],
+            spawns,
+        })?;
+        for index in 0..map.moving.len() {
+            map.moving[index].sunk = map.sunk(&map.moving[index]);
+        }
+        Ok(map)
     }
 }
 

@@ -28,6 +28,16 @@ pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
         check_root("clip node", model.clip_root, map.clip_nodes.len(), by)?;
         check_root("node", model.point_root, map.point_nodes.len(), by)?;
     }
+    let finite = |numbers: &[f32; 3]| numbers.iter().all(|n| n.is_finite());
+    if let Some(index) = map.moving.iter().position(|moving| !moving.rests.iter().chain(&moving.sunk).all(finite)) {
+        return Err(BspError::NotFinite { what: "moving model", index });
+    }
+    if let Some(index) = map.walls.iter().position(|wall| !finite(&wall.low) || !finite(&wall.high)) {
+        return Err(BspError::NotFinite { what: "wall", index });
+    }
+    if let Some(index) = map.spawns.iter().position(|spawn| !finite(spawn)) {
+        return Err(BspError::NotFinite { what: "place of spawning", index });
+    }
     Ok(())
 }
 
@@ -109,6 +119,8 @@ mod tests {
             models: vec![world],
             triggers: vec![],
             moving: vec![],
+            walls: vec![],
+            spawns: vec![],
         })
     }
 
@@ -133,6 +145,8 @@ mod tests {
             models: vec![],
             triggers: vec![],
             moving: vec![],
+            walls: vec![],
+            spawns: vec![],
         };
         assert_eq!(check(&map), Err(BspError::Empty { missing: "models" }));
         map.models.push(Submodel { mins: [0.0; 3], maxs: [f32::NAN; 3], point_root: -1, clip_root: -1 });

@@ -5,16 +5,29 @@ use super::level::{MovingKind, MovingModel, Submodel, Trigger, TriggerEffect};
 
 /// Servers raise a teleporter's destination by this much, in units.
 const DESTINATION_RAISE: f32 = 27.0;
+/// And a place of spawning by this.
+const SPAWN_RAISE: f32 = 1.0;
 /// Servers widen a brush model's box by a unit when they load it, and by another when they link it.
 const LINK_MARGIN: f32 = 2.0;
 
-/// What the entities lump says about triggers and moving models.
-pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> (Vec<Trigger>, Vec<MovingModel>) {
+/// What the entities lump says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Entities {
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) moving: Vec<MovingModel>,
+    /// Where players come into the game.
+    pub(crate) spawns: Vec<[f32; 3]>,
+}
+
+/// Reads the entities lump for triggers, moving models and places of spawning.
+pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> Entities {
     let text = String::from_utf8_lossy(lump);
     let entities = split(&text);
-    let mut triggers = Vec::new();
-    let mut moving = Vec::new();
-    for entity in &entities {
+    let Entities { mut triggers, mut moving, mut spawns } = Entities::default();
+    for entity in entities.iter().filter(|entity| !is_left_out(entity)) {
+        if get(entity, "classname").is_some_and(|class| class.starts_with("info_player_")) {
+            spawns.extend(get(entity, "origin").and_then(vector).map(|[x, y, z]| [x, y, z + SPAWN_RAISE]));
+        }
         let Some(number) = get(entity, "model").and_then(|m| m.strip_prefix('*')).and_then(|n| n.parse::<u16>().ok())
         else {
             continue;
@@ -36,9 +49,9 @@ pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> (Vec<Trigger>, 
             "func_wall" | "func_episodegate" | "func_bossgate" => MovingKind::Wall,
             _ => continue,
         };
-        moving.push(MovingModel { model: number, kind });
+        moving.push(MovingModel { model: number, kind, rests: rests(entity, kind, model), sunk: None });
     }
-    (triggers, moving)
+    Entities { triggers, moving, spawns }
 }
 
 type Entity<'a> = Vec<(&'a str, &'a str)>;
@@ -62,20 +75,58 @@ fn teleport(entity: &Entity<'_>, entities: &[Entity<'_>]) -> Option<TriggerEffec
 }
 
 fn push(entity: &Entity<'_>) -> TriggerEffect {
-    let speed = get(entity, "speed").and_then(|s| s.parse::<f32>().ok()).filter(|s| *s != 0.0).unwrap_or(1000.0);
-    let direction = match angle(entity) {
+    let speed = number(entity, "speed").filter(|speed| *speed != 0.0).unwrap_or(1000.0);
+    TriggerEffect::Push { velocity: direction(entity).map(|d| d * speed * 10.0) }
+}
+
+/// Matches are played without what is not meant for them.
+fn is_left_out(entity: &Entity<'_>) -> bool {
+    const NOT_IN_DEATHMATCH: u32 = 2048;
+    flags(entity) & NOT_IN_DEATHMATCH != 0
+}
+
+fn flags(entity: &Entity<'_>) -> u32 {
+    number(entity, "spawnflags").unwrap_or(0.0) as u32
+}
+
+/// Where a moving model comes to rest, after the game's public rules: where the map has it, and as far from there as its
+/// own length leads, less a lip.
+fn rests(entity: &Entity<'_>, kind: MovingKind, model: &Submodel) -> [[f32; 3]; 2] {
+    let size = [0, 1, 2].map(|axis| model.maxs[axis] - model.mins[axis] + LINK_MARGIN);
+    let along = |lip: f32| {
+        let direction = direction(entity);
+        let length = (0..3).map(|axis| direction[axis] * size[axis]).sum::<f32>().abs();
+        direction.map(|d| d * (length - number(entity, "lip").filter(|lip| *lip != 0.0).unwrap_or(lip)))
+    };
+    let far = match kind {
+        MovingKind::Door if get(entity, "classname") == Some("func_door") => along(8.0),
+        MovingKind::Button => along(4.0),
+        MovingKind::Plat => {
+            let height = number(entity, "height").filter(|height| *height != 0.0);
+            [0.0, 0.0, -height.unwrap_or(size[2] - 8.0)]
+        }
+        MovingKind::Door | MovingKind::Train | MovingKind::Wall => [0.0; 3],
+    };
+    [[0.0; 3], far]
+}
+
+fn number(entity: &Entity<'_>, key: &str) -> Option<f32> {
+    get(entity, key)?.trim().parse::<f32>().ok().filter(|value| value.is_finite())
+}
+
+fn direction(entity: &Entity<'_>) -> [f32; 3] {
+    match angle(entity) {
         -1.0 => [0.0, 0.0, 1.0],
         -2.0 => [0.0, 0.0, -1.0],
         yaw => {
             let (sin, cos) = libm::sincosf(yaw.to_radians());
             [cos, sin, 0.0]
         }
-    };
-    TriggerEffect::Push { velocity: direction.map(|d| d * speed * 10.0) }
+    }
 }
 
 fn angle(entity: &Entity<'_>) -> f32 {
-    get(entity, "angle").and_then(|a| a.parse().ok()).unwrap_or(0.0)
+    number(entity, "angle").unwrap_or(0.0)
 }
 
 fn vector(text: &str) -> Option<[f32; 3]> {
@@ -118,17 +169,23 @@ mod tests {
             { "classname" "worldspawn" }
             { "classname" "trigger_teleport" "model" "*1" "target" "t1" }
             { "classname" "func_plat" "model" "*2" }
+            { "classname" "info_player_deathmatch" "origin" "1 2 3" }
+            { "classname" "info_player_coop" "origin" "7 7 7" "spawnflags" "2048" }
             { "classname" "trigger_teleport" "model" "*99" "target" "t1" }
             { "classname" "info_teleport_destination" "targetname" "t1" "origin" "10 20 30" "angle" "90" }"#;
-        let (triggers, moving) = read_entities(text, &[model; 3]);
-        assert_eq!(moving, [MovingModel { model: 2, kind: MovingKind::Plat }]);
+        let Entities { triggers, moving, spawns } = read_entities(text, &[model; 3]);
+        assert_eq!(spawns, [[1.0, 2.0, 4.0]]);
+        assert_eq!(
+            moving,
+            [MovingModel { model: 2, kind: MovingKind::Plat, rests: [[0.0; 3], [0.0, 0.0, -2.0]], sunk: None }]
+        );
         let effect = TriggerEffect::Teleport { to: [10.0, 20.0, 57.0], angles: [0.0, 90.0, 0.0] };
         assert_eq!(triggers, [Trigger { mins: [-2.0; 3], maxs: [10.0; 3], effect }]);
     }
 
     #[test]
     fn damaged_text_is_read_as_far_as_it_goes() {
-        assert_eq!(read_entities(b"{ \"model\" \"*1", &[]), (vec![], vec![]));
-        assert_eq!(read_entities(b"}}}\"\"\"{", &[]), (vec![], vec![]));
+        assert_eq!(read_entities(b"{ \"model\" \"*1", &[]), Entities::default());
+        assert_eq!(read_entities(b"}}}\"\"\"{", &[]), Entities::default());
     }
 }

@@ -1,11 +1,12 @@
 //! A map as movement sees it: trees of planes for a standing player and for points, brush models, and the triggers that
 //! throw or move whoever touches them. It is part of a log, so that a replay needs no map file.
 
+use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::bsp::BspError;
 use super::check::check;
-use super::trace::TraceNode;
+use super::trace::{Hull, TraceNode};
 
 /// Nothing there.
 pub const EMPTY: i32 = -1;
@@ -15,6 +16,9 @@ pub const SOLID: i32 = -2;
 pub const WATER: i32 = -3;
 /// Slime.
 pub const SLIME: i32 = -4;
+
+/// A moving model is looked through at so many places along each axis.
+const SAMPLES: usize = 10;
 
 /// A map's movement data. [`Map::parse`] and reading one from a log check every index and that every tree ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +30,10 @@ pub struct Map {
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
+    /// What the played map had and this one lacks, as far as a recording shows it.
+    pub(crate) walls: Vec<MissingWall>,
+    /// Where players come into the game: their origins.
+    pub(crate) spawns: Vec<[f32; 3]>,
     #[serde(skip)]
     pub(crate) clip_tree: Vec<TraceNode>,
     #[serde(skip)]
@@ -41,6 +49,26 @@ pub(crate) struct UncheckedMap {
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
+    #[serde(default)]
+    pub(crate) walls: Vec<MissingWall>,
+    #[serde(default)]
+    pub(crate) spawns: Vec<[f32; 3]>,
+}
+
+/// A wall that the played map had and the given one lacks: a box in which no player's origin can be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MissingWall {
+    /// Lowest corner, in units.
+    pub low: [f32; 3],
+    /// Highest corner, in units.
+    pub high: [f32; 3],
+}
+
+impl MissingWall {
+    /// Whether a place is at most `reach` units from the wall along each axis.
+    pub(crate) fn is_near(&self, at: [f32; 3], reach: f32) -> bool {
+        (0..3).all(|n| at[n] + reach > self.low[n] && at[n] - reach < self.high[n])
+    }
 }
 
 impl TryFrom<UncheckedMap> for Map {
@@ -48,10 +76,10 @@ impl TryFrom<UncheckedMap> for Map {
 
     fn try_from(map: UncheckedMap) -> Result<Map, BspError> {
         check(&map)?;
-        let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving } = map;
+        let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns } = map;
         let clip_tree = TraceNode::tree(&clip_nodes, &planes);
         let point_tree = TraceNode::tree(&point_nodes, &planes);
-        Ok(Map { planes, clip_nodes, point_nodes, models, triggers, moving, clip_tree, point_tree })
+        Ok(Map { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns, clip_tree, point_tree })
     }
 }
 
@@ -109,12 +137,18 @@ pub enum TriggerEffect {
 }
 
 /// A brush model that the map's entities can set in motion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MovingModel {
     /// Submodel number, from 1.
     pub model: u16,
     /// What it is.
     pub kind: MovingKind,
+    /// Where it comes to rest, as displacements from the place where the map has it; twice the same where that is unknown.
+    #[serde(default)]
+    pub rests: [[f32; 3]; 2],
+    /// The place of rest at which it lies in walls but for a lip. Servers do not always send it then.
+    #[serde(default)]
+    pub sunk: Option<[f32; 3]>,
 }
 
 /// Which kind of moving brush model.
@@ -148,6 +182,41 @@ impl Map {
         self.models.len()
     }
 
+    /// The place of rest at which most of a moving model lies in walls, if at the other it does not.
+    pub(crate) fn sunk(&self, moving: &MovingModel) -> Option<[f32; 3]> {
+        const MOST: usize = SAMPLES * SAMPLES * SAMPLES * 3 / 4;
+        const FEW: usize = SAMPLES * SAMPLES * SAMPLES / 2;
+        let model = self.model(moving.model)?;
+        let [near, far] = moving.rests.map(|by| self.samples_in_walls(model, by));
+        match moving.rests {
+            [sunk, _] if near >= MOST && far < FEW => Some(sunk),
+            [_, sunk] if far >= MOST && near < FEW => Some(sunk),
+            _ => None,
+        }
+    }
+
+    /// Of points evenly spread through a model that is displaced by `by`, how many lie in the world's walls.
+    fn samples_in_walls(&self, model: &Submodel, by: [f32; 3]) -> usize {
+        let points = Hull::points(self, self.models[0].point_root);
+        let along = |axis: usize, step: usize| {
+            let share = (step as f32 + 0.5) / SAMPLES as f32;
+            model.mins[axis] + by[axis] + share * (model.maxs[axis] - model.mins[axis])
+        };
+        let spread = (0..SAMPLES * SAMPLES * SAMPLES).map(|n| {
+            Vec3::new(along(0, n % SAMPLES), along(1, n / SAMPLES % SAMPLES), along(2, n / SAMPLES / SAMPLES))
+        });
+        spread.filter(|point| points.contents(*point) == SOLID).count()
+    }
+
+    /// The models within `reach` of a place that lie sunk in walls, and where: those that a server does not send.
+    pub(crate) fn sunk_near(&self, at: [f32; 3], reach: f32) -> impl Iterator<Item = (u16, [f32; 3])> + '_ {
+        self.moving.iter().filter_map(move |moving| {
+            let (model, by) = (self.model(moving.model)?, moving.sunk?);
+            let near = |n: usize| at[n] + reach > model.mins[n] + by[n] && at[n] - reach < model.maxs[n] + by[n];
+            (near(0) && near(1) && near(2)).then_some((moving.model, by))
+        })
+    }
+
     pub(crate) fn model(&self, number: u16) -> Option<&Submodel> {
         self.models.get(usize::from(number))
     }
@@ -168,5 +237,20 @@ mod tests {
         looping.clip_nodes[1].children[1] = 0;
         let bytes = rmp_serde::to_vec(&looping).expect("plain data");
         assert!(crate::serial::from_msgpack::<Map>(&bytes).is_err());
+    }
+
+    #[test]
+    fn what_lies_in_walls_at_one_place_of_rest_is_sunk_there() {
+        let map = Map::parse(&bsp_bytes()).expect("good");
+        let lift = |rests| MovingModel { rests, ..map.moving[0] };
+        assert_eq!(map.sunk(&lift([[0.0, 0.0, 60.0], [0.0; 3]])), Some([0.0; 3]));
+        assert_eq!(map.sunk(&lift([[0.0; 3], [0.0, 0.0, 60.0]])), Some([0.0; 3]));
+        assert_eq!(map.sunk(&lift([[0.0; 3], [0.0, 0.0, -2.0]])), None, "at both");
+        let near = |x| {
+            Map { moving: vec![MovingModel { sunk: Some([0.0; 3]), ..map.moving[0] }], ..map.clone() }
+                .sunk_near([x, 0.0, 24.0], 100.0)
+                .count()
+        };
+        assert_eq!((near(90.0), near(200.0)), (1, 0));
     }
 }

@@ -8,4 +8,4 @@ mod outline;
 pub(crate) mod trace;
 
 pub use bsp::BspError;
-pub use level::{EMPTY, Map, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
+pub use level::{EMPTY, Map, MissingWall, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};

@@ -38,7 +38,7 @@ impl Pmove<'_> {
         } else if self.state.water_level >= 2 {
             self.swim_up();
         } else if self.state.on_ground && !self.state.jump_held {
-            if self.stood_before && self.dialect == (Dialect::Classic { soft_landing: true }) {
+            if self.stood_before && matches!(self.dialect, Dialect::Classic { soft_jump: true, .. }) {
                 self.velocity.z = self.velocity.z.max(0.0);
             }
             self.leave_ground();

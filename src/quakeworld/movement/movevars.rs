@@ -52,8 +52,14 @@ impl Default for MoveVars {
 pub enum Dialect {
     /// id Software's server, up to 2.40 and what was built on it.
     Classic {
-        /// The game is KTeams or one of its children: it takes the fall out of landings and jumps.
+        /// The game stops who comes down hard, as KTeams and some of its children do.
         soft_landing: bool,
+        /// The game takes the fall out of jumps, as KTeams and most of its children do.
+        #[serde(default)]
+        soft_jump: bool,
+        /// A move through the air that ends on ground loses its fall at once: QWExtended's and QuakeForge's fix of jumps.
+        #[serde(default)]
+        landing_fix: bool,
     },
     /// ZQuake's reworked movement, in every MVDSV and ezQuake.
     Reworked {

@@ -149,7 +149,7 @@ impl Pmove<'_> {
     }
 
     /// Finds out what the player stands on and how deep in liquid.
-    fn categorize(&mut self) {
+    pub(crate) fn categorize(&mut self) {
         let mut below = None;
         if self.velocity.z > LEAVES_GROUND_SPEED {
             self.state.on_ground = false;
@@ -216,7 +216,7 @@ mod tests {
     use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
 
     const DIALECTS: [Dialect; 2] = [
-        Dialect::Classic { soft_landing: false },
+        Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false },
         Dialect::Reworked { jump_floor: 1.0, air_step: false, slide_fix: false, bunny_speed_cap: 0.0 },
     ];
 

@@ -94,7 +94,7 @@ impl Runner<'_> {
         if state.dead {
             return;
         }
-        let soft = self.dialect == Dialect::Classic { soft_landing: true };
+        let soft = matches!(self.dialect, Dialect::Classic { soft_landing: true, .. });
         if soft && state.on_ground && state.fall_speed < HARD_LANDING {
             state.velocity[2] = 0.0;
         }
@@ -112,7 +112,7 @@ fn slow_corpse(state: &mut PlayerState) {
 
 /// What the map's triggers do to a living player at this place.
 fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touched) {
-    if state.dead {
+    if state.dead || state.over {
         return;
     }
     for (index, trigger) in world.map.triggers.iter().enumerate() {
@@ -146,7 +146,7 @@ mod tests {
     use crate::quakeworld::map::Map;
     use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
 
-    const CLASSIC: Dialect = Dialect::Classic { soft_landing: true };
+    const CLASSIC: Dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
 
     fn run(solids: &[Solid], from: &PlayerState, commands: &[UserCmd]) -> Run {
         let map = Map::parse(&bsp_bytes()).expect("good");
@@ -201,5 +201,28 @@ mod tests {
         let sliding = run(&[], &from, &[idle()]).state.velocity[1];
         let lying = run(&[], &PlayerState { corpse: true, ..from }, &[idle()]).state.velocity[1];
         assert!((sliding - 188.0).abs() < 0.1 && (lying - 169.2).abs() < 0.1, "{sliding} {lying}");
+    }
+
+    #[test]
+    fn after_the_level_nothing_triggers() {
+        let mut from = PlayerState { over: true, ..PlayerState::at([0.0, 580.0, STANDING_Z]) };
+        from.velocity = [0.0, 300.0, 0.0];
+        let there = run(&[], &from, &[UserCmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
+        assert_eq!((there.touched.trigger, there.state.origin[1] > 580.0), (None, true));
+    }
+
+    #[test]
+    fn a_landing_fix_takes_the_fall_at_once() {
+        let (map, vars) = (Map::parse(&bsp_bytes()).expect("good"), MoveVars::default());
+        let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.0]);
+        from.velocity = [100.0, 0.0, -250.0];
+        let landed = |landing_fix| {
+            let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix };
+            Runner { dialect, vars: &vars, world: World { map: &map, solids: &[] } }.run(&from, &[idle()]).state
+        };
+        let (fixed, plain) = (landed(true), landed(false));
+        assert_eq!((fixed.origin, fixed.on_ground), (plain.origin, true));
+        assert_eq!(fixed.velocity, [100.0, 0.0, 0.0]);
+        assert_eq!(plain.velocity, [100.0, 0.0, -258.0]);
     }
 }

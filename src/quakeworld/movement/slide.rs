@@ -17,6 +17,8 @@ const STOP_SPEED: f32 = 0.1;
 pub(crate) struct Slide {
     /// Anything at all.
     pub(crate) blocked: bool,
+    /// Ground.
+    pub(crate) floor: bool,
     /// A vertical plane.
     pub(crate) wall: bool,
 }
@@ -39,7 +41,7 @@ pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
         let (sweep, hit) = pm.sweep(pm.origin, pm.origin + left * pm.velocity);
         if sweep.start_solid || sweep.all_solid {
             pm.velocity = Vec3::ZERO;
-            return Slide { blocked: true, wall: true };
+            return Slide { blocked: true, floor: true, wall: true };
         }
         if sweep.fraction > 0.0 {
             pm.origin = sweep.end;
@@ -50,6 +52,7 @@ pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
         }
         pm.touch(hit);
         met.blocked = true;
+        met.floor |= sweep.normal.z > WALKABLE;
         met.wall |= sweep.normal.z == 0.0;
         left -= left * sweep.fraction;
         if count >= MOST_PLANES {
@@ -89,11 +92,29 @@ fn along(start: Vec3, mut velocity: Vec3, planes: &[Vec3]) -> Option<Vec3> {
 
 /// Moves in the air.
 pub(crate) fn fly(pm: &mut Pmove<'_>) {
-    if matches!(pm.dialect, Dialect::Reworked { air_step: true, .. }) {
-        step_slide(pm, true);
-    } else {
-        slide(pm);
+    match pm.dialect {
+        Dialect::Reworked { air_step: true, .. } => step_slide(pm, true),
+        Dialect::Classic { landing_fix: true, .. } => fly_and_land(pm),
+        _ => drop(slide(pm)),
     }
+}
+
+/// Flies, and where that ends on ground without having met any, moves once more for what the ground makes of the velocity.
+fn fly_and_land(pm: &mut Pmove<'_>) {
+    let met = slide(pm);
+    if met.floor || met.wall {
+        return;
+    }
+    pm.categorize();
+    if !pm.state.on_ground {
+        return;
+    }
+    let landed = pm.origin;
+    let met = slide(pm);
+    if !met.floor && !met.wall {
+        pm.velocity.z = pm.velocity.z.max(0.0);
+    }
+    pm.origin = landed;
 }
 
 /// Moves on the ground.

@@ -20,6 +20,8 @@ pub struct PlayerState {
     pub corpse: bool,
     /// Stood on something walkable after the last step.
     pub on_ground: bool,
+    /// The level is over: nothing acts on the player any more, and nobody stands in the way.
+    pub over: bool,
     /// The server turned the view and has not told the client yet; id's servers then steer by the last command's view.
     pub view_fixed: bool,
     /// Upward speed at the end of the last packet, in units/s; the game judges landings by it.
@@ -41,6 +43,7 @@ impl PlayerState {
             dead: false,
             corpse: false,
             on_ground: false,
+            over: false,
             view_fixed: false,
             fall_speed: 0.0,
             water_level: 0,

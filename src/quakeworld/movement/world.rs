@@ -32,6 +32,13 @@ pub enum Solid {
         /// Where the player is, in units.
         origin: [f32; 3],
     },
+    /// A wall that the played map has and the given one lacks: a box that no player's origin can be in.
+    Wall {
+        /// Lowest corner, in units.
+        low: [f32; 3],
+        /// Highest corner, in units.
+        high: [f32; 3],
+    },
 }
 
 /// The surroundings of one step.
@@ -78,6 +85,7 @@ impl World<'_> {
                     Hull::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
                 }
                 Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
+                Solid::Wall { low, high } => Hull::of_box(&box_tree(low, high)).sweep(rule, start, end),
             };
             if sweep.fraction < best.0.fraction {
                 sweep.end += origin;
@@ -103,6 +111,7 @@ impl World<'_> {
                     .model(model)
                     .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
                 Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
+                Solid::Wall { low, high } => Hull::of_box(&box_tree(low, high)).contents(p) != SOLID,
             }
         })
     }
@@ -139,6 +148,9 @@ impl World<'_> {
                 (model.mins, model.maxs, origin)
             }
             Solid::Player { origin, .. } => (PLAYER_MINS, PLAYER_MAXS, origin),
+            Solid::Wall { low, high } => {
+                return Some((Vec3::from_array(low) - 1.0, Vec3::from_array(high) + 1.0, Vec3::ZERO));
+            }
         };
         let origin = Vec3::from_array(origin);
         let low = Vec3::from_array(mins) - Vec3::from_array(PLAYER_MAXS) + origin;

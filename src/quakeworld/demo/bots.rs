@@ -1,0 +1,64 @@
+//! Bots that a game runs by itself: they have no client, so a server sends them as entities with a player's model. They
+//! block and are drawn like players, and get slots that no client has.
+
+use std::collections::BTreeSet;
+
+use super::players::MOST_PLAYERS;
+use super::recording::{Level, OtherPlayer};
+
+/// The entities that were seen as bots; the first of them is numbered from beyond the players' slots until it has its own.
+#[derive(Debug, Default)]
+pub(crate) struct Bots {
+    numbers: Vec<u16>,
+}
+
+impl Bots {
+    /// The bot of this entity, as a player; none for one too many.
+    pub(crate) fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
+        let known = self.numbers.iter().position(|known| *known == number);
+        let index = known.unwrap_or(self.numbers.len());
+        if known.is_none() && index < usize::from(MOST_PLAYERS) {
+            self.numbers.push(number);
+        }
+        let slot = MOST_PLAYERS.checked_add(u8::try_from(index).ok()?)?;
+        let bot = OtherPlayer {
+            slot,
+            origin,
+            velocity: [0; 3],
+            age_ms: 0,
+            dead: false,
+            gib: false,
+            command: None,
+            bot: true,
+        };
+        (index < self.numbers.len()).then_some(bot)
+    }
+}
+
+/// Gives each bot a slot of its own that no client ever has.
+pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[Level]) {
+    let clients = others.iter().filter(|other| !other.bot).map(|other| other.slot);
+    let taken: BTreeSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
+    let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
+    for bot in others.iter_mut().filter(|other| other.bot) {
+        let index = usize::from(bot.slot - MOST_PLAYERS);
+        // Without a place of its own a bot shares the last one; of two states of one entity, the first counts.
+        bot.slot = free.get(index).or(free.last()).copied().unwrap_or(MOST_PLAYERS - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bots_take_slots_that_no_client_has() {
+        let mut bots = Bots::default();
+        let client = OtherPlayer { slot: 0, bot: false, ..bots.seen(140, [1.0; 3]).expect("room") };
+        let first = bots.seen(138, [2.0; 3]).expect("room");
+        let mut others = [client, first, bots.seen(140, [3.0; 3]).expect("room")];
+        give_slots(&mut others, &[Level { map: String::new(), player: 1 }]);
+        assert_eq!(others.map(|other| other.slot), [0, 3, 2]);
+        assert!((0..100).all(|number| bots.seen(number, [0.0; 3]).is_none_or(|bot| bot.slot < 64)));
+    }
+}

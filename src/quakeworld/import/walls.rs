@@ -1,0 +1,158 @@
+//! Finds walls that the played map had and the given one lacks. A map that was compiled anew has other clip hulls at some
+//! corners: there a recorded player slides along what the given map does not have, every time.
+
+use super::follow::{Stretch, follow};
+use crate::game::Grade;
+use crate::quakeworld::demo::Demo;
+use crate::quakeworld::map::MissingWall;
+use crate::quakeworld::movement::{Run, Solid};
+use crate::quakeworld::rounding::grade;
+use crate::quakeworld::rules::Rules;
+
+/// A wall shows at so many stretches of usercmds at least,
+const FEWEST_VOTES: u32 = 6;
+/// in so many visits,
+const FEWEST_VISITS: u32 = 2;
+/// which are so many stretches apart.
+const APART: usize = 400;
+/// Places of one wall are at most so far from each other, in units.
+const NEIGHBOURS: f32 = 48.0;
+/// How far a wall may reach beyond where it showed: sideways, and up and down, in units.
+const BEYOND: [f32; 2] = [2.0, 24.0];
+/// How thick a wall is taken to be, in units: only its face is known.
+const THICKNESS: f32 = 4.0;
+/// The wire's rounding, with some room, in units.
+const ROUNDING: f32 = 0.13;
+/// More are none of a map compiled anew, but of another one.
+const MOST_WALLS: usize = 32;
+
+/// A wall as far as it has shown.
+#[derive(Clone, Debug)]
+struct Shown {
+    /// The axis that it faces along.
+    axis: usize,
+    /// Where its face is on that axis.
+    at: f32,
+    /// It lies beyond the face in the direction of the axis.
+    beyond: bool,
+    /// Lowest and highest corner of where players met it.
+    low: [f32; 3],
+    high: [f32; 3],
+    votes: u32,
+    visits: u32,
+    last: usize,
+}
+
+/// Finds the walls and gives them to the rules' map, each that makes more predictions right than wrong.
+pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut count = 0;
+    follow(demo, rules, |stretch, run| {
+        count += 1;
+        if let Some(wall) = wall_met(stretch, run, rules, count) {
+            add(&mut shown, wall);
+        }
+        true
+    });
+    shown.retain(|wall| wall.votes >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
+    shown.truncate(MOST_WALLS);
+    rules.map.walls = shown.iter().map(|wall| without_places(wall, demo)).collect();
+    if !rules.map.walls.is_empty() {
+        keep_what_helps(demo, rules);
+    }
+}
+
+/// The wall that a missed stretch shows: with it, and nothing else, the stretch is right.
+fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, count: usize) -> Option<Shown> {
+    let living = !stretch.from.dead && !stretch.recorded.dead;
+    if !stretch.is_quiet()
+        || !living
+        || run.touched.stuck
+        || grade(&run.state, &stretch.recorded, stretch.wire) != Grade::Miss
+    {
+        return None;
+    }
+    [0, 1].into_iter().filter(|axis| stretch.recorded.velocity[*axis] == 0).find_map(|axis| {
+        let (origin, off) = (stretch.recorded.origin, run.state.origin[axis] - stretch.recorded.origin[axis]);
+        let beyond = if off.abs() > ROUNDING { off > 0.0 } else { run.state.velocity[axis] > 0.0 };
+        let near = origin[axis].round();
+        let at = if (origin[axis] - near).abs() < ROUNDING { near } else { origin[axis] };
+        let (from, to) = (stretch.from.origin, origin);
+        let wall = Shown {
+            axis,
+            at,
+            beyond,
+            low: [0, 1, 2].map(|n| from[n].min(to[n])),
+            high: [0, 1, 2].map(|n| from[n].max(to[n])),
+            votes: 1,
+            visits: 1,
+            last: count,
+        };
+        let wide = wall.as_box([32.0, 40.0]);
+        let met = stretch.run_with(rules.server.dialect, Solid::Wall { low: wide.low, high: wide.high });
+        (grade(&met.state, &stretch.recorded, stretch.wire) != Grade::Miss).then_some(wall)
+    })
+}
+
+impl Shown {
+    /// The box of the wall, reaching so far beyond what has shown, sideways and up and down.
+    fn as_box(&self, [sideways, up]: [f32; 2]) -> MissingWall {
+        let reach = [sideways, sideways, up];
+        let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
+        let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
+        low[self.axis] = if self.beyond { self.at } else { self.at - THICKNESS };
+        high[self.axis] = low[self.axis] + THICKNESS;
+        MissingWall { low, high }
+    }
+
+    fn is_of(&self, other: &Shown) -> bool {
+        let same = (self.axis, self.beyond) == (other.axis, other.beyond) && self.at == other.at;
+        let near = |n: usize| self.low[n] - NEIGHBOURS < other.high[n] && self.high[n] + NEIGHBOURS > other.low[n];
+        same && near(0) && near(1) && near(2)
+    }
+}
+
+fn add(shown: &mut Vec<Shown>, wall: Shown) {
+    let Some(known) = shown.iter_mut().find(|known| known.is_of(&wall)) else { return shown.push(wall) };
+    known.low = [0, 1, 2].map(|n| known.low[n].min(wall.low[n]));
+    known.high = [0, 1, 2].map(|n| known.high[n].max(wall.high[n]));
+    known.votes += 1;
+    known.visits += u32::from(wall.last > known.last + APART);
+    known.last = wall.last;
+}
+
+/// The wall's box, cut back until no living player was ever in it.
+fn without_places(wall: &Shown, demo: &Demo) -> MissingWall {
+    let MissingWall { mut low, mut high } = wall.as_box(BEYOND);
+    let sideways = 1 - wall.axis;
+    let living = demo.packets.iter().filter(|packet| packet.level == 0).filter_map(|packet| packet.own);
+    for own in living.filter(|own| !own.dead) {
+        let at = own.origin;
+        if !(0..3).all(|n| at[n] > low[n] + ROUNDING && at[n] < high[n] - ROUNDING) {
+            continue;
+        }
+        let cuts = [sideways, 2].into_iter().flat_map(|n| [(n, false, at[n] - low[n]), (n, true, high[n] - at[n])]);
+        if let Some((axis, from_above, _)) = cuts.min_by(|a, b| a.2.total_cmp(&b.2)) {
+            let side = if from_above { &mut high } else { &mut low };
+            side[axis] = at[axis];
+        }
+    }
+    MissingWall { low, high }
+}
+
+/// Keeps the walls with which more predictions near them are right than without.
+fn keep_what_helps(demo: &Demo, rules: &mut Rules) {
+    let mut gained = vec![0i32; rules.map.walls.len()];
+    follow(demo, rules, |stretch, run| {
+        let near = rules.map.walls.iter().position(|wall| wall.is_near(stretch.from.origin, NEIGHBOURS));
+        if let Some(index) = near.filter(|_| stretch.is_quiet()) {
+            let without = stretch.run_without_walls(rules.server.dialect);
+            let [with, without] =
+                [run, &without].map(|run| grade(&run.state, &stretch.recorded, stretch.wire) == Grade::Miss);
+            gained[index] += i32::from(without) - i32::from(with);
+        }
+        true
+    });
+    let mut gained = gained.into_iter();
+    rules.map.walls.retain(|_| gained.next().is_some_and(|gained| gained >= FEWEST_VOTES as i32 / 2));
+}
