@@ -27,7 +27,7 @@ pub mod bisect;
 mod effects;
 mod error;
 mod games;
-#[cfg(feature = "quakeworld")]
+#[cfg(any(feature = "quake3", feature = "quakeworld"))]
 mod import;
 mod log_file;
 mod shrink;
@@ -44,6 +44,8 @@ pub use games::{
 pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::import_qwd;
+#[cfg(feature = "quake3")]
+pub use import::{Quake3Capture, import_quake3_udp};
 pub use log_file::LogFile;
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};

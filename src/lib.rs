@@ -29,6 +29,8 @@ pub mod merge;
 pub mod pacing;
 pub mod packet;
 pub mod pipeline;
+#[cfg(feature = "quake3")]
+pub mod quake3;
 #[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;

@@ -18,6 +18,7 @@ mod merge;
 mod movement_vectors;
 mod patched;
 mod pipelines;
+mod quake3_log;
 mod quakeworld;
 mod quakeworld_log;
 mod schedule;

@@ -88,6 +88,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
     ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
+    ("quake3", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -137,6 +138,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "build",
             "arena",
             "quakeworld",
+            "quake3",
         ],
     ),
     // Arguments, pages and exit codes.
@@ -173,6 +175,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "report",
             "build",
             "quakeworld",
+            "quake3",
         ],
     ),
     ("main", &["cli"]),
