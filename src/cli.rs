@@ -31,6 +31,7 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod report;
 mod review;
 #[cfg(feature = "live")]
 mod serve;
@@ -181,6 +182,7 @@ enum Command {
     Shrink(Box<shrink::Args>),
     Sweep(sweep::Args),
     Why(why::Args),
+    Report(Box<report::Args>),
     #[cfg(feature = "arena")]
     Soak(soak::Args),
     #[cfg(feature = "arena")]
@@ -294,6 +296,7 @@ fn run_command(
         Command::Shrink(args) => shrink::run(games, &args, output),
         Command::Sweep(args) => sweep::run(games, &args, output),
         Command::Why(args) => why::run(games, &args, output),
+        Command::Report(args) => report::run(games, &args, output),
         #[cfg(feature = "arena")]
         Command::Soak(args) => soak::run(&args, output),
         #[cfg(feature = "arena")]

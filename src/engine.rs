@@ -30,6 +30,7 @@ mod games;
 #[cfg(feature = "quakeworld")]
 mod import;
 mod log_file;
+mod looked;
 mod shrink;
 mod sides;
 mod verify;
@@ -45,6 +46,7 @@ pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::import_qwd;
 pub use log_file::LogFile;
+pub use looked::Looked;
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};

@@ -37,6 +37,12 @@ pub mod merge;
 pub mod pacing;
 #[cfg(feature = "pipelines")]
 pub mod packet;
+#[cfg(feature = "cli")]
+pub mod page;
+#[cfg(feature = "parquet")]
+pub mod parquet_file;
+#[cfg(feature = "pipelines")]
+pub mod perfetto;
 #[cfg(feature = "pipelines")]
 pub mod pipeline;
 #[cfg(feature = "quakeworld")]
@@ -68,6 +74,7 @@ pub mod summary;
 #[cfg(feature = "pipelines")]
 pub mod sweep;
 pub mod trace;
+pub mod traffic;
 pub mod units;
 pub mod usercmd;
 #[cfg(feature = "pipelines")]

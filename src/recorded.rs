@@ -25,16 +25,18 @@ pub struct NoStates;
 /// # Errors
 /// When the log is an imported client recording, whose ticks are none of a server's, or one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
-    if session.header.holds() != Holds::Whole {
-        return Err(NoStates);
-    }
+    (session.header.holds() == Holds::Whole).then(|| as_said(session)).ok_or(NoStates)
+}
+
+/// The same of any log, whosever word its states are.
+pub fn as_said(session: &Session) -> Trace {
     let header = TraceHeader {
         game: session.header.game.clone(),
         mode: "closed".to_owned(),
         log_digest: String::new(),
         settings: session.header.settings.clone(),
     };
-    Ok(Trace { header, tables: vec![ticks(session), bodies(session), executed(session), frames(session)] })
+    Trace { header, tables: vec![ticks(session), bodies(session), executed(session), frames(session)] }
 }
 
 /// All tables that the records of a build make which plays a session: besides those of [`recorded`] its shots, damage, and what

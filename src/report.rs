@@ -9,6 +9,7 @@ mod diff_junit;
 mod divergence;
 pub mod figures;
 mod follow;
+mod histogram;
 mod hits;
 pub mod layout;
 pub mod page;
@@ -23,6 +24,7 @@ pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 #[cfg(feature = "cli")]
 pub use diff_junit::diff_junit;
+pub use histogram::spreads;
 pub use page::Page;
 pub use sweep::sweep_page;
 pub use why::{Otherwise, why_answer, why_page, why_svg};

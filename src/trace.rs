@@ -27,6 +27,9 @@
 //! ```
 
 pub mod schema;
+mod series;
+
+pub use series::Series;
 
 #[cfg(feature = "pipelines")]
 use rayon::prelude::*;

@@ -3,15 +3,19 @@
 //! say is `None` here, and is never guessed.
 
 mod asked;
+mod carried;
 mod correction;
 mod line;
 mod places;
+mod reader;
 mod shot;
 
 pub use asked::{Asked, NotThere, ShotName, player};
+pub use carried::{Carried, DrawnFrom, Received};
 pub use correction::{Correction, FieldError};
 pub use line::{Line, Off};
 pub use places::{Place, Which};
+pub use reader::Reader;
 pub use shot::{Came, Drawn, Judged, Made, Shot};
 
 use serde::Serialize;
@@ -29,19 +33,18 @@ pub enum Why {
 }
 
 impl Why {
-    /// Finds it in a trace.
+    /// Finds it in a trace. Whoever asks more than once asks a [`Reader`].
     ///
     /// # Errors
     /// When it is not there; the error names what is near.
     pub fn of(trace: &Trace, asked: &Asked) -> Result<Why, NotThere> {
+        let reader = Reader::new(trace);
         Ok(match asked {
             Asked::Correction { player, number } => {
-                Why::Correction(Box::new(Correction::find(trace, *player, *number)?))
+                Why::Correction(Box::new(Correction::find(&reader, *player, *number)?))
             }
-            Asked::Shot(name) => Why::Shot(Box::new(Shot::read(trace, name.row(trace)?))),
-            Asked::At { at_us, player } => {
-                Why::Shot(Box::new(Shot::read(trace, asked::row_at(trace, *at_us, *player)?)))
-            }
+            Asked::Shot(name) => Why::Shot(Box::new(reader.shot(name.row(trace)?))),
+            Asked::At { at_us, player } => Why::Shot(Box::new(reader.shot(asked::row_at(trace, *at_us, *player)?))),
         })
     }
 }

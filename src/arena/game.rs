@@ -9,7 +9,9 @@ use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
-use crate::game::{BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink};
+use crate::game::{
+    BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, Wall, WorldSink,
+};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
@@ -26,6 +28,10 @@ impl Simulate for Arena {
 
     fn map_name(rules: &ArenaRules) -> String {
         rules.map.name().to_owned()
+    }
+
+    fn outline(rules: &ArenaRules) -> Vec<Wall> {
+        rules.map.walls()
     }
 
     fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld {

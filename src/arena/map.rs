@@ -1,5 +1,6 @@
 //! A map as the game uses it: what is solid, where players appear, and where teleporters lead.
 
+mod outline;
 mod props;
 mod shape;
 mod text;

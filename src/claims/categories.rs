@@ -159,6 +159,7 @@ fn taken_back(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
         ("shot to the arrow on the screen", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
         ("shot to the server's word", since(word, shot.map(|shot| shot.at))),
+        ("frames with it until that word", word.map(|word| on_screen.iter().filter(|at| **at < word).count() as f64)),
         ("frames with it after that word", word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64)),
     ])
 }

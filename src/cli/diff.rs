@@ -15,8 +15,11 @@ use super::{Outcome, files};
 use crate::diff::{DiffOptions, On, TraceDiff, Verdict, diff};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
 use crate::replay::WhatIf;
-use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line};
+use crate::report::figures::counted;
+use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
 use crate::store::{self, Kind, Target};
+use crate::trace::Trace;
+use crate::why::{Asked, ShotName, Why};
 use looking::Looking;
 use running::Running;
 use sides::SideArgs;
@@ -37,6 +40,7 @@ Examples:
   hitreg diff match.hitlog --b-preset quake3
   hitreg diff match.hitlog --b-set interpolation.lerp_ms=50
   hitreg diff match.hitlog --server-build ./old --client-build ./new
+  hitreg diff match.hitlog --b-preset quake3 --why 1
   hitreg diff match.hitlog --b ./new --tolerance origin=0.1 --junit out.xml
 
 As the command of git bisect, with the trace of a good commit at hand:
@@ -51,6 +55,9 @@ pub(super) struct Args {
     /// Print all there is: each column that differs, usercmds, prediction and drawing on both sides
     #[arg(short, long, conflicts_with = "summary")]
     verbose: bool,
+    /// Explain the N-th shot that came out differently, on both sides, as `why` does; the first is 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["summary", "verbose"], value_parser = clap::value_parser!(u32).range(1..))]
+    why: Option<u32>,
     /// Write a JUnit report, with a test case for each table
     #[arg(long, value_name = "FILE")]
     junit: Option<OutPath>,
@@ -71,6 +78,16 @@ struct Compared<'a> {
     summary: String,
     #[serde(flatten)]
     diff: &'a TraceDiff,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a Explained>,
+}
+
+/// A shot that came out differently, on both sides; `None` where it was not fired.
+#[derive(Serialize)]
+struct Explained {
+    shot: ShotName,
+    a: Option<Why>,
+    b: Option<Why>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -94,12 +111,14 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
+    let explained = args.why.map(|number| Explained::of(number, &found, [&a, &b])).transpose()?;
     let compared = Compared {
         a: &names[0],
         b: &names[1],
         what_if: sides.what_if().map(WhatIf::name),
         summary: diff_line(&found),
         diff: &found,
+        why: explained.as_ref(),
     };
     output.show(&compared, |page| match args.summary {
         true => page.line(&compared.summary),
@@ -113,6 +132,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 page.faint(0, &what_if_line(what_if));
             }
             page.blank();
+            if let Some(explained) = &explained {
+                return explained.print(page, [&a, &b]);
+            }
             if args.verbose {
                 return page.append(diff_page(&found));
             }
@@ -127,6 +149,28 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
     })?;
     Ok(outcome(found.verdict))
+}
+
+impl Explained {
+    fn of(number: u32, found: &TraceDiff, traces: [&Trace; 2]) -> Result<Explained, Trouble> {
+        let changed = &found.hits.changed;
+        let shot = (number as usize).checked_sub(1).and_then(|place| changed.get(place)).ok_or_else(|| {
+            Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
+        })?;
+        let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
+        let [a, b] = traces.map(|trace| Why::of(trace, &Asked::Shot(shot)).ok());
+        Ok(Explained { shot, a, b })
+    }
+
+    fn print(&self, page: &mut Page, traces: [&Trace; 2]) {
+        for (name, why, trace) in [("A", &self.a, traces[0]), ("B", &self.b, traces[1])] {
+            page.heading(name);
+            match why {
+                Some(why) => page.append(why_page(why, &trace.header.settings, &[])),
+                None => page.note(2, &format!("{} was not fired", self.shot)),
+            }
+        }
+    }
 }
 
 /// The exit code of a verdict.

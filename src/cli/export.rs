@@ -1,4 +1,4 @@
-//! `hitreg export`: a trace's tables as JSONL or CSV.
+//! `hitreg export`: a trace's tables as JSONL or CSV, or all of it as events for Perfetto.
 
 mod rows;
 
@@ -15,11 +15,13 @@ use super::what_if::WhatIf;
 use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
+use crate::perfetto;
 use crate::record::Session;
 use crate::recorded;
 use crate::store::{self, Kind, Target};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace, TraceHeader};
+use crate::traffic::{self, Packet};
 use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
@@ -33,7 +35,8 @@ Examples:
   hitreg export match.hitlog --table shots
   hitreg export match.hitlog --table corrections --to csv -o corrections.csv
   hitreg export match.hittrace --all --to csv -o tables/
-  hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50")]
+  hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50
+  hitreg export match.hitlog --perfetto -o match.json")]
 pub(super) struct Args {
     /// A trace, or a log
     #[arg(value_name = "FILE")]
@@ -41,6 +44,9 @@ pub(super) struct Args {
     /// Which table
     #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
     table: Option<String>,
+    /// A time line for Perfetto (ui.perfetto.dev), in Chrome's trace format: ticks, frames, acks, shots, packets
+    #[arg(long, conflicts_with_all = ["table", "all", "to"])]
+    perfetto: bool,
     /// All tables, each into a file of its own
     #[arg(long, requires = "output")]
     all: bool,
@@ -62,11 +68,20 @@ struct Listed<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    if args.perfetto {
+        let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
+        let (trace, packets) = trace_of(games, args)?;
+        match &target {
+            Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, &packets, out)?))?,
+            None => perfetto::write(&trace, &packets, output.raw())?,
+        }
+        return Ok(Outcome::Done);
+    }
     let target = match (&args.table, &args.output) {
-        (Some(name), Some(path)) => Some(output.files.target(path, like(name))?),
+        (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
         _ => None,
     };
-    let trace = trace_of(games, args)?;
+    let (trace, _) = trace_of(games, args)?;
     match (&args.table, &args.output) {
         (Some(name), _) => {
             let table = find(&trace, name, &args.file)?;
@@ -81,7 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
             let target = |(table, name): (&'_ Table, String)| {
-                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name))?))
+                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name, args.to))?))
             };
             let targets = files.into_iter().map(target).collect::<Result<Vec<_>, Trouble>>()?;
             for (name, target) in targets {
@@ -96,27 +111,32 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The trace itself, or what a replay of the log gives.
-fn trace_of(games: &Games, args: &Args) -> Result<Trace, Trouble> {
+/// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its
+/// own settings.
+fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        return files::trace_in(path, &file);
+        let trace = files::trace_in(path, &file)?;
+        let sent = traffic::of_trace(&trace);
+        return Ok((trace, sent));
     }
     let log = files::log_in(path, &file[..])?;
     let (options, _) = args.what_if.options(&log.session)?;
     let game = match games.of(&log.session) {
         Ok(game) => game,
         // What its own records say needs no game.
-        Err(_) if args.what_if.is_plain() => return Ok(told(&log.session)),
+        Err(_) if args.what_if.is_plain() => return Ok((told(&log.session), traffic::of_session(&log.session))),
         Err(error) => return Err(Trouble::file(path, error)),
     };
     let options = crate::replay::Options { network: true, ..options };
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-    Ok(replayed.trace)
+    let of_log = args.what_if.is_plain();
+    let sent = if of_log { traffic::of_session(&log.session) } else { traffic::of_trace(&replayed.trace) };
+    Ok((replayed.trace, sent))
 }
 
 /// The records of a log whose game this build does not know.
@@ -147,9 +167,15 @@ fn files_in<'a>(trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, String)
 }
 
 /// An earlier table of this name, by the columns that tell its rows apart; one of a build's own is never replaced.
-fn like(name: &str) -> Kind {
-    let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
-    Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+fn like(name: &str, format: RowFormat) -> Kind {
+    match format {
+        #[cfg(feature = "parquet")]
+        RowFormat::Parquet => Kind::Parquet,
+        RowFormat::Jsonl | RowFormat::Csv => {
+            let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
+            Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+        }
+    }
 }
 
 fn write_table(table: &Table, format: RowFormat, target: &Target) -> Result<(), Trouble> {

@@ -122,14 +122,16 @@ mod tests {
             "diff junit",
             "shrink output",
             "sweep csv",
+            "sweep report",
             "why svg",
+            "report output",
             "step output",
             "export output",
             "recover output",
             "man output",
         ];
         assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));
-        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "save"]
+        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "report", "save"]
             .iter()
             .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
             .collect();

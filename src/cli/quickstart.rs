@@ -172,6 +172,7 @@ impl Report<'_> {
             (format!("{program} verify {log}"), "prove it again"),
             (format!("{program} replay {log} --preset quake3"), "as Quake III"),
             (format!("{program} why {log} --at 1.55s"), "one shot, explained"),
+            (format!("{program} report {log} -o page.html"), "all of it in a browser"),
             (format!("{program} export {log} --table shots"), "every shot"),
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);

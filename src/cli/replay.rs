@@ -1,6 +1,7 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::replay::{Options, Replayed, own_settings};
+use crate::report::spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Kind};
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
@@ -156,7 +158,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         real_time_factor: session_us.as_s_f64() / seconds.max(1e-9),
         trace: args.output.as_deref(),
     };
-    output.show(&report, |page| print(page, &report, &scores))?;
+    let on_terminal = std::io::stdout().is_terminal();
+    output.show(&report, |page| {
+        print(page, &report, &scores);
+        if on_terminal {
+            page.append(spreads(&replayed.trace));
+        }
+    })?;
     Ok(Outcome::Done)
 }
 

@@ -9,9 +9,10 @@ use super::trouble::Trouble;
 use super::what_if::one_of;
 use super::{Outcome, files};
 use crate::engine::Games;
+use crate::page::{Swept, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
-use crate::report::sweep_page;
+use crate::report::{sweep_page, what_if_line};
 use crate::store::{self, Kind};
 use crate::sweep::{Axis, PRESET, Plan, figure_names};
 
@@ -57,6 +58,9 @@ pub(super) struct Args {
     /// Write all figures as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<OutPath>,
+    /// Write a page of HTML with a plot of each figure
+    #[arg(long, value_name = "FILE")]
+    report: Option<OutPath>,
 }
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
@@ -75,6 +79,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     }
     let csv = args.csv.as_ref().map(|path| output.files.target(path, Kind::Table(figure_names())));
     let csv = csv.transpose()?;
+    let report = args.report.as_ref().map(|path| output.files.target(path, Kind::Page)).transpose()?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let mut log = files::read_log(path)?;
@@ -92,6 +97,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let table = swept.table();
     if let Some(target) = &csv {
         store::save_bytes(target, table.to_csv().as_bytes())?;
+    }
+    if let Some(target) = &report {
+        let names: Vec<String> = args.logs.iter().map(|path| path.display().to_string()).collect();
+        let what_if = what_if_line(args.what_if);
+        let page = Swept { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
+        store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
     output.show(&table, |page| page.append(sweep_page(&swept)))?;
     Ok(Outcome::Done)

@@ -99,7 +99,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let (options, changed) = args.what_if.options(&log.session)?;
         let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
         let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-        let why = find(&replayed.trace)?;
+        let mut why = find(&replayed.trace)?;
+        // Under other settings other packets would have been sent; judging alone sends none.
+        if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
+            shot.know_log(&log.session);
+        }
         let rejudged = rejudged(game, path, &log, &options, &why)?;
         (replayed.trace, changed, why, rejudged)
     };

@@ -13,7 +13,7 @@ pub use bots::{PlaysItself, ReadySession, SetupError};
 use super::EngineError;
 #[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch};
+use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quakeworld")]
@@ -238,6 +238,9 @@ pub trait Playable: Send + Sync {
     /// When the log's rules or bodies are not this build's.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
+    /// The walls of a log's map; none where the game does not say, or the rules in the log are not this build's.
+    fn outline(&self, session: &Session) -> Vec<Wall>;
+
     /// What it can do by itself; `None` where it has no bots.
     fn bots(&self) -> Option<&dyn PlaysItself>;
 }
@@ -322,6 +325,10 @@ impl<G: Netcode> Playable for Of<G> {
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
         let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules)?;
         Ok(score::score::<G>(session, &rules, settings)?)
+    }
+
+    fn outline(&self, session: &Session) -> Vec<Wall> {
+        crate::serial::from_msgpack(&session.header.rules).map_or(Vec::new(), |rules| G::outline(&rules))
     }
 
     fn bots(&self) -> Option<&dyn PlaysItself> {

@@ -166,6 +166,11 @@ impl Sides {
         Ok(way.trace(engine, runner, &source, name)?.ok())
     }
 
+    /// Whether there is one file to be looked at, and nothing that it is to be held against.
+    pub fn is_single(&self) -> bool {
+        self.across.is_none() && self.second.is_none() && self.ways.are_plain()
+    }
+
     /// What is asked of other settings than the log's; `None` where no side has any.
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.ways.a, &self.ways.b];

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{BadCells, Body, Verdict};
+use super::{BadCells, Body, Verdict, Wall};
 use crate::record::{Class, ClassId, Effect};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
@@ -38,6 +38,11 @@ pub trait Simulate: Sized + Send + Sync + 'static {
 
     /// The name of the map that the rules hold.
     fn map_name(rules: &Self::Rules) -> String;
+
+    /// The walls of the map, for whoever draws it from above. None where a game does not say.
+    fn outline(_rules: &Self::Rules) -> Vec<Wall> {
+        Vec::new()
+    }
 
     /// The world before the first tick, with a body for each of `players` players.
     fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;

@@ -10,11 +10,11 @@ use super::extra::{effect_name, events_of};
 use super::map::{Map, TriggerEffect};
 use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
 use super::rounding::{self, resume};
-use super::rules::Rules;
+use super::rules::{Rules, entity_of_model};
 use super::surroundings;
 use crate::game::{
     Acked, BadCells, Body, Categorize, Cause, Evidence, Grade, Judge, Reconcile, Scene, Simulate, Sink, SnapshotExtras,
-    Touch, Verdict, WorldSink,
+    Touch, Verdict, Wall, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -48,6 +48,10 @@ impl Simulate for QuakeWorld {
 
     fn map_name(rules: &Rules) -> String {
         rules.map_stem().to_owned()
+    }
+
+    fn outline(rules: &Rules) -> Vec<Wall> {
+        rules.map.walls(entity_of_model)
     }
 
     /// Nobody has entered the game yet: every body is dead, at the map's origin.

@@ -4,7 +4,7 @@ use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
-use crate::why::{Came, Correction, Judged, Off, Place, Shot, Which, Why};
+use crate::why::{Came, Carried, Correction, DrawnFrom, Judged, Off, Place, Received, Shot, Which, Why};
 
 /// What other settings would have made of the same shot.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -87,9 +87,12 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
         });
         page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
     }
+    page.pair_if("made of", shot.drawn_from.as_ref().map(made_of).as_deref());
     page.pair("came out", &came(&shot.screen));
 
     page.heading("On the server");
+    let made_us = shot.made.and_then(|made| made.at_us);
+    page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
         None => page.pair("ran", "never: the usercmd did not reach it, or ran without firing"),
@@ -112,9 +115,32 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     }
 }
 
+/// From which snapshots a target was drawn.
+fn made_of(from: &DrawnFrom) -> String {
+    let at = |snapshot: &Received| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+    match (&from.after, from.fraction) {
+        (Some(after), Some(fraction)) => {
+            format!("snapshots {} and {}, {:.0} % of the way", at(&from.before), at(after), fraction * 100.0)
+        }
+        _ => format!("snapshot {}, the last that it had", at(&from.before)),
+    }
+}
+
+fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
+    let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
+    let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
+    let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
+    let arrived = match carried.arrived_us {
+        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at.saturating_sub(carried.sent_us))),
+        None => "never arrived".to_owned(),
+    };
+    format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
+}
+
 fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {
     let made_us = shot.made.and_then(|made| made.at_us);
-    let after = made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran - made)));
+    let after =
+        made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran.saturating_sub(made))));
     let tick = judged.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let when = known(judged.at_us.map(seconds));
     page.pair("ran", &format!("at {when}{tick}{}", after.unwrap_or_default()));
@@ -125,7 +151,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     );
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
         (0, _) => "0.0 ms: judged in the present".to_owned(),
-        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at - rewind)),
+        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at.saturating_sub(rewind))),
         (rewind, None) => ms(rewind),
     });
     page.pair("went back", &known(back));
@@ -290,7 +316,8 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
     page.blank();
     let made = known(correction.made_us.map(seconds));
     page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
-    let took = correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack - made)));
+    let took =
+        correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));
     page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
     let with = correction.commands.map(|commands| {
@@ -340,11 +367,15 @@ fn picture(page: &mut Page, why: &Why) {
         page.blank();
         return page.faint(2, &format!("no picture: {reason}"));
     };
-    page.heading("From above");
-    for line in scene.lines() {
-        page.line(&format!("  {line}"));
-    }
-    for line in scene.legend() {
-        page.note(2, &line);
+    let side = scene.seen_from_side();
+    let views = [("From above", Some(&scene)), ("From the side", side.as_ref())];
+    for (name, scene) in views.into_iter().filter_map(|(name, scene)| Some((name, scene?))) {
+        page.heading(name);
+        for line in scene.lines() {
+            page.line(&format!("  {line}"));
+        }
+        for line in scene.legend() {
+            page.note(2, &line);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A few places seen from above, as characters and as SVG: the targets of a shot beside its line, which runs from left to
+//! A few places seen from above and from the side, as characters and as SVG: the targets of a shot beside its line, which runs from left to
 //! right, or where a prediction was and where it had to be.
 
 use std::fmt::Write;
@@ -11,13 +11,17 @@ pub(super) struct Scene {
     points: Vec<Point>,
     /// How far to the left of the picture's zero the shooter is, if a line runs from it through the picture.
     shooter: Option<(u32, f32)>,
+    is_from_side: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Point {
     letter: char,
     label: &'static str,
     along: f32,
     across: f32,
+    /// How high it is above the picture's zero, where that is known.
+    up: Option<f32>,
 }
 
 /// The size of the drawing in pixels.
@@ -38,6 +42,14 @@ impl Scene {
             Why::Correction(correction) => of_correction(correction)?,
         };
         Some(scene).filter(|scene| !scene.points.is_empty())
+    }
+
+    /// The same places with their heights, up above; `None` where no height is known, or none differs.
+    pub(super) fn seen_from_side(&self) -> Option<Scene> {
+        let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
+        let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
+        let is_flat = points.iter().all(|point| point.across == 0.0);
+        (!is_flat).then_some(Scene { points, shooter: self.shooter, is_from_side: true })
     }
 
     /// The least and the greatest place in each direction.
@@ -90,9 +102,11 @@ impl Scene {
         let mut lines = vec![format!("{}; a column is {units} units, a row twice that", points.join(", "))];
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
-                "--> p{player}'s aim, from {} units to the left of D; down is to the right of it",
-                measure(distance)
+                "--> p{player}'s aim, from {} units to the left of D; {}",
+                measure(distance),
+                if self.is_from_side { "up is above it" } else { "down is to the right of it" }
             )),
+            None if self.is_from_side => lines.push("right is +x, up is +z".to_owned()),
             None => lines.push("right is +x, up is +y".to_owned()),
         }
         lines
@@ -174,7 +188,7 @@ fn colour(index: usize) -> &'static str {
 fn of_shot(shot: &Shot) -> Scene {
     let point = |which: Which, letter, label| {
         let off = shot.place_of(which)?.off?;
-        Some(Point { letter, label, along: off.ahead_units, across: off.right_units })
+        Some(Point { letter, label, along: off.ahead_units, across: off.right_units, up: off.up_units })
     };
     let points: Vec<Point> =
         [point(Which::Drawn, 'D', "drawn"), point(Which::Judged, 'J', "judged"), point(Which::Present, 'P', "present")]
@@ -182,7 +196,7 @@ fn of_shot(shot: &Shot) -> Scene {
             .flatten()
             .collect();
     let shooter = points.first().map(|first| (shot.shooter, first.along));
-    Scene { points, shooter }
+    Scene { points, shooter, is_from_side: false }
 }
 
 fn of_correction(correction: &Correction) -> Option<Scene> {
@@ -191,12 +205,13 @@ fn of_correction(correction: &Correction) -> Option<Scene> {
         error.map(|error| error.authoritative - error.predicted).filter(|off| off.is_finite())
     };
     let (x, y) = (off("origin.x"), off("origin.y"));
-    if x.is_none() && y.is_none() {
+    if x.is_none() && y.is_none() && off("origin.z").is_none() {
         return None;
     }
-    let predicted = Point { letter: 'A', label: "as predicted", along: 0.0, across: 0.0 };
-    let came = Point { letter: 'B', label: "as it came", along: x.unwrap_or(0.0), across: -y.unwrap_or(0.0) };
-    Some(Scene { points: vec![predicted, came], shooter: None })
+    let predicted = Point { letter: 'A', label: "as predicted", along: 0.0, across: 0.0, up: Some(0.0) };
+    let (along, across, up) = (x.unwrap_or(0.0), -y.unwrap_or(0.0), Some(off("origin.z").unwrap_or(0.0)));
+    let came = Point { letter: 'B', label: "as it came", along, across, up };
+    Some(Scene { points: vec![predicted, came], shooter: None, is_from_side: false })
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {

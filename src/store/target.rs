@@ -29,6 +29,12 @@ pub enum Kind {
     Manual,
     /// A drawing of `why`.
     Svg,
+    /// A table in a Parquet file.
+    Parquet,
+    /// Events for Perfetto.
+    Events,
+    /// A page of `report`.
+    Page,
     /// What another process asked for, in a place where nothing stands.
     Answer,
 }
@@ -170,6 +176,9 @@ impl Kind {
             Kind::Table(_) => "table with the same columns",
             Kind::Manual => "manual page",
             Kind::Svg => "drawing by `why`",
+            Kind::Parquet => "Parquet file",
+            Kind::Events => "time line by `export --perfetto`",
+            Kind::Page => "page by `report`",
             Kind::Answer => "file that may be replaced",
         }
     }
@@ -191,6 +200,9 @@ impl Kind {
             }
             Kind::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
             Kind::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
+            Kind::Parquet => head.starts_with(b"PAR1"),
+            Kind::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
+            Kind::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
             Kind::Answer => false,
         }
     }

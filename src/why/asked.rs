@@ -38,6 +38,12 @@ pub struct ShotName {
     pub index: Option<u32>,
 }
 
+impl serde::Serialize for ShotName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// What was asked for is not in the trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotThere {
@@ -98,7 +104,7 @@ impl FromStr for ShotName {
 impl std::fmt::Display for ShotName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "p{}#{}", self.shooter, self.command)?;
-        self.index.map_or(Ok(()), |index| write!(f, ".{index}"))
+        self.index.filter(|index| *index > 0).map_or(Ok(()), |index| write!(f, ".{index}"))
     }
 }
 

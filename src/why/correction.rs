@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::asked::NotThere;
-use super::{cell, measure};
+use super::{Reader, cell, measure};
 use crate::trace::Trace;
 use crate::trace::schema::{corrections, errors, frames};
 
@@ -56,36 +56,34 @@ pub struct FieldError {
 }
 
 impl Correction {
-    pub(super) fn find(trace: &Trace, player: u32, number: u32) -> Result<Correction, NotThere> {
-        let table = corrections::Columns::of(trace);
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut of_player = Vec::new();
-        for row in 0..table.rows {
-            if cell(table.fields, row).is_none_or(|fields| fields == 0) {
-                continue;
-            }
-            let Some(whose) = cell(table.player, row) else { continue };
-            *counts.entry(whose).or_default() += 1;
-            if whose == player {
-                of_player.push(row);
-            }
-        }
+    pub(super) fn find(reader: &Reader<'_>, player: u32, number: u32) -> Result<Correction, NotThere> {
+        let corrected = corrected(reader.trace);
+        let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
         let found = (number as usize).checked_sub(1).and_then(|index| of_player.get(index));
         let row = found.copied().ok_or_else(|| NotThere::NoCorrection {
             player,
             number,
             count: of_player.len(),
-            players: counts.iter().map(|(player, count)| format!("p{player} ({count})")).collect(),
+            players: corrected.iter().map(|(player, rows)| format!("p{player} ({})", rows.len())).collect(),
         })?;
-        Ok(Correction { number, of: of_player.len(), ..Correction::read(trace, row) })
+        Ok(Correction { number, of: of_player.len(), ..Correction::read(reader, row) })
     }
 
-    fn read(trace: &Trace, row: usize) -> Correction {
-        let table = corrections::Columns::of(trace);
+    pub(super) fn all(reader: &Reader<'_>) -> Vec<Correction> {
+        let of_player = |rows: Vec<usize>| {
+            let of = rows.len();
+            let numbered = (1..).zip(rows);
+            numbered.map(|(number, row)| Correction { number, of, ..Correction::read(reader, row) }).collect()
+        };
+        let by_player: Vec<Vec<Correction>> = corrected(reader.trace).into_values().map(of_player).collect();
+        by_player.into_iter().flatten().collect()
+    }
+
+    fn read(reader: &Reader<'_>, row: usize) -> Correction {
+        let table = corrections::Columns::of(reader.trace);
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
-        let frames = frames::Columns::of(trace);
-        let made = (0..frames.rows)
-            .find(|row| cell(frames.command, *row) == Some(command) && cell(frames.player, *row) == Some(player));
+        let frames = frames::Columns::of(reader.trace);
+        let made = reader.frames.at([player, 0], command).next();
         Correction {
             player,
             number: 0,
@@ -101,20 +99,29 @@ impl Correction {
             reran: cell(table.reran, row),
             cause: table.cause.get(row).to_owned(),
             evidence: table.evidence.get(row).to_owned(),
-            errors: errors_of(trace, player, command),
+            errors: errors_of(reader, player, command),
         }
     }
 }
 
-fn errors_of(trace: &Trace, player: u32, command: u32) -> Vec<FieldError> {
-    let errors = errors::Columns::of(trace);
-    let of_it = (0..errors.rows)
-        .filter(|row| cell(errors.player, *row) == Some(player) && cell(errors.command, *row) == Some(command));
-    of_it
-        .map(|row| FieldError {
-            field: errors.field.get(row).to_owned(),
-            predicted: cell(errors.predicted, row).unwrap_or(f32::NAN),
-            authoritative: cell(errors.authoritative, row).unwrap_or(f32::NAN),
-        })
-        .collect()
+/// The rows in which something was corrected, by player.
+fn corrected(trace: &Trace) -> BTreeMap<u32, Vec<usize>> {
+    let table = corrections::Columns::of(trace);
+    let mut corrected: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for row in (0..table.rows).filter(|row| cell(table.fields, *row).is_some_and(|fields| fields > 0)) {
+        if let Some(player) = cell(table.player, row) {
+            corrected.entry(player).or_default().push(row);
+        }
+    }
+    corrected
+}
+
+fn errors_of(reader: &Reader<'_>, player: u32, command: u32) -> Vec<FieldError> {
+    let errors = errors::Columns::of(reader.trace);
+    let error = |row| FieldError {
+        field: errors.field.get(row).to_owned(),
+        predicted: cell(errors.predicted, row).unwrap_or(f32::NAN),
+        authoritative: cell(errors.authoritative, row).unwrap_or(f32::NAN),
+    };
+    reader.errors.at([player, 0], command).map(error).collect()
 }

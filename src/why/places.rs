@@ -5,7 +5,7 @@ use glam::Vec3;
 use serde::Serialize;
 
 use super::line::{Line, Off};
-use super::{cell, measure};
+use super::{Reader, cell, measure};
 use crate::trace::schema::{bodies, views};
 use crate::trace::{Table, Trace};
 
@@ -65,12 +65,8 @@ impl Place {
 }
 
 /// The entity in the `bodies` table after a tick.
-pub(super) fn body(trace: &Trace, tick: u32, entity: u32) -> Option<Vec3> {
-    let table = trace.table(bodies::NAME)?;
-    let columns = bodies::Columns::read(table);
-    let row = (0..columns.rows)
-        .find(|row| cell(columns.tick, *row) == Some(tick) && cell(columns.entity, *row) == Some(entity))?;
-    origin(table, row)
+pub(super) fn body(reader: &Reader<'_>, tick: u32, entity: u32) -> Option<Vec3> {
+    origin(reader.trace.table(bodies::NAME)?, reader.bodies.at([entity, 0], tick).next()?)
 }
 
 fn origin(table: &Table, row: usize) -> Option<Vec3> {
@@ -79,12 +75,8 @@ fn origin(table: &Table, row: usize) -> Option<Vec3> {
 }
 
 /// The row of the `views` table that has an entity in the frame of a usercmd.
-pub(super) fn view(trace: &Trace, player: u32, command: u32, entity: u32) -> Option<usize> {
-    let views = views::Columns::of(trace);
-    let is = |column: &[u32], row, value| cell(column, row) == Some(value);
-    (0..views.rows).find(|row| {
-        is(views.command, *row, command) && is(views.player, *row, player) && is(views.entity, *row, entity)
-    })
+pub(super) fn view(reader: &Reader<'_>, player: u32, command: u32, entity: u32) -> Option<usize> {
+    reader.views.at([player, entity], command).next()
 }
 
 /// Where a row of the `views` table has it.
@@ -95,13 +87,11 @@ pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
 
 /// Where a player's client drew an entity for a server time: between the frames before and after it. The server places
 /// targets as that client does, from the same snapshots.
-pub(super) fn drawn_at(trace: &Trace, player: u32, entity: u32, at_us: i64) -> Option<Vec3> {
+pub(super) fn drawn_at(reader: &Reader<'_>, player: u32, entity: u32, at_us: i64) -> Option<Vec3> {
+    let trace = reader.trace;
     let views = views::Columns::of(trace);
     let [mut before, mut after]: [Option<(i64, usize)>; 2] = [None, None];
-    for row in 0..views.rows {
-        if cell(views.player, row) != Some(player) || cell(views.entity, row) != Some(entity) {
-            continue;
-        }
+    for row in reader.views.rows([player, entity]).iter().map(|row| *row as usize) {
         let Some(at) = cell(views.drawn_at_us, row) else { continue };
         if at <= at_us && before.is_none_or(|(best, _)| at > best) {
             before = Some((at, row));
@@ -112,6 +102,10 @@ pub(super) fn drawn_at(trace: &Trace, player: u32, entity: u32, at_us: i64) -> O
     }
     let ((from_us, from), (to_us, to)) = (before?, after?);
     let (from, to) = (drawn(trace, from)?, drawn(trace, to)?);
-    let fraction = if to_us == from_us { 0.0 } else { (at_us - from_us) as f32 / (to_us - from_us) as f32 };
+    let fraction = if to_us == from_us {
+        0.0
+    } else {
+        at_us.saturating_sub(from_us) as f32 / to_us.saturating_sub(from_us) as f32
+    };
     Some(from.lerp(to, fraction))
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::line::Line;
 use super::places::{self, Place, Which};
-use super::{ShotName, cell, measure};
+use super::{Carried, DrawnFrom, Reader, ShotName, cell, measure};
 use crate::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
 use crate::trace::{Names, Trace};
 
@@ -40,8 +40,12 @@ pub struct Shot {
     pub aimed_at: Option<(String, Option<f32>)>,
     /// Distance between where that one was drawn and where the server judged it.
     pub view_error_units: Option<f32>,
+    /// How its usercmd travelled, as the log has it.
+    pub carried: Option<Carried>,
     /// How the target was drawn.
     pub drawn: Option<Drawn>,
+    /// From which snapshots, as the log has them.
+    pub drawn_from: Option<DrawnFrom>,
     /// Where the target was: drawn, judged, present.
     pub places: Vec<Place>,
 }
@@ -119,11 +123,12 @@ impl Shot {
         self.index == u32::from(IMPACT)
     }
 
-    pub(super) fn read(trace: &Trace, row: usize) -> Shot {
+    pub(super) fn read(reader: &Reader<'_>, row: usize) -> Shot {
+        let trace = reader.trace;
         let shots = shots::Columns::of(trace);
         let [shooter, command, index] =
             [shots.shooter, shots.command, shots.index].map(|column| cell(column, row).unwrap_or_default());
-        let frame = frame(trace, shooter, command);
+        let frame = reader.frames.at([shooter, 0], command).next();
         let made = frame.map(|row| made(trace, row));
         let server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
         let screen = came(
@@ -141,33 +146,36 @@ impl Shot {
             index,
             weapon: shots.weapon.get(row).to_owned(),
             made,
-            judged: (server.reason != "not run").then(|| judged(trace, row)),
-            impact: if is_impact { None } else { impact(&shots, shooter, command) },
+            judged: (server.reason != "not run").then(|| judged(reader, row)),
+            impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
             about: server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone()),
             view_error_units: measure(shots.view_error_units, row),
             aimed_at: aimed_at.map(|name| (name, measure(shots.aim_off_degrees, row))),
             screen,
             server,
+            carried: None,
             drawn: None,
+            drawn_from: None,
             places: Vec::new(),
         };
         if let Some(entity) = shot.about.as_deref().and_then(|name| super::player(name).ok()) {
-            shot.place(trace, entity);
+            shot.place(reader, entity);
         }
         shot
     }
 
     /// Says how the target was drawn, and where it was.
-    fn place(&mut self, trace: &Trace, entity: u32) {
+    fn place(&mut self, reader: &Reader<'_>, entity: u32) {
+        let trace = reader.trace;
         let views = views::Columns::of(trace);
-        let view = places::view(trace, self.shooter, self.command, entity);
+        let view = places::view(reader, self.shooter, self.command, entity);
         let frame_us = self.made.and_then(|made| made.at_us);
         self.drawn = view.map(|row| {
             let at_us = cell(views.drawn_at_us, row);
             Drawn {
                 at_us,
-                age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame - drawn),
+                age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame.saturating_sub(drawn)),
                 how: views.how.get(row).to_owned(),
                 category: named(views.category, row),
             }
@@ -181,9 +189,10 @@ impl Shot {
         };
         let judged = self.judged.clone();
         let tick = judged.as_ref().and_then(|judged| judged.tick);
-        let present = tick.and_then(|tick| places::body(trace, tick, entity));
+        let present = tick.and_then(|tick| places::body(reader, tick, entity));
         let present_us = judged.as_ref().and_then(|judged| judged.at_us);
-        let judged_us = present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at - rewind);
+        let judged_us =
+            present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at.saturating_sub(rewind));
 
         // The tables do not have the judged place itself. The view error says how far it is from the drawn one, and a place that
         // does not fit that is not taken.
@@ -195,11 +204,11 @@ impl Shot {
         let (judged, known_by) = if error == Some(0.0) {
             (drawn, "view error 0")
         } else if judged_us.is_some() && judged_us == present_us {
-            let before = tick.and_then(|tick| places::body(trace, tick.checked_sub(1)?, entity));
+            let before = tick.and_then(|tick| places::body(reader, tick.checked_sub(1)?, entity));
             let bodies = [present, before];
             (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies")
         } else {
-            let between = judged_us.and_then(|at| places::drawn_at(trace, self.shooter, entity, at));
+            let between = judged_us.and_then(|at| places::drawn_at(reader, self.shooter, entity, at));
             // Between two frames the shooter's client passes a snapshot at most, where the way may bend.
             (between.filter(|origin| fits(origin, 0.5)), "views, near")
         };
@@ -214,12 +223,6 @@ impl Shot {
     pub fn place_of(&self, which: Which) -> Option<&Place> {
         self.places.iter().find(|place| place.which == which)
     }
-}
-
-fn frame(trace: &Trace, player: u32, command: u32) -> Option<usize> {
-    let frames = frames::Columns::of(trace);
-    (0..frames.rows)
-        .find(|row| cell(frames.command, *row) == Some(command) && cell(frames.player, *row) == Some(player))
 }
 
 fn made(trace: &Trace, row: usize) -> Made {
@@ -241,23 +244,18 @@ fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], row: usize) 
     }
 }
 
-fn impact(shots: &shots::Columns<'_>, shooter: u32, command: u32) -> Option<Came> {
-    let is_it = |row: &usize| {
-        cell(shots.impact, *row) == Some(1)
-            && cell(shots.shooter, *row) == Some(shooter)
-            && cell(shots.command, *row) == Some(command)
-    };
-    let row = (0..shots.rows).find(is_it)?;
+fn impact(reader: &Reader<'_>, shooter: u32, command: u32) -> Option<Came> {
+    let shots = shots::Columns::of(reader.trace);
+    let row = reader.shots.at([shooter, 0], command).find(|row| cell(shots.impact, *row) == Some(1))?;
     Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
 }
 
-fn judged(trace: &Trace, row: usize) -> Judged {
+fn judged(reader: &Reader<'_>, row: usize) -> Judged {
+    let trace = reader.trace;
     let shots = shots::Columns::of(trace);
     let executed = executed::Columns::of(trace);
-    let ran = (0..executed.rows).find(|ran| {
-        cell(executed.command, *ran) == cell(shots.command, row)
-            && cell(executed.player, *ran) == cell(shots.shooter, row)
-    });
+    let of_it = cell(shots.shooter, row).zip(cell(shots.command, row));
+    let ran = of_it.and_then(|(shooter, command)| reader.executed.at([shooter, 0], command).next());
     let tick = cell(shots.tick, row);
     let ticks = ticks::Columns::of(trace);
     let tick_us = || {

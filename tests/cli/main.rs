@@ -2,6 +2,7 @@
 
 mod bisect_builds;
 mod builds;
+mod exports;
 mod flood;
 mod folder;
 mod foreign;
@@ -14,6 +15,7 @@ mod netcode;
 mod outputs;
 mod printed;
 mod pucks;
+mod report;
 mod repository;
 mod results;
 mod search_text;

@@ -4,11 +4,12 @@ use std::fs;
 use std::ops::Deref;
 
 use glam::Vec3;
-use hitreg::log::read_trace;
+use hitreg::log::{read_session, read_trace};
 use hitreg::report::why_page;
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
 use hitreg::trace::{Data, Trace, schema};
-use hitreg::why::{Asked, Came, Shot, ShotName, Which, Why};
+use hitreg::units::{EntityId, Tick};
+use hitreg::why::{Asked, Came, Reader, Shot, ShotName, Which, Why};
 
 use super::folder::{Folder, text};
 
@@ -219,4 +220,55 @@ fn a_shot_and_a_correction_are_explained_and_drawn() {
     assert_eq!(other["what_if"], "rejudge");
     let why = folder.json("why w.hittrace p1#95");
     assert_eq!((&why["shot"]["server"]["reason"], &why["shot"]["judged"]["limit"]), (&"missed".into(), &"off".into()));
+}
+
+/// Between the two snapshots that the page names, as far as it says, lies the place that was drawn.
+#[test]
+fn a_target_was_drawn_from_the_snapshots_that_are_named() {
+    let (folder, traces) = sessions();
+    let session = read_session(&fs::read(folder.path("quickstart.hitlog")).unwrap()[..]).unwrap();
+    let fields: Vec<String> = session.header.classes[0].fields.iter().map(|field| field.name.clone()).collect();
+    let reader = Reader::new(&traces[0].1);
+    let mut checked = 0;
+    for row in 0..shots::Columns::of(&traces[0].1).rows {
+        let mut shot = reader.shot(row);
+        shot.know_log(&session);
+        let carried = shot.carried.expect("every usercmd was sent");
+        let (made, judged) = (shot.made.unwrap().at_us.unwrap(), shot.judged.as_ref().unwrap().at_us.unwrap());
+        assert!(made <= carried.sent_us, "{}", shot.name());
+        assert!(carried.arrived_us.is_some_and(|at| at > carried.sent_us && (at <= judged || shot.is_impact())));
+        let (Some(from), Some(drawn)) = (shot.drawn_from, shot.place_of(Which::Drawn).and_then(|place| place.origin))
+        else {
+            continue;
+        };
+        let (Some(after), Some(fraction)) = (from.after, from.fraction) else { continue };
+        let entity = EntityId(shot.about.as_ref().unwrap()[1..].parse().unwrap());
+        let place = |tick| {
+            let (_, cells) = session.states.shared(Tick(tick), entity).next().expect("a state");
+            let of = |name: &str| f32::from_bits(cells[fields.iter().position(|field| field == name).unwrap()]);
+            Vec3::new(of("origin.x"), of("origin.y"), of("origin.z"))
+        };
+        let between = place(from.before.tick).lerp(place(after.tick), fraction);
+        assert!(between.distance(Vec3::from(drawn)) < 0.1, "{}: {between} is not {drawn:?}", shot.name());
+        checked += 1;
+    }
+    assert!(checked > 40, "{checked} shots");
+}
+
+#[test]
+fn a_changed_shot_is_explained_on_both_sides() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    let line = "diff quickstart.hitlog --no-cache --b-set lag_compensation.enabled=false --what-if rejudge";
+    let output = folder.run(&format!("{line} --why 2 --format json"));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let changed = &found["hits"]["changed"][1];
+    assert_eq!(found["why"]["shot"], format!("p{}#{}", changed["shooter"], changed["command"]));
+    for side in ["a", "b"] {
+        assert_eq!(found["why"][side]["shot"]["server"]["reason"], changed[side]["reason"]);
+    }
+    let page = text(&folder.run(&format!("{line} --why 2")).stdout);
+    assert!(page.contains("came out") && page.matches("On the server").count() == 2, "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(folder.refused(&format!("{line} --why 999")).contains("came out differently"));
 }

@@ -11,7 +11,7 @@ use hitreg::arena::{ArenaBody, ArenaMap};
 use hitreg::golden::difference;
 use hitreg::history::Frame;
 use hitreg::log;
-use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::packet::{ClientPacket, Echo, Snapshot};
 use hitreg::quakeworld::{Demo, ImportOptions, Map, UserCmd, import};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -238,6 +238,7 @@ fn messages() -> Vec<Vec<u8>> {
             choked: 1,
             helper_ms: Some(-7),
             warnings: Vec::new(),
+            echo: Some(Echo { packet: 9, held_ms: 20, lost: 1 }),
             extra: Vec::new(),
         };
         let sent = sender.encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX).expect("it can be sent");

@@ -38,6 +38,15 @@ fn names_are_unique_and_every_file_is_a_claim() {
 }
 
 #[test]
+fn every_claim_stands_in_the_table_of_statements() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/claims.md")).expect("the page");
+    let (_, table) = page.split_once("## Every statement of the documents").expect("the table");
+    let lacking: Vec<&str> =
+        all().map(|claim| claim.name).filter(|name| !table.contains(&format!("`{name}`"))).collect();
+    assert!(lacking.is_empty(), "docs/claims.md says of no statement that these show it: {lacking:?}");
+}
+
+#[test]
 fn results_read_well() {
     let all = printed(&["claims"], 0);
     assert_reads("claims", &all);

@@ -14,6 +14,7 @@ mod disc;
 #[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
 mod folder;
 mod goldens;
+mod history;
 mod merge;
 mod movement_vectors;
 mod network;

@@ -8,13 +8,17 @@ use std::time::Instant;
 
 use hitreg::game::Simulate;
 use hitreg::log::{Options, read_session, write_session};
+use hitreg::page::{Picture, Shown, html};
 use hitreg::quakeworld::{Demo, ImportError, ImportOptions, OriginWire, QuakeWorld, Rules, import, unpacked};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::replay::{self, replay};
+use hitreg::report::why_page;
 use hitreg::score::score;
 use hitreg::settings::Settings;
 use hitreg::summary::{Prediction, Share, Summary};
+use hitreg::trace::schema::{corrections, errors};
 use hitreg::units::PlayerId;
+use hitreg::why::{Reader, Why};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -260,4 +264,51 @@ fn a_map_that_is_not_the_demos_is_refused() {
     println!("{error}");
     let forced = import(&demo, &dm3, &ImportOptions { force_map: true, ..named }).expect("forced");
     assert_eq!(QuakeWorld::map_name(&rmp_serde::from_slice(&forced.session.header.rules).expect("rules")), "dm4");
+}
+
+#[test]
+fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
+    let Some(data) = data() else { return };
+    let case = Case::new(&data, &data.join("matches/demo16.qwd.xz"));
+    let trace = replay::<QuakeWorld>(&case.session, &replay::Options::default(), &mut |_| {}).expect("replayed").trace;
+    let (table, frames) = (corrections::Columns::of(&trace), trace.table("frames").expect("frames"));
+    let errors = errors::Columns::of(&trace);
+    let explained = Reader::new(&trace).corrections();
+    let rows: Vec<usize> = (0..table.rows).filter(|row| table.fields[*row] > 0).collect();
+    assert_eq!(explained.len(), rows.len());
+    for (correction, row) in explained.iter().zip(rows).take(100) {
+        let command = table.command[row];
+        assert_eq!((correction.player, correction.command), (table.player[row], command));
+        assert_eq!((correction.at_us, correction.reran), (Some(table.at_us[row]), Some(table.reran[row])));
+        assert_eq!((&*correction.cause, &*correction.evidence), (table.cause.get(row), table.evidence.get(row)));
+        assert_eq!(correction.error_units, Some(table.error_units[row]));
+        let made = frames.u32s("command").iter().position(|made| *made == command).expect("a frame");
+        assert_eq!(correction.made_us, Some(frames.i64s("at_us")[made]));
+        let known: Vec<usize> = (0..errors.rows).filter(|row| errors.command[*row] == command).collect();
+        assert_eq!(correction.errors.len(), known.len());
+        for (error, row) in correction.errors.iter().zip(known) {
+            assert_eq!(error.field, errors.field.get(row));
+            assert_eq!([error.predicted, error.authoritative], [errors.predicted[row], errors.authoritative[row]]);
+        }
+        let text = why_page(&Why::Correction(Box::new(correction.clone())), &[], &[]).text();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains(&table.cause.get(row).replace('_', " ")), "{text}");
+    }
+    assert!(explained.len() >= 100);
+
+    // And its page shows the match within the map's walls: the player is never far outside of them.
+    let walls = QuakeWorld::outline(&case.rules);
+    let ends = || walls.iter().filter(|wall| wall.of.is_none()).flat_map(|wall| [wall.from, wall.to]);
+    let reach = |axis: usize| ends().fold((f32::MAX, f32::MIN), |(a, b), end| (a.min(end[axis]), b.max(end[axis])));
+    for (axis, name) in ["own.origin.x", "own.origin.y"].into_iter().enumerate() {
+        let (least, most) = reach(axis);
+        let inside = |at: &&f32| (least..=most).contains(*at);
+        let own = frames.f32s(name);
+        assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
+    }
+    assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
+    let side =
+        Shown { name: "demo16", map: "dm3", trace: &trace, session: Some(&case.session), has_map: true, notes: &[] };
+    let page = html(&Picture { sides: &[side], walls: &walls, difference: None }).expect("a page");
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

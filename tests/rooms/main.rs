@@ -82,16 +82,27 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
+    ("why", &["units", "trace", "record"]),
     // Views against the truth, out of a trace's tables.
     ("drawing", &["stats", "trace"]),
-    ("why", &["trace"]),
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
     ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
+    // A table as a Parquet file.
+    ("parquet_file", &["trace"]),
+    // What went over the network, by a log or a trace.
+    ("traffic", &["trace", "record"]),
+    // A time line for Perfetto, from the same.
+    ("perfetto", &["trace", "traffic"]),
+    // A page of HTML, from the traces' tables.
+    ("page", &["stats", "trace", "game", "record", "diff", "sweep", "why", "report", "traffic"]),
     // The built-in games. No pipeline knows them.
-    ("arena", &["units", "usercmd", "rng", "game", "pipeline", "server", "client"]),
-    ("quakeworld", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
+    ("arena", &["units", "usercmd", "rng", "geometry", "game", "pipeline", "server", "client"]),
+    (
+        "quakeworld",
+        &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
+    ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -178,6 +189,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "sweep",
             "why",
             "report",
+            "page",
+            "traffic",
+            "perfetto",
+            "parquet_file",
             "build",
             "quakeworld",
         ],

@@ -12,6 +12,9 @@ pub(super) enum RowFormat {
     Jsonl,
     /// Comma-separated values under a line of column names.
     Csv,
+    /// Columns in zstd pages, for DuckDB, pandas and their like.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl RowFormat {
@@ -20,6 +23,8 @@ impl RowFormat {
         match self {
             RowFormat::Jsonl => "jsonl",
             RowFormat::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            RowFormat::Parquet => "parquet",
         }
     }
 }
@@ -29,6 +34,12 @@ pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io
     match format {
         RowFormat::Jsonl => write_jsonl(table, out),
         RowFormat::Csv => write_csv(table, out),
+        #[cfg(feature = "parquet")]
+        RowFormat::Parquet => {
+            let mut file = Vec::new();
+            crate::parquet_file::write(table, &mut file).map_err(io::Error::other)?;
+            out.write_all(&file)
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod bsp;
 mod check;
 mod entities;
 mod level;
+mod outline;
 pub(crate) mod trace;
 
 pub use bsp::BspError;

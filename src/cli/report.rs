@@ -1,0 +1,168 @@
+//! `hitreg report`: one page of HTML that shows a session.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::diff::running::Running;
+use super::diff::sides::SideArgs;
+use super::output::Output;
+use super::outputs::OutPath;
+use super::trouble::Trouble;
+use super::{Outcome, diff, files, replay};
+use crate::diff::{DiffOptions, diff as compare};
+use crate::engine::{Games, Looked, Sides, Traces, look_for_effects};
+use crate::game::Wall;
+use crate::page::{Picture, Shown, html};
+use crate::record::Session;
+use crate::replay::Options;
+use crate::report::{diff_line, figures, what_if_line};
+use crate::store::{self, Kind};
+use crate::trace::Trace;
+
+/// Show a session, or what two runs of it differ in, as one page of HTML
+///
+/// The field with all that moved on it, a time line to play, what was measured over time, every shot and every correction
+/// with its `why`. With two sides, named as for `diff`, both are drawn over each other, the first divergence is marked, and
+/// each shot that came out differently is a click away. The page is one file, asks nothing of any network, and opens from
+/// disk in Chromium and Firefox.
+///
+/// A log is replayed first; of a trace, whoever wrote it, its tables alone count. Of a log whose game this build does not
+/// know, what the log itself says is shown. The page says what it cannot know.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg report match.hitlog -o match.html
+  hitreg report match.hittrace -o match.html
+  hitreg report match.hitlog --b-set lag_compensation.enabled=false \\
+      --what-if rejudge -o unlagged.html
+  hitreg report old.hittrace new.hittrace -o changed.html
+  hitreg report match.hitlog --a ./old-build --b ./new-build -o changed.html")]
+pub(super) struct Args {
+    #[command(flatten)]
+    sides: SideArgs,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE")]
+    output: OutPath,
+    #[command(flatten)]
+    running: Running,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
+    output: &'a Path,
+    bytes: u64,
+    sides: Vec<String>,
+    /// In a line, where there are two sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+}
+
+/// What is known of both sides besides their traces.
+struct Besides {
+    map: String,
+    walls: Vec<Wall>,
+    session: Option<Session>,
+    notes: Vec<String>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.output, Kind::Page)?;
+    let sides = args.sides.sides();
+    let (names, traces, besides, difference) = match sides.is_single() {
+        true => {
+            let (trace, besides) = single(games, &sides.first)?;
+            (vec![sides.first.display().to_string()], vec![trace], besides, None)
+        }
+        false => {
+            let (engine, runner) = (files::engine(games), args.running.runner()?);
+            let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
+            let [a, b] = match made {
+                Ok(traces) => traces,
+                Err(missing) => {
+                    output.show(&missing, |page| diff::print_missing(page, &missing))?;
+                    return Ok(Outcome::Untestable);
+                }
+            };
+            let options = DiffOptions { overlap_only, ..DiffOptions::default() };
+            let mut found = compare(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+            look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
+            let mut line = diff_line(&found);
+            line.extend(sides.what_if().map(|what_if| format!(" ({})", what_if_line(what_if))));
+            (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
+        }
+    };
+    let shown: Vec<Shown<'_>> = names
+        .iter()
+        .zip(&traces)
+        .map(|(name, trace)| Shown {
+            name,
+            map: &besides.map,
+            trace,
+            session: besides.session.as_ref(),
+            has_map: !besides.walls.is_empty(),
+            notes: &besides.notes,
+        })
+        .collect();
+    let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
+    let page = html(&Picture { sides: &shown, walls: &besides.walls, difference })?;
+    store::save_bytes(&target, page.as_bytes())?;
+    let report = Report {
+        output: &args.output,
+        bytes: page.len() as u64,
+        difference: difference.map(|(_, line)| line.to_owned()),
+        sides: names,
+    };
+    output.show(&report, |page| {
+        page.line(&report.output.display().to_string());
+        for (index, name) in report.sides.iter().enumerate() {
+            page.pair(["shows", "and"][index.min(1)], name);
+        }
+        page.pair_if("which", report.difference.as_deref());
+        page.pair("size", &figures::bytes(report.bytes));
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// The trace of one file: its own, or a replay's.
+fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
+    let looked = files::engine(games).look(path)?;
+    let besides = Besides::of(&looked);
+    let trace = match looked {
+        Looked::Trace(trace) | Looked::Unknown(_, trace, _) => trace,
+        Looked::Log(log, _) => {
+            let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+            let (replayed, _) = replay::replay(game, path, &log.session, &Options::default())?;
+            replayed.trace
+        }
+    };
+    Ok((trace, besides))
+}
+
+/// What the log of both sides says besides their traces. Its packets are of the recorded session, and so of either side only
+/// where no side has another.
+fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
+    let besides = Besides::of(&files::engine(games).look(&sides.first)?);
+    let is_of_one_log = sides.second.is_none();
+    let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());
+    Ok(Besides { session, ..besides })
+}
+
+impl Besides {
+    fn of(looked: &Looked) -> Besides {
+        let of_log = |session: &Session, walls: &[Wall], notes: Vec<String>| Besides {
+            map: session.header.map.clone(),
+            walls: walls.to_vec(),
+            session: Some(session.clone()),
+            notes,
+        };
+        match looked {
+            Looked::Trace(_) => Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new() },
+            Looked::Log(log, walls) => of_log(&log.session, walls, Vec::new()),
+            Looked::Unknown(log, _, why) => {
+                of_log(&log.session, &[], vec![format!("what its clients predicted, drew and hit: {why}")])
+            }
+        }
+    }
+}

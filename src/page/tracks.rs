@@ -1,0 +1,196 @@
+//! The ways of bodies, each as the few of its samples between which a straight line passes within a tolerance of all others.
+
+use serde::Serialize;
+
+use super::packed::{Column, Columns, whole};
+
+/// Where something was at one step of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Which step.
+    pub(super) step: u32,
+    /// Where it was.
+    pub(super) place: [f32; 3],
+    /// Where it looked, in degrees.
+    pub(super) yaw: Option<f32>,
+    /// What else is to be known of it, such as how it was drawn: no line goes over a change of that.
+    pub(super) mark: u8,
+}
+
+/// One way, as the page holds it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Track {
+    /// What moves.
+    pub(super) entity: u32,
+    /// Whose clock its steps are of, and whose screen it is on; none for the server's.
+    pub(super) player: Option<u32>,
+    step: Column,
+    place: [Column; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yaw: Option<Column>,
+    /// The mark, twice; and 1 where it was not there in the step before.
+    mark: Column,
+}
+
+/// How exact tracks are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Exactness {
+    /// What places are rounded to.
+    pub(super) unit: f64,
+    /// How far off a line may be on each axis.
+    pub(super) tolerance: f32,
+}
+
+impl Exactness {
+    /// Fit for a world in which most coordinates are below `reach`.
+    pub(super) fn of_world(reach: f32) -> Exactness {
+        let reach = f64::from(reach.clamp(1e-3, 1e6));
+        let unit = libm::pow(2.0, libm::ceil(libm::log2(reach / 32_768.0)));
+        Exactness { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
+    }
+
+    /// The same with lines that may be twice as far off.
+    pub(super) fn coarser(self) -> Exactness {
+        Exactness { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
+    }
+}
+
+/// How much further a line may be off than places are rounded to.
+const LINE_PER_UNIT: f64 = 8.0;
+
+/// What a line may be off in direction.
+const TOLERANCE_DEGREES: f32 = 12.0;
+
+/// The samples that are kept, which come in the order of their steps.
+pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
+    let mut kept: Vec<u32> = Vec::new();
+    let mut cone: Option<Cone> = None;
+    for (index, sample) in samples.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| &samples[before]);
+        let goes_on = before.is_some_and(|before| before.step + 1 == sample.step && before.mark == sample.mark);
+        match cone.as_mut().filter(|_| goes_on) {
+            Some(open) if open.takes(sample) => open.narrow(sample, tolerance),
+            Some(_) => {
+                // The sample before was within reach of the line, and the line ends in it.
+                kept.push(index as u32 - 1);
+                let mut open = Cone::at(&samples[index - 1]);
+                open.narrow(sample, tolerance);
+                cone = Some(open);
+            }
+            None => {
+                if index > 0 && kept.last() != Some(&(index as u32 - 1)) {
+                    kept.push(index as u32 - 1);
+                }
+                kept.push(index as u32);
+                cone = Some(Cone::at(sample));
+            }
+        }
+    }
+    if let Some(last) = samples.len().checked_sub(1).filter(|last| kept.last() != Some(&(*last as u32))) {
+        kept.push(last as u32);
+    }
+    kept
+}
+
+/// The slopes that a line from a kept sample may have to pass all samples since within the tolerance.
+struct Cone {
+    from: Sample,
+    slopes: [(f32, f32); 4],
+}
+
+impl Cone {
+    fn at(from: &Sample) -> Cone {
+        Cone { from: *from, slopes: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
+    }
+
+    fn offs(&self, sample: &Sample) -> ([f32; 4], f32) {
+        let [x, y, z] = std::array::from_fn(|axis| sample.place[axis] - self.from.place[axis]);
+        let turned = sample.yaw.zip(self.from.yaw).map_or(0.0, |(to, from)| {
+            let turned = (to - from).rem_euclid(360.0);
+            if turned > 180.0 { turned - 360.0 } else { turned }
+        });
+        ([x, y, z, turned], (sample.step - self.from.step) as f32)
+    }
+
+    fn takes(&self, sample: &Sample) -> bool {
+        let (offs, steps) = self.offs(sample);
+        // A line says nothing of which way round it turned, if that is far.
+        let turns_little = offs[3].abs() < 150.0;
+        turns_little && offs.iter().zip(self.slopes).all(|(off, (least, most))| (least..=most).contains(&(off / steps)))
+    }
+
+    fn narrow(&mut self, sample: &Sample, tolerance: f32) {
+        let (offs, steps) = self.offs(sample);
+        let tolerances = [tolerance, tolerance, tolerance, TOLERANCE_DEGREES];
+        for ((off, within), (least, most)) in offs.into_iter().zip(tolerances).zip(&mut self.slopes) {
+            *least = least.max((off - within) / steps);
+            *most = most.min((off + within) / steps);
+        }
+    }
+}
+
+impl Track {
+    pub(super) fn is_empty(&self) -> bool {
+        self.step.is_empty()
+    }
+
+    pub(super) fn pack(
+        (entity, player): (u32, Option<u32>),
+        samples: &[Sample],
+        kept: &[u32],
+        unit: f64,
+        columns: &mut Columns,
+    ) -> Track {
+        let of = |index: &u32| samples[*index as usize];
+        let came = |index: &u32| {
+            let before = index.checked_sub(1).map(|before| samples[before as usize].step + 1);
+            i64::from(before != Some(of(index).step))
+        };
+        let [x, y, z] = [0, 1, 2].map(|axis| columns.push(kept.iter().map(|i| whole(of(i).place[axis], unit)), unit));
+        let has_yaw = samples.iter().all(|sample| sample.yaw.is_some()) && !samples.is_empty();
+        let yaw = |index: &u32| whole(of(index).yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
+        Track {
+            entity,
+            player,
+            step: columns.push(kept.iter().map(|index| i64::from(of(index).step)), 1.0),
+            place: [x, y, z],
+            yaw: has_yaw.then(|| columns.push(kept.iter().map(yaw), 1.0)),
+            mark: columns.push(kept.iter().map(|index| i64::from(of(index).mark) * 2 + came(index)), 1.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<Sample> {
+        let sample = |(step, x, mark)| Sample { step, place: [x, 0.0, 0.0], yaw: None, mark };
+        places.into_iter().map(sample).collect()
+    }
+
+    #[test]
+    fn a_line_passes_all_samples_within_the_tolerance() {
+        let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
+        for tolerance in [0.1, 1.0, 10.0] {
+            let kept = knots(&samples, tolerance);
+            assert!(kept.len() < 150 && kept.len() > 4, "{tolerance}: {} samples", kept.len());
+            for pair in kept.windows(2) {
+                let [from, to] = [pair[0], pair[1]].map(|index| &samples[index as usize]);
+                for sample in &samples[pair[0] as usize..=pair[1] as usize] {
+                    let share = (sample.step - from.step) as f32 / (to.step - from.step) as f32;
+                    let off = from.place[0] + (to.place[0] - from.place[0]) * share - sample.place[0];
+                    assert!(off.abs() <= tolerance + 1e-3, "{tolerance}: {off} off at step {}", sample.step);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_away_or_changed_is_kept_on_both_sides() {
+        let samples = way([(0, 0.0, 0), (1, 0.0, 0), (2, 0.0, 0), (9, 0.0, 0), (10, 0.0, 1), (11, 0.0, 1)]);
+        assert_eq!(knots(&samples, 1.0), [0, 2, 3, 4, 5]);
+        assert_eq!(knots(&samples[..1], 1.0), [0]);
+        assert!(knots(&[], 1.0).is_empty());
+    }
+}

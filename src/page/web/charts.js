@@ -1,0 +1,239 @@
+// The rows of charts under the field. What does not change with the time is drawn once and kept; the cursor goes over it.
+
+import { colourOf, colours, enlarged, fitted, font, measure } from "page/dom.js";
+import { lastAt } from "page/lookup.js";
+
+
+/** Charts on a canvas; `span` is the stretch of time that they show, which the wheel and dragging change. */
+export function makeCharts(canvas, room, charts, state) {
+  let [GUTTER, ROW, LANE, AXIS, LINE, heights, size] = [0, 0, 0, 0, 0, [], 0];
+  const kept = { canvas: document.createElement("canvas"), key: "" };
+
+  /** The sizes of all parts go with that of the text. */
+  function lay() {
+    if (size === enlarged()) return;
+    size = enlarged();
+    [GUTTER, ROW, LANE, AXIS, LINE] = [178, 62, 13, 22, 14].map((pixels) => Math.round(pixels * size));
+    heights = charts.map((chart) => (chart.kind === "marks" ? Math.max(chart.lanes.length * LANE + 26 * size, 40) : ROW));
+    room.style.height = `${heights.reduce((sum, height) => sum + height, AXIS)}px`;
+  }
+  lay();
+  const box = canvas.parentElement;
+  const span = { from: state.from, to: state.to };
+
+  const xOf = (at, width) => GUTTER + ((at - span.from) / (span.to - span.from)) * (width - GUTTER - 10);
+  const timeOf = (x, width) => span.from + ((x - GUTTER) / (width - GUTTER - 10)) * (span.to - span.from);
+  const isShown = ({ player, side }) => state.sides.has(side) && (state.follow === null || player === null || player === state.follow);
+
+  function draw() {
+    const { context, width, height } = fitted(canvas);
+    if (width === 0) return;
+    lay();
+    const key = [width, height, box.scrollTop, span.from, span.to, state.follow, [...state.sides].join(), document.documentElement.dataset.theme, window.devicePixelRatio].join();
+    if (key !== kept.key) {
+      kept.canvas.width = canvas.width;
+      kept.canvas.height = canvas.height;
+      const still = kept.canvas.getContext("2d");
+      still.setTransform(context.getTransform());
+      drawStill(still, width, height);
+      kept.key = key;
+    }
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(kept.canvas, 0, 0);
+    context.restore();
+    drawCursor(context, width, height);
+  }
+
+  function rows(each) {
+    let y = AXIS - box.scrollTop;
+    charts.forEach((chart, index) => {
+      each(chart, y, heights[index]);
+      y += heights[index];
+    });
+  }
+
+  function drawStill(context, width, height) {
+    const theme = colours();
+    context.fillStyle = theme.paper;
+    context.fillRect(0, 0, width, height);
+    context.font = font(11);
+    rows((chart, top, tall) => {
+      if (top + tall < 0 || top > height) return;
+      context.strokeStyle = theme.grid;
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(0, top + tall - 0.5);
+      context.lineTo(width, top + tall - 0.5);
+      context.stroke();
+      context.fillStyle = theme.ink;
+      context.textAlign = "left";
+      context.fillText(chart.label, 10, top + LINE);
+      context.save();
+      context.beginPath();
+      context.rect(0, top, width, tall);
+      context.clip();
+      if (chart.kind === "lines") drawLines(context, chart, top, tall, width, theme);
+      else drawMarks(context, chart, top, width, theme);
+      context.restore();
+    });
+    drawAxis(context, width, height, theme);
+  }
+
+  function drawAxis(context, width, height, theme) {
+    context.fillStyle = theme.paper;
+    context.fillRect(0, 0, width, AXIS);
+    const step = niceStep((span.to - span.from) / 1e6 / Math.max((width - GUTTER) / 110, 1));
+    context.textAlign = "center";
+    context.fillStyle = theme.faint;
+    context.strokeStyle = theme.grid;
+    context.beginPath();
+    for (let at = Math.ceil(span.from / 1e6 / step) * step; at * 1e6 <= span.to; at += step) {
+      const x = xOf(at * 1e6, width);
+      context.fillText(`${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`, x, LINE);
+      context.moveTo(x, AXIS);
+      context.lineTo(x, height);
+    }
+    context.globalAlpha = 0.6;
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  /** Of all points in a pixel, the least and the greatest are drawn. */
+  function drawLines(context, chart, top, tall, width, theme) {
+    const lines = chart.lines.filter(isShown);
+    let [least, most] = [0, 0];
+    for (const { at, values } of lines) {
+      for (let row = Math.max(lastAt(at, span.from), 0); row < at.length && at[row] <= span.to; row += 1) {
+        if (values[row] > most) most = values[row];
+        if (values[row] < least) least = values[row];
+      }
+    }
+    const bend = chart.scale === "power" ? (value) => Math.sign(value) * Math.abs(value) ** 0.35 : (value) => value;
+    const [low, high] = [bend(least), bend(most) || 1];
+    const yOf = (value) => top + tall - 8 - ((bend(value) - low) / (high - low || 1)) * (tall - 18);
+    context.textAlign = "right";
+    context.fillStyle = theme.faint;
+    context.fillText(`${measure(most)} ${chart.unit}`, GUTTER - 8, top + LINE);
+    context.fillText(measure(least), GUTTER - 8, top + tall - 6);
+    context.save();
+    context.beginPath();
+    context.rect(GUTTER, top, width - GUTTER, tall);
+    context.clip();
+    for (const { at, values, player, side } of lines) {
+      context.strokeStyle = player === null ? theme.accent : colourOf(player);
+      context.globalAlpha = state.follow === null && lines.length > 4 ? 0.55 : 1;
+      context.setLineDash(side === 1 ? [4, 3] : []);
+      context.lineWidth = 1.2;
+      context.beginPath();
+      let column = null;
+      for (let row = Math.max(lastAt(at, span.from), 0); row < at.length; row += 1) {
+        const x = Math.round(xOf(at[row], width) * 2) / 2;
+        if (column && x === column.x) {
+          column.min = Math.min(column.min, values[row]);
+          column.max = Math.max(column.max, values[row]);
+        } else {
+          if (column) stroke(context, column, yOf);
+          column = { x, min: values[row], max: values[row] };
+        }
+        if (at[row] > span.to) break;
+      }
+      if (column) stroke(context, column, yOf);
+      context.stroke();
+    }
+    context.restore();
+    context.setLineDash([]);
+    context.globalAlpha = 1;
+  }
+
+  function drawMarks(context, chart, top, width, theme) {
+    chart.lanes.forEach((lane, index) => {
+      const y = top + 20 * size + index * LANE;
+      context.fillStyle = theme.faint;
+      context.textAlign = "right";
+      const shown = lane.marks.filter(isShown);
+      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8 * size);
+      for (const mark of shown) {
+        const x = xOf(mark.at, width);
+        if (x < GUTTER || x > width) continue;
+        context.fillStyle = mark.player === null ? theme.ink : colourOf(mark.player);
+        context.fillRect(x - 0.75, y + (mark.side === 1 ? 5 : 0), 1.5, state.sides.size > 1 && chart.label.startsWith("corr") ? 4 : 9);
+      }
+    });
+  }
+
+  function drawCursor(context, width, height) {
+    const theme = colours();
+    const line = (at, colour, dash) => {
+      const x = xOf(at, width);
+      if (x < GUTTER) return;
+      context.strokeStyle = colour;
+      context.setLineDash(dash);
+      context.lineWidth = 1.5;
+      context.beginPath();
+      context.moveTo(x, AXIS - 4);
+      context.lineTo(x, height);
+      context.stroke();
+      context.setLineDash([]);
+    };
+    if (state.divergence !== null) line(state.divergence, theme.changed, [6, 4]);
+    line(state.at, theme.accent, []);
+    context.font = font(11);
+    context.textAlign = "left";
+    rows((chart, top, tall) => {
+      if (chart.kind !== "lines" || top < AXIS - tall || top > height) return;
+      const values = chart.lines.filter(isShown).map(({ at, values }) => values[lastAt(at, state.at)]).filter((value) => value !== undefined);
+      if (values.length === 0 || top + 30 < AXIS) return;
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      context.fillStyle = theme.accent;
+      context.fillText(values.length > 1 && low !== high ? `${measure(low)} – ${measure(high)}` : measure(low), 10, top + 2 * LINE + 2);
+    });
+  }
+
+  return {
+    draw,
+    span,
+    timeAt: (x) => Math.min(Math.max(timeOf(x, canvas.clientWidth), state.from), state.to),
+    isPlot: (x) => x > GUTTER,
+    /** The mark at a point, such as a correction; null where there is none. */
+    markAt: (x, y) => {
+      let found = null;
+      rows((chart, top) => {
+        if (chart.kind !== "marks") return;
+        const lane = chart.lanes[Math.floor((y - top - 20 * size) / LANE)];
+        if (y < top + 20 * size || !lane) return;
+        const near = lane.marks.filter((mark) => mark.item && isShown(mark) && Math.abs(xOf(mark.at, canvas.clientWidth) - x) < 5);
+        near.sort((a, b) => Math.abs(xOf(a.at, canvas.clientWidth) - x) - Math.abs(xOf(b.at, canvas.clientWidth) - x));
+        found ??= near[0]?.item ?? null;
+      });
+      return found;
+    },
+    zoom: (times, x) => {
+      const middle = timeOf(x, canvas.clientWidth);
+      span.from = Math.max(state.from, middle - (middle - span.from) / times);
+      span.to = Math.min(state.to, middle + (span.to - middle) / times);
+    },
+    zoomAround: (times, at) => {
+      const [before, after] = [(at - span.from) / times, (span.to - at) / times];
+      Object.assign(span, { from: Math.max(state.from, at - before), to: Math.min(state.to, at + after) });
+    },
+    /** Moves the stretch such that the time is in it. */
+    reveal: (at) => {
+      const length = span.to - span.from;
+      if (at >= span.from && at <= span.to) return;
+      span.from = Math.max(state.from, Math.min(at - length / 2, state.to - length));
+      span.to = span.from + length;
+    },
+    whole: () => Object.assign(span, { from: state.from, to: state.to }),
+  };
+}
+
+function stroke(context, { x, min, max }, yOf) {
+  context.lineTo(x, yOf(max));
+  if (min !== max) context.lineTo(x, yOf(min));
+}
+
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-6)));
+  return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= least);
+}

@@ -1,0 +1,77 @@
+// Elements, made without a line of HTML: whatever a trace calls something is only ever text.
+
+export const $ = (id) => document.getElementById(id);
+
+/** An element with properties and children; strings among the children are text. */
+export function el(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key in element) element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** The same of a drawing. */
+export function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+export const seconds = (us) => (us === null || us === undefined ? "not known" : `${(us / 1e6).toFixed(3)} s`);
+export const ms = (us) => `${(us / 1e3).toFixed(1)} ms`;
+
+/** A measure with three digits, as the command line has it. */
+export function measure(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "not known";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 100) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  return size < 0.005 ? value.toExponential(1) : value.toFixed(2);
+}
+
+export const count = (number) => number.toLocaleString("en");
+
+/** A canvas as large as its box in real pixels, and what draws on it in those of CSS. */
+export function fitted(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  const box = canvas.getBoundingClientRect();
+  const [width, height] = [Math.round(box.width * ratio), Math.round(box.height * ratio)];
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return { context, width: box.width, height: box.height };
+}
+
+/** How large text is, against what is usual: as large as the document's own. */
+export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+export const font = (size, weight = "") => `${weight} ${Math.round(size * enlarged())}px system-ui, sans-serif`.trim();
+
+let theme = null;
+/** The colours of the theme, by their names in style.css. */
+export function colours() {
+  const name = document.documentElement.dataset.theme;
+  if (theme?.name !== name) {
+    const style = getComputedStyle(document.documentElement);
+    const of = (key) => style.getPropertyValue(`--${key}`).trim();
+    theme = { name };
+    for (const key of ["paper", "raised", "line", "ink", "faint", "wall", "accent", "select", "hit", "miss", "changed", "grid", "field"]) {
+      theme[key] = of(key);
+    }
+    const dark = name === "dark";
+    theme.players = dark
+      ? ["#56b4e9", "#e69f00", "#2fc39a", "#e08bbd", "#f0e442", "#4a9ee0", "#ef7d3b", "#c9ced8"]
+      : ["#0072b2", "#b87a00", "#00875f", "#b0568a", "#8a7d00", "#2f6fb5", "#d55e00", "#4d5663"];
+    theme.how = dark ? ["#2fc39a", "#ef7d3b", "#9aa5b5", "#e08bbd"] : ["#00875f", "#d55e00", "#5d6675", "#b0568a"];
+  }
+  return theme;
+}
+
+export const colourOf = (player) => colours().players[player % 8];

@@ -1,0 +1,73 @@
+// Where something was at a time: the clocks' steps, and the lines between the samples of a way.
+
+/** The index of the last value that is not beyond; -1 where all are. */
+export function lastAt(values, limit) {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Makes a side ready to be asked. */
+export function prepare(side) {
+  const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));
+  const timed = (track) => {
+    const clock = clocks.get(track.player) ?? null;
+    track.at_us = clock ? track.step.map((step) => clock.at_us[step]) : new Float64Array(0);
+    return track;
+  };
+  side.clockOf = (player) => clocks.get(player) ?? null;
+  side.bodies.forEach(timed);
+  side.own.forEach(timed);
+  side.views.forEach(timed);
+  side.ownOf = new Map(side.own.map((track) => [track.player, track]));
+  side.bodyOf = new Map(side.bodies.map((track) => [track.entity, track]));
+  side.viewsOf = new Map();
+  for (const track of side.views) {
+    if (!side.viewsOf.has(track.player)) side.viewsOf.set(track.player, []);
+    side.viewsOf.get(track.player).push(track);
+  }
+  // Where nobody is known to play, all that moves is shown as somebody.
+  side.somebody = new Set(side.players.length > 0 ? side.players : side.bodies.map((track) => track.entity));
+  const ends = side.clocks.filter((clock) => clock.at_us.length > 0);
+  side.from = Math.min(...ends.map((clock) => clock.at_us[0]));
+  side.to = Math.max(...ends.map((clock) => clock.at_us[clock.at_us.length - 1]));
+  const nameOf = (shot) => `p${shot.shooter}#${shot.command}` + (shot.index > 0 && shot.index < 255 ? `.${shot.index}` : "") + (shot.index === 255 ? " impact" : "");
+  for (const shot of side.shots) {
+    shot.name = nameOf(shot);
+    shot.at_us = shot.judged?.at_us ?? shot.made?.at_us ?? null;
+  }
+  side.shotNamed = new Map(side.shots.map((shot) => [shot.name, shot]));
+  return side;
+}
+
+const out = { x: 0, y: 0, z: 0, yaw: null, mark: 0 };
+
+/** Where a track was at a time, in an object that is used again; null where it was nowhere. */
+export function placeAt(track, at) {
+  const last = track.at_us.length - 1;
+  const index = lastAt(track.at_us, at);
+  if (index < 0 || last < 0) return null;
+  const [xs, ys, zs] = track.place;
+  // Beyond the last sample, and where it was away, it stays for a moment, so that nothing flickers between two frames.
+  const goesOn = index < last && (track.mark[index + 1] & 1) === 0;
+  if (!goesOn && at - track.at_us[index] > 60_000) return null;
+  const next = goesOn ? index + 1 : index;
+  const span = track.at_us[next] - track.at_us[index];
+  const share = span > 0 ? (at - track.at_us[index]) / span : 0;
+  out.x = xs[index] + (xs[next] - xs[index]) * share;
+  out.y = ys[index] + (ys[next] - ys[index]) * share;
+  out.z = zs[index] + (zs[next] - zs[index]) * share;
+  out.mark = track.mark[index] >> 1;
+  out.yaw = null;
+  if (track.yaw) {
+    let turned = track.yaw[next] - track.yaw[index];
+    if (turned > 180) turned -= 360;
+    if (turned < -180) turned += 360;
+    out.yaw = track.yaw[index] + turned * share;
+  }
+  return out;
+}

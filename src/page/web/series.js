@@ -1,0 +1,120 @@
+// What was measured over time, as rows of charts: each with lines of points, or with marks in lanes.
+
+import { lastAt } from "page/lookup.js";
+
+/** All charts that the contents have something for. */
+export function seriesOf(contents) {
+  const charts = [];
+  const both = contents.sides;
+  const line = (label, unit, lines, more = {}) => {
+    const shown = lines.filter(({ at }) => at.length > 0);
+    if (shown.length > 0) charts.push({ kind: "lines", label, unit, lines: shown, ...more });
+  };
+  const marks = (label, lanes) => {
+    const shown = lanes.filter(({ marks }) => marks.length > 0);
+    if (shown.length > 0) charts.push({ kind: "marks", label, lanes: shown });
+  };
+  const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index })));
+
+  line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units }))), { scale: "power" });
+  marks("corrections by cause", causes(contents));
+  line("round trip", "ms", perSide((side) => side.acks.map(roundTrip)));
+  line("jitter of it", "ms", perSide((side) => side.acks.map(jitter)));
+  line("usercmds in flight", "", perSide((side) => side.acks.map((acks) => inFlight(side, acks))));
+  line("run for a frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
+  for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
+    line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
+  }
+  marks("lost, choked, not run", losses(contents.sides[0]));
+  line("lateness of ticks", "ms", perSide(lateness));
+  return charts;
+}
+
+function roundTrip(acks) {
+  const known = [...acks.round_trip_us.keys()].filter((row) => acks.round_trip_us[row] >= 0);
+  return { player: acks.player, at: Float64Array.from(known, (row) => acks.at_us[row]), values: Float64Array.from(known, (row) => acks.round_trip_us[row] / 1e3) };
+}
+
+/** As RTP has it: a sixteenth of each change from one round trip to the next. */
+function jitter(acks) {
+  const line = roundTrip(acks);
+  let smooth = 0;
+  const values = line.values.map((value, row) => {
+    smooth += row > 0 ? (Math.abs(value - line.values[row - 1]) - smooth) / 16 : 0;
+    return smooth;
+  });
+  return { ...line, values };
+}
+
+/** As each ack came: the usercmds made since the one that it is of. */
+function inFlight(side, acks) {
+  const clock = side.clockOf(acks.player);
+  const line = roundTrip(acks);
+  if (!clock) return { ...line, at: [], values: [] };
+  const made = (at) => lastAt(clock.at_us, at);
+  return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 50)) };
+}
+
+function ran(side, { player, values }) {
+  const clock = side.clockOf(player);
+  return { player, at: clock ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
+}
+
+const BIN_US = 250_000;
+
+function traffic(packets) {
+  const { sent_us: sent, bytes } = packets;
+  if (sent.length === 0) return { player: packets.player, at: [], values: [] };
+  const first = sent[0];
+  const bins = new Float64Array(Math.floor((sent[sent.length - 1] - first) / BIN_US) + 1);
+  for (let row = 0; row < sent.length; row += 1) bins[Math.max(0, Math.floor((sent[row] - first) / BIN_US))] += bytes[row];
+  const values = bins.map((sum) => sum / (BIN_US / 1e3));
+  return { player: packets.player, at: values.map((_, bin) => first + (bin + 0.5) * BIN_US), values };
+}
+
+/** Of ticks that come as they should there is nothing to show. */
+function lateness(side) {
+  const clock = side.clockOf(null);
+  if (!clock || clock.at_us.length < 3) return [];
+  const { at_us: at, number } = clock;
+  const last = at.length - 1;
+  const rate = (at[last] - at[0]) / Math.max(number[last] - number[0], 1);
+  const values = at.map((time, row) => (time - at[0] - (number[row] - number[0]) * rate) / 1e3);
+  return Math.max(...values.filter((_, row) => row % 16 === 0).map(Math.abs)) < 0.05 ? [] : [{ player: null, at, values }];
+}
+
+function causes(contents) {
+  const lanes = new Map();
+  contents.sides.forEach((side, index) => {
+    for (const item of side.corrections) {
+      if (!lanes.has(item.cause)) lanes.set(item.cause, { label: item.cause.replaceAll("_", " "), marks: [] });
+      lanes.get(item.cause).marks.push({ at: item.at_us, player: item.player, side: index, item: { kind: "correction", side: index, item } });
+    }
+  });
+  for (const lane of lanes.values()) lane.marks.sort((a, b) => a.at - b.at);
+  return [...lanes.values()].sort((a, b) => b.marks.length - a.marks.length);
+}
+
+function losses(side) {
+  const lanes = [];
+  for (const way of ["down", "up"]) {
+    const [lost, choked] = [[], []];
+    for (const packets of side.packets.filter((packets) => packets.way === way)) {
+      packets.sent_us.forEach((at, row) => {
+        if (packets.transit_us[row] < 0) lost.push({ at, player: packets.player, side: 0 });
+        if (packets.choked[row] > 0) choked.push({ at, player: packets.player, side: 0 });
+      });
+    }
+    lanes.push({ label: `lost ${way}`, marks: lost }, { label: `choked ${way}`, marks: choked });
+  }
+  const { unrun } = side;
+  const clock = side.clockOf(null);
+  if (unrun && clock) {
+    unrun.names.forEach((name, code) => {
+      const rows = [...unrun.how.keys()].filter((row) => unrun.how[row] === code);
+      lanes.push({ label: name.replaceAll("_", " "), marks: rows.map((row) => ({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: 0 })) });
+    });
+  }
+  for (const lane of lanes) lane.marks.sort((a, b) => a.at - b.at);
+  return lanes;
+}

@@ -1,0 +1,73 @@
+// The page of a sweep: a plot of each figure over what was varied first, with a line for each value of what was varied second.
+
+import { read } from "page/data.js";
+import { $, colours, el, measure, svg } from "page/dom.js";
+
+const [WIDTH, HEIGHT, LEFT, BOTTOM] = [400, 200, 58, 34];
+const contents = await read($("data"));
+
+/** A figure of which there is something to see: numbers that are not all the same. */
+function varies(column) {
+  const values = contents.rows.map((row) => row[column]).filter((value) => typeof value === "number");
+  return new Set(values).size > 1;
+}
+
+function plot(column) {
+  const theme = colours();
+  const [first, second] = contents.keys;
+  const numbers = contents.rows.map((row) => Number(row[first]));
+  const isNumber = numbers.every(Number.isFinite);
+  const places = [...new Set(contents.rows.map((row) => row[first]))];
+  const xs = isNumber ? numbers : contents.rows.map((row) => places.indexOf(row[first]));
+  const half = column === "hit_share" ? contents.rows.map((row) => row.hit_share_ci95 ?? 0) : contents.rows.map(() => 0);
+  const ys = contents.rows.map((row) => row[column]);
+  const known = ys.filter((value) => value !== null);
+  const [low, high] = [Math.min(0, ...known), Math.max(...ys.map((value, row) => (value ?? 0) + half[row]))];
+  const [least, most] = [Math.min(...xs), Math.max(...xs)];
+  const x = (value) => LEFT + ((value - least) / (most - least || 1)) * (WIDTH - LEFT - 12);
+  const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - 24);
+  const words = (at, down, text, anchor) => svg("text", { x: at, y: down, "text-anchor": anchor }, text);
+  const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": column });
+  for (const value of [low, (low + high) / 2, high]) {
+    drawing.append(svg("path", { d: `M${LEFT} ${y(value)}H${WIDTH - 12}`, stroke: theme.grid }), words(LEFT - 6, y(value) + 4, measure(value), "end"));
+  }
+  const ticks = isNumber ? [...new Set(numbers)] : places.map((_, place) => place);
+  const each = Math.max(1, Math.ceil(ticks.length / 7));
+  ticks.forEach((value, order) => order % each === 0 && drawing.append(words(x(value), HEIGHT - BOTTOM + 15, isNumber ? String(value) : places[value], "middle")));
+  drawing.append(words(WIDTH - 12, HEIGHT - 4, first, "end"));
+  const series = second === undefined ? [null] : [...new Set(contents.rows.map((row) => row[second]))];
+  series.forEach((name, order) => {
+    const rows = [...contents.rows.keys()].filter((row) => ys[row] !== null && (second === undefined || contents.rows[row][second] === name)).sort((a, b) => xs[a] - xs[b]);
+    const colour = theme.players[order % 8];
+    drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": ["", "6 3", "2 3", "8 3 2 3"][order % 4] }));
+    for (const row of rows) {
+      if (half[row] > 0) drawing.append(svg("path", { d: `M${x(xs[row])} ${y(ys[row] - half[row])}V${y(ys[row] + half[row])}`, stroke: colour, "stroke-width": 1.5 }));
+      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: colour }, svg("title", {}, `${first} ${contents.rows[row][first]}: ${measure(ys[row])}`)));
+    }
+    const last = rows.at(-1);
+    if (name !== null && last !== undefined) drawing.append(svg("text", { x: x(xs[last]) - 6, y: y(ys[last]) - 7, "text-anchor": "end", style: `fill:${colour}` }, `${second}=${name}`));
+  });
+  return el("figure", {}, el("figcaption", {}, column.replaceAll("_", " ")), drawing);
+}
+
+function draw() {
+  const figures = contents.columns.filter((column) => !contents.keys.includes(column) && column !== "hit_share_ci95" && varies(column));
+  $("plots").replaceChildren(...figures.map(plot));
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  $("theme").textContent = name === "dark" ? "light" : "dark";
+  draw();
+}
+
+document.title = `hitreg report: sweep of ${contents.keys.join(", ")}`;
+$("title").textContent = `sweep of ${contents.keys.join(", ")}`;
+$("subtitle").textContent = `${contents.names.join(", ")}: ${contents.what_if}`;
+const head = el("tr", {}, ...contents.columns.map((column) => el("th", {}, column.replaceAll("_", " "))));
+const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" ? String(+row[column].toPrecision(4)) : row[column] ?? "–"))));
+$("rows").append(el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));
+$("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+document.addEventListener("keydown", (event) => event.key.toLowerCase() === "t" && $("theme").click());
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,135 @@
+// One shot, one correction, one shot on two sides, or one player: what there is to say about it, and a drawing.
+
+import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
+import { came } from "page/tables.js";
+
+/** Shows what is selected. */
+export function showWhy(contents, selected) {
+  const box = $("why");
+  const parts = selected === null ? nothing() : selected.kind === "shot" ? ofShot(selected.item) : selected.kind === "correction" ? ofCorrection(selected.item) : selected.kind === "changed" ? ofChanged(contents, selected.item) : ofPlayer(selected.item);
+  box.replaceChildren(...parts.filter(Boolean));
+  box.scrollTop = 0;
+}
+
+const nothing = () => [el("p", {}, "Select a shot, a correction or a player: what happened to it, and why, comes here.")];
+
+/** Words with their explanations; those of which nothing is known are left out. */
+function list(pairs) {
+  const known = pairs.filter(([, words]) => words !== null && words !== undefined && words !== "");
+  return el("dl", {}, ...known.flatMap(([word, words]) => [el("dt", {}, word), el("dd", {}, words)]));
+}
+
+function ofShot(shot, heading = null) {
+  const { judged, made, drawn } = shot;
+  const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after it was made` : "";
+  return [
+    el("h2", {}, heading ?? `shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`),
+    el("p", { className: "answer" }, shot.answer),
+    drawing(shot),
+    list([
+      ["usercmd", `#${shot.command}, made at ${seconds(made?.at_us)}`],
+      [`on the screen`, came(shot.screen)],
+      [`drew ${shot.about ?? "nobody"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} ago`}` : null],
+      ["made of", madeOf(shot.drawn_from)],
+      ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? "never arrived" : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
+      ["ran", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
+      ["went back", judged?.rewind_us === null || !judged ? null : judged.rewind_us === 0 ? "not at all: judged in the present" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["limited by", judged ? (judged.limit === "none" ? "nothing" : judged.limit.replaceAll("_", " ")) : null],
+      ["view error", shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units from drawn to judged`],
+      ["on the server", came(shot.server)],
+      ["impact", shot.impact ? came(shot.impact) : null],
+      ["by then", judged?.visible_at_present === "no" ? `out of sight of the muzzle${judged.in_cover_ms === null ? "" : `, in cover on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "could be seen from the muzzle" : null],
+    ]),
+    places(shot),
+  ];
+}
+
+function madeOf(from) {
+  if (!from) return null;
+  const at = ({ seq, server_time_us: time }) => `#${seq} (${seconds(time)})`;
+  return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${(from.fraction * 100).toFixed(0)} % of the way` : `snapshot ${at(from.before)}, the last that it had`;
+}
+
+function places({ places: all, about, line }) {
+  if (all.length === 0) return null;
+  const head = ["", "server time", "off the aim", "", "known by"];
+  const side = ({ right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}`;
+  const row = (place) => [`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by];
+  const cells = (name, words) => words.map((word) => el(name, {}, word));
+  return el("table", {}, el("caption", {}, `where ${about} was${line?.has_height ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
+}
+
+/** The targets beside the line of the aim, which runs from left to right: from above, and from the side. */
+function drawing(shot) {
+  const known = shot.places.filter((place) => place.off);
+  if (known.length === 0) return null;
+  const theme = colours();
+  const ink = { drawn: theme.how[0], judged: theme.changed, present: theme.faint };
+  const hasHeight = known.every((place) => place.off.up_units !== null);
+  const panels = [["from above: left of the aim is up", (off) => -off.right_units], ...(hasHeight ? [["from the side: above the aim is up", (off) => off.up_units]] : [])];
+  const [width, height] = [520, 150];
+  const ahead = known.map((place) => place.off.ahead_units);
+  const middle = (Math.min(...ahead) + Math.max(...ahead)) / 2;
+  const reach = Math.max(...known.flatMap(({ off }) => [Math.abs(off.ahead_units - middle) / 1.5, Math.abs(off.right_units), Math.abs(off.up_units ?? 0)]), 20);
+  const scale = (height / 2 - 26) / reach;
+  const drawn = panels.map(([words, up], index) => {
+    const zero = index * height + height / 2 + 6;
+    const group = svg("g", {}, svg("text", { x: 8, y: index * height + 15 }, words), svg("path", { d: `M0 ${zero}H${width - 8}m-8 -4l8 4l-8 4`, fill: "none", stroke: theme.ink, "stroke-dasharray": "7 4" }));
+    known.forEach((place, order) => {
+      const [x, y] = [width / 2 + (place.off.ahead_units - middle) * scale, zero - up(place.off) * scale];
+      group.append(svg("circle", { cx: x, cy: y, r: 5 + 4 * order, fill: "none", stroke: ink[place.which], "stroke-width": 2 }));
+      // Letters stand to three sides, so that those of places that are close do not cover each other.
+      const [right, down] = [[-22, -2], [0, -20], [22, 12]][order];
+      group.append(svg("text", { x: x + right, y: y + down, "text-anchor": "middle", style: `fill:${ink[place.which]};font-weight:bold` }, place.which[0].toUpperCase()));
+    });
+    return group;
+  });
+  const tall = panels.length * height;
+  const words = known.map((place, order) => svg("text", { x: width - 12, y: 15 + 14 * order, "text-anchor": "end", style: `fill:${ink[place.which]}` }, `${place.which[0].toUpperCase()} ${place.which}`));
+  const power = 10 ** Math.floor(Math.log10(120 / scale));
+  const units = [5, 2, 1].map((times) => times * power).find((length) => length * scale <= 120);
+  const bar = svg("g", {}, svg("path", { d: `M${width - 12 - units * scale} ${tall - 8}h${units * scale}`, stroke: theme.faint, "stroke-width": 2 }), svg("text", { x: width - 12, y: tall - 13, "text-anchor": "end" }, `${units} units`));
+  return svg("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img", "aria-label": shot.answer }, ...drawn, ...words, bar);
+}
+
+function ofCorrection(item) {
+  const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, error.predicted === null || error.authoritative === null ? null : error.authoritative - error.predicted].map((value) => el("td", { className: "number" }, value === null ? "?" : String(+value.toPrecision(7))))));
+  const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "came", "difference"].map((word) => el("th", { className: "number" }, word)));
+  return [
+    el("h2", {}, `correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
+    el("p", { className: "answer" }, item.answer),
+    list([
+      ["usercmd", `#${item.command}, made at ${seconds(item.made_us)}`],
+      ["acked", item.made_us === null || item.at_us === null ? null : `${ms(item.at_us - item.made_us)} later`],
+      ["covers", item.commands === null ? null : `${count(item.commands)} usercmds since the ack before`],
+      ["began", item.on_ground === null ? null : item.on_ground ? "on the ground" : "in the air"],
+      ["cause", item.cause.replaceAll("_", " ")],
+      ["shown by", item.evidence],
+      ["error", `${measure(item.error_units)} units; velocity ${measure(item.velocity_error_units_per_s)} units/s; ${item.result}`],
+      ["run again", item.reran === null ? null : `${count(item.reran)} usercmds`],
+    ]),
+    el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
+  ];
+}
+
+function ofChanged(contents, row) {
+  const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit otherwise", other_reason: "missed for another reason" };
+  const sides = row.shots.map((shot, index) => {
+    const name = `${"AB"[index]}: ${contents.sides[index].name}`;
+    return el("div", {}, ...(shot ? ofShot(shot, name) : [el("h2", {}, name), el("p", {}, "not fired, or not in the table")]).filter(Boolean));
+  });
+  return [el("h2", {}, `${row.name} at ${seconds(row.at_us)}: ${words[row.change.change] ?? row.change.change}`), el("div", { className: "sides" }, ...sides)];
+}
+
+function ofPlayer(row) {
+  return [
+    el("h2", {}, `p${row.player}`),
+    list([
+      ["round trip", row.p50 === null ? "not known" : `median ${ms(row.p50)}, 95 % within ${ms(row.p95)}`],
+      ["frames", count(row.frames)],
+      ["corrections", count(row.corrections)],
+      ["shots", row.shots === null ? "not known" : `${count(row.shots)}, ${count(row.hits)} hit; was hit ${count(row.was_hit)} times`],
+      ["lost", row.down === null && row.up === null ? "not known" : `${row.down ?? "?"} packets down, ${row.up ?? "?"} up`],
+    ]),
+  ];
+}

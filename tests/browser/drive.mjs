@@ -1,0 +1,210 @@
+// Drives pages of `hitreg report` in a real browser: node drive.mjs FOLDER SCREENSHOTS, with puppeteer-core beside HITREG_TEST_PUPPETEER.
+// What is wrong is thrown, and ends it with another exit code than 0.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+
+const [folder, screenshots] = process.argv.slice(2);
+const puppeteer = createRequire(path.join(process.env.HITREG_TEST_PUPPETEER, "from.js"))("puppeteer-core");
+const browser = await puppeteer.launch({ executablePath: process.env.HITREG_TEST_CHROMIUM, headless: true, args: ["--no-sandbox"] });
+fs.mkdirSync(screenshots, { recursive: true });
+
+/** A page, and what went wrong on it. */
+async function open(name, width = 1280, height = 800) {
+  const page = await browser.newPage();
+  const wrong = [];
+  page.on("console", (message) => ["error", "warn"].includes(message.type()) && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(error.message));
+  page.on("dialog", (dialog) => wrong.push(`a dialog: ${dialog.message()}`) && dialog.dismiss());
+  page.on("request", (request) => /^(file|data|blob):/.test(request.url()) || wrong.push(`asks for ${request.url()}`));
+  await page.setViewport({ width, height });
+  await page.evaluateOnNewDocument(() => {
+    window.shifts = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.shifts += entry.value))).observe({ type: "layout-shift", buffered: true });
+  });
+  await page.goto(`file://${folder}/${name}`);
+  await page.waitForFunction(() => document.documentElement.dataset.ready === "yes", { timeout: 120_000 });
+  await settle(page);
+  const value = (text) => page.evaluate(text);
+  return { page, wrong, value };
+}
+
+const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))));
+const at = (value) => value("window.hitreg.state.at");
+
+async function keysAndSlider() {
+  const { page, wrong, value } = await open("one.html");
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+    await settle(page);
+  };
+  const start = await at(value);
+  await press("ArrowRight");
+  assert.equal(await at(value), start + 100_000, "an arrow goes on by 0.1 s");
+  await press("End");
+  assert.equal(await at(value), await value("window.hitreg.state.to"));
+  await press("Home", ".", ".");
+  const ticks = await value("Array.from(window.hitreg.contents.sides[0].clockOf(null).at_us.slice(0, 3))");
+  assert.equal(await at(value), ticks[2], "two ticks on from the first");
+  await press(",");
+  assert.equal(await at(value), ticks[1], "a tick back");
+  await press("]", ">");
+  assert.equal(await value("window.hitreg.state.follow"), 0);
+  assert.ok((await value("Array.from(window.hitreg.contents.sides[0].clockOf(0).at_us)")).includes(await at(value)), "a frame of p0");
+  await press("Space");
+  await new Promise((done) => setTimeout(done, 400));
+  await press("Space");
+  const played = await at(value);
+  assert.ok(played > ticks[2] + 50_000, `it plays: ${played}`);
+  assert.equal(await value("window.hitreg.state.playing"), false);
+  await press("2");
+  assert.equal(await value("window.hitreg.state.layers.has('drawn')"), false);
+  await press("2", "n");
+  assert.equal(await value("window.hitreg.state.selected.kind"), "shot");
+  assert.match(await value("document.getElementById('why').textContent"), /shot p\d#\d+/);
+  const slider = await page.$("#slider");
+  const box = await slider.boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  await settle(page);
+  const share = ((await at(value)) - start) / ((await value("window.hitreg.state.to")) - start);
+  assert.ok(Math.abs(share - 0.5) < 0.01, `the middle of the slider is the middle of the time: ${share}`);
+  await press("/");
+  await page.keyboard.type("missed");
+  await settle(page);
+  const rows = await value("[...document.querySelectorAll('tr.row')].map((row) => row.textContent)");
+  assert.ok(rows.length > 3 && rows.every((row) => row.includes("missed")), "the filter leaves what it says");
+  await press("Escape", "o");
+  assert.ok(await value("document.querySelector('th[aria-sort]') !== null"), "the table is sorted by a key");
+  const whole = await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from");
+  await press("u");
+  assert.ok((await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from")) < whole, "time is zoomed by a key");
+  await press("i", "j", "j");
+  assert.ok(await value("document.querySelector('tr.row[aria-selected=true]') !== null"), "a row is chosen by keys");
+  // Every body is where the trace has it, within what the page says.
+  const expected = JSON.parse(fs.readFileSync(path.join(folder, "bodies.json"), "utf8"));
+  const off = await page.evaluate(async (expected) => {
+    const { placeAt } = await import("page/lookup.js");
+    const [side] = window.hitreg.contents.sides;
+    return expected.map(({ at_us, entity, x, y }) => {
+      const place = placeAt(side.bodyOf.get(entity), at_us);
+      return place ? Math.max(Math.abs(place.x - x), Math.abs(place.y - y)) : Infinity;
+    });
+  }, expected);
+  const [exactness] = await value("window.hitreg.contents.sides[0].exactness");
+  assert.ok(expected.length > 100 && Math.max(...off) <= exactness.tolerance + exactness.unit, `bodies are off by ${Math.max(...off)} units`);
+  const corrections = await value("window.hitreg.contents.sides[0].corrections.length");
+  await page.keyboard.down("Alt");
+  await press("2");
+  await page.keyboard.up("Alt");
+  assert.ok(corrections > 0 && (await value("document.getElementById('count').textContent")).endsWith(`of ${corrections}`), "the second tab has all corrections");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+async function twoSides() {
+  const { page, wrong, value } = await open("two.html");
+  const changed = await value("window.hitreg.contents.difference.hits.changed.length");
+  assert.ok(changed > 3);
+  await page.evaluate(() => document.querySelectorAll("tr.row")[2].click());
+  await settle(page);
+  const expected = await value("(({ a, b }) => Math.min(a?.at_us ?? Infinity, b?.at_us ?? Infinity))(window.hitreg.contents.difference.hits.changed[2])");
+  assert.equal(await at(value), expected, "a click on a changed shot goes to its time");
+  const why = await value("document.getElementById('why').textContent");
+  assert.match(why, /A: .*B: /s);
+  assert.match(why, /view error/);
+  await page.keyboard.press("g");
+  await settle(page);
+  assert.equal(await at(value), await value("window.hitreg.contents.difference.first.place.at_us"));
+  assert.deepEqual(wrong, []);
+  for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800], ["light", 3840, 2160], ["dark", 3840, 2160]]) {
+    await page.setViewport({ width, height });
+    await page.evaluate((theme) => window.hitreg.setTheme(theme), theme);
+    await page.evaluate(() => document.querySelectorAll("tr.row")[3].click());
+    await settle(page);
+    const wide = await value("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    assert.equal(wide, 0, `nothing sticks out at ${width}`);
+    await page.screenshot({ path: path.join(screenshots, `report-${theme}-${width}.png`) });
+  }
+  await page.close();
+  for (const width of [1280, 3840]) {
+    const { page, value } = await open("two.html", width, Math.round(width * 0.56));
+    assert.equal(await value("window.shifts"), 0, `the layout stands still at ${width}`);
+    await page.close();
+  }
+}
+
+async function links() {
+  const [name] = await (async () => {
+    const { page, value } = await open("one.html");
+    const found = await value("window.hitreg.contents.sides[0].shots.slice(3, 4).map((shot) => shot.name)");
+    await page.close();
+    return found;
+  })();
+  const { page, wrong, value } = await open(`one.html#shot=${encodeURIComponent(name)}&theme=dark`);
+  assert.equal(await value("window.hitreg.state.selected.item.name"), name);
+  assert.equal(await value("document.documentElement.dataset.theme"), "dark");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+async function sweep() {
+  const { page, wrong, value } = await open("sweep.html");
+  assert.ok((await value("document.querySelectorAll('figure svg').length")) > 2);
+  assert.equal(await value("document.querySelectorAll('tbody tr').length"), 4);
+  assert.deepEqual(wrong, []);
+  await page.screenshot({ path: path.join(screenshots, "sweep.png") });
+  await page.close();
+}
+
+async function foreign() {
+  for (const [name, said] of [["unknown.html", "replay it with the build that recorded it"], ["bare.html", "there are no rows in `shots`"]]) {
+    const { page, wrong, value } = await open(name);
+    assert.deepEqual(wrong, [], name);
+    await page.evaluate(() => [...document.querySelectorAll("[role=tab]")].at(-1).click());
+    assert.ok((await value("document.getElementById('table-box').textContent")).includes(said), `${name} says what it cannot know`);
+    await page.keyboard.press("End");
+    await settle(page);
+    assert.ok((await value("window.hitreg.contents.sides[0].bodies.length")) > 0, name);
+    await page.screenshot({ path: path.join(screenshots, name.replace("html", "png")) });
+    await page.close();
+  }
+}
+
+async function hostile() {
+  const { page, wrong, value } = await open("hostile.html");
+  for (let tab = 0; tab < 4; tab += 1) {
+    await page.evaluate((tab) => document.querySelectorAll("[role=tab]")[tab].click(), tab);
+    await page.evaluate(() => document.querySelector("tr.row")?.click());
+    await settle(page);
+    assert.equal(await value("document.querySelectorAll('img, iframe, object').length"), 0);
+  }
+  assert.equal(await value("window.broken"), undefined);
+  assert.match(await value("document.body.textContent"), /onerror/, "it is shown as text");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+/** The median of what it takes to draw a frame while it plays. */
+async function speed() {
+  const { page, wrong, value } = await open("crowd.html", 1920, 1080);
+  assert.equal(await value("window.hitreg.contents.sides[0].players.length"), 16);
+  await page.evaluate(() => { window.hitreg.setEyes(0); window.hitreg.drawn.length = 0; });
+  await page.keyboard.press("Space");
+  await new Promise((done) => setTimeout(done, 2500));
+  const drawn = await value("window.hitreg.drawn.slice().sort((a, b) => a - b)");
+  console.log(`a frame is drawn in ${drawn[drawn.length >> 1].toFixed(2)} ms (median of ${drawn.length})`);
+  assert.ok(drawn.length > 10 && drawn[drawn.length >> 1] < 8);
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+try {
+  for (const check of [keysAndSlider, twoSides, links, sweep, foreign, hostile, speed]) {
+    await check();
+    console.log(`${check.name}: good`);
+  }
+} finally {
+  await browser.close();
+}

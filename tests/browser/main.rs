@@ -1,0 +1,111 @@
+//! Pages of `report` in a real browser. Needs Chromium, node and puppeteer-core (`npm install puppeteer-core` in a folder that
+//! HITREG_TEST_PUPPETEER names); says so and passes where one is missing. Screenshots go to `target/screenshots`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hitreg::log::{Options, read_session, read_trace, write_trace};
+use hitreg::store::{self, Kind, Targets};
+use hitreg::trace::schema::ticks;
+use hitreg::trace::{Data, Trace};
+
+/// What would break out of HTML, of a script, or of JSON.
+const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}";
+
+#[test]
+fn pages_work_in_a_browser() {
+    let Some((chromium, puppeteer)) = browser() else {
+        eprintln!(
+            "SKIPPED: no browser: it takes Chromium, node, and puppeteer-core in the folder HITREG_TEST_PUPPETEER"
+        );
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    write_pages(folder.path());
+    let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("screenshots");
+    let mut node = Command::new("node");
+    node.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/drive.mjs")).arg(folder.path()).arg(screenshots);
+    let output = node.env("HITREG_TEST_CHROMIUM", chromium).env("HITREG_TEST_PUPPETEER", puppeteer).output();
+    let Output { status, stdout, stderr } = output.expect("node");
+    let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(status.success(), "{said}");
+    eprintln!("{said}");
+}
+
+fn browser() -> Option<(PathBuf, PathBuf)> {
+    let puppeteer = PathBuf::from(std::env::var_os("HITREG_TEST_PUPPETEER")?);
+    let path = std::env::var_os("PATH")?;
+    let on_path = |name: &str| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    let chromium = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(on_path)?;
+    on_path("node").filter(|_| puppeteer.join("node_modules/puppeteer-core").is_dir())?;
+    Some((chromium, puppeteer))
+}
+
+fn hitreg(folder: &Path, line: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(line.split_whitespace()).current_dir(folder).output();
+    let output = output.expect("hitreg");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn write_pages(folder: &Path) {
+    hitreg(folder, "record synth --players 4 --seconds 12 --seed 3 --delay-ms 50 --jitter-ms 4 --loss 1% -o a.hitlog");
+    hitreg(folder, "replay a.hitlog -o a.hittrace");
+    hitreg(folder, "report a.hitlog -o one.html");
+    hitreg(folder, "report a.hitlog --b-set lag_compensation.enabled=false -o two.html");
+    hitreg(
+        folder,
+        "sweep a.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html",
+    );
+    hitreg(folder, "record synth --players 16 --seconds 30 --seed 5 --jitter-ms 5 --loss 1% -o crowd.hitlog");
+    hitreg(folder, "report crowd.hitlog -o crowd.html");
+    let trace = read_trace(&fs::read(folder.join("a.hittrace")).expect("a trace")[..]).expect("sound");
+    fs::write(folder.join("bodies.json"), bodies(&trace)).expect("written");
+
+    let mut session = read_session(&fs::read(folder.join("a.hitlog")).expect("a log")[..]).expect("sound");
+    session.header.game = "somebody else's".into();
+    let target = Targets::new([], true).file(&folder.join("unknown.hitlog"), Kind::Log).expect("a place");
+    store::save_log(&target, &session, Options::whole()).expect("written");
+    hitreg(folder, "report unknown.hitlog -o unknown.html");
+
+    let mut bare = trace.clone();
+    bare.tables.retain(|table| ["ticks", "bodies"].contains(&table.name.as_str()));
+    save(&bare, &folder.join("bare.hittrace"));
+    hitreg(folder, "report bare.hittrace -o bare.html");
+
+    save(&hostile(trace), &folder.join("hostile.hittrace"));
+    hitreg(folder, "report hostile.hittrace -o hostile.html");
+}
+
+fn save(trace: &Trace, path: &Path) {
+    fs::write(path, write_trace(Vec::new(), trace).expect("written")).expect("written");
+}
+
+/// The same with every name that a trace may choose.
+fn hostile(mut trace: Trace) -> Trace {
+    trace.header.game = HOSTILE.into();
+    trace.header.mode = HOSTILE.into();
+    trace.header.settings.push((HOSTILE.into(), HOSTILE.into()));
+    for table in &mut trace.tables {
+        for column in &mut table.columns {
+            if let Data::Name { names, .. } = &mut column.data {
+                names.iter_mut().for_each(|name| name.push_str(HOSTILE));
+            }
+        }
+    }
+    trace
+}
+
+/// Where some bodies were at some ticks.
+fn bodies(trace: &Trace) -> String {
+    let ticks = ticks::Columns::of(trace);
+    let table = trace.table("bodies").expect("bodies");
+    let (x, y) = (table.f32s("origin.x"), table.f32s("origin.y"));
+    let row = |row: usize| {
+        let tick = table.u32s("tick")[row];
+        let at_us = ticks.at_us[ticks.tick.iter().position(|known| *known == tick).expect("a tick")];
+        serde_json::json!({ "at_us": at_us, "entity": table.u32s("entity")[row], "x": x[row], "y": y[row] })
+    };
+    let rows: Vec<_> = (0..x.len()).step_by(17).map(row).collect();
+    serde_json::to_string(&rows).expect("JSON")
+}

@@ -1,0 +1,155 @@
+//! What `export` writes is what others read: Perfetto's rules for a time line, and DuckDB.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::folder::{Folder, text};
+
+fn events(folder: &Folder, line: &str) -> Vec<Value> {
+    let file: Value = serde_json::from_str(&folder.done(&format!("export {line} --perfetto"))).expect("JSON");
+    file["traceEvents"].as_array().expect("events").clone()
+}
+
+fn number(event: &Value, key: &str) -> i64 {
+    event[key].as_i64().unwrap_or_else(|| panic!("{key} of {event}"))
+}
+
+fn of_kind<'e>(events: &'e [Value], kinds: &'e [&str]) -> impl Iterator<Item = &'e Value> {
+    events.iter().filter(|event| kinds.contains(&event["ph"].as_str().expect("a kind")))
+}
+
+/// The slices of each track, in the order of time.
+fn slices(events: &[Value]) -> BTreeMap<(i64, i64), Vec<(i64, i64)>> {
+    let mut tracks: BTreeMap<(i64, i64), Vec<(i64, i64)>> = BTreeMap::new();
+    for event in of_kind(events, &["X"]) {
+        let (from, dur) = (number(event, "ts"), number(event, "dur"));
+        assert!(dur >= 0, "{event}");
+        tracks.entry((number(event, "pid"), number(event, "tid"))).or_default().push((from, from + dur));
+    }
+    tracks.values_mut().for_each(|track| track.sort_unstable());
+    tracks
+}
+
+#[test]
+fn a_time_line_keeps_the_rules_of_its_format() {
+    let folder = Folder::with_session();
+    let events = events(&folder, "a.hitlog");
+    let tracks = slices(&events);
+    for (track, slices) in &tracks {
+        assert!(slices.windows(2).all(|pair| pair[0].1 <= pair[1].0), "slices of {track:?} overlap");
+    }
+    let open_at = |event: &Value| {
+        let at = number(event, "ts");
+        let of_track = &tracks[&(number(event, "pid"), number(event, "tid"))];
+        of_track.iter().any(|(from, to)| (*from..=*to).contains(&at))
+    };
+    let mut arrows: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
+    for event in of_kind(&events, &["s", "t", "f"]) {
+        assert!(open_at(event), "an arrow stands in no slice: {event}");
+        let station = (event["ph"].as_str().expect("a kind").to_owned(), number(event, "ts"));
+        arrows.entry(event["id"].as_str().expect("an id").to_owned()).or_default().push(station);
+    }
+    let whole = arrows.values().filter(|stations| stations.iter().map(|(kind, _)| kind.as_str()).eq(["s", "t", "f"]));
+    assert!(whole.count() > 100, "arrows go from usercmd over tick to ack");
+    assert!(arrows.values().all(|stations| stations.is_sorted_by_key(|(_, at)| *at)), "no arrow goes back in time");
+    let mut spans: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
+    for event in of_kind(&events, &["b", "e"]) {
+        let id = format!("{} {} {}", event["pid"], event["cat"], event["id"]);
+        spans.entry(id).or_default().push((event["ph"].as_str().expect("a kind").to_owned(), number(event, "ts")));
+    }
+    assert!(spans.len() > 100);
+    for (id, span) in &spans {
+        assert!(span.len() == 2 && span[0].0 == "b" && span[1].0 == "e" && span[0].1 <= span[1].1, "{id}: {span:?}");
+    }
+    // Nothing is left out.
+    let rows: BTreeMap<String, u64> = folder
+        .json("export a.hittrace")
+        .as_array()
+        .expect("tables")
+        .iter()
+        .map(|table| (table["table"].as_str().expect("a name").to_owned(), table["rows"].as_u64().expect("a number")))
+        .collect();
+    let on = |pid: &dyn Fn(i64) -> bool, tid: i64| {
+        tracks
+            .iter()
+            .filter(|(track, _)| pid(track.0) && track.1 == tid)
+            .map(|(_, slices)| slices.len() as u64)
+            .sum::<u64>()
+    };
+    assert_eq!(on(&|pid| pid == 1, 1), rows["ticks"]);
+    assert_eq!(on(&|pid| pid > 1, 1), rows["frames"]);
+    assert_eq!(on(&|pid| pid > 1, 2), rows["corrections"]);
+    assert_eq!(spans.keys().filter(|id| id.contains("\"shots\"")).count() as u64, rows["shots"]);
+    let named: Vec<&Value> = of_kind(&events, &["M"]).filter(|event| event["name"] == "process_name").collect();
+    assert_eq!(named.len(), 5, "the server and four players: {named:?}");
+}
+
+/// A Python with duckdb.
+fn duckdb() -> Option<String> {
+    let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has_duckdb = Command::new(&python).args(["-c", "import duckdb"]).output();
+    let found = has_duckdb.is_ok_and(|output| output.status.success()).then_some(python);
+    if found.is_none() {
+        eprintln!("SKIPPED: there is no Python with duckdb (HITREG_TEST_PYTHON may name one)");
+    }
+    found
+}
+
+/// What DuckDB answers to some queries.
+fn asked(python: &str, folder: &Folder, sql: &str) -> Value {
+    let script = "import duckdb, json, sys\n\
+        asked = [duckdb.sql(q) for q in sys.argv[1].split(';') if q.strip()]\n\
+        print(json.dumps([a and a.fetchall() for a in asked], default=str))";
+    let output = Command::new(python).args(["-c", script, sql]).current_dir(&folder.dir).output().expect("python");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_str(&text(&output.stdout)).expect("JSON")
+}
+
+#[test]
+fn the_queries_of_the_documentation_run_in_duckdb() {
+    let Some(python) = duckdb() else { return };
+    let folder = Folder::with_session();
+    folder.done("export a.hittrace --all --to csv -o tables");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands.md");
+    let docs = std::fs::read_to_string(docs).expect("docs");
+    let sql = docs.split("```sql").nth(1).and_then(|rest| rest.split("```").next()).expect("queries");
+    let answers = asked(&python, &folder, sql);
+    let hits: i64 = answers[0].as_array().expect("rows").iter().map(|row| row[2].as_i64().expect("a number")).sum();
+    let expected = folder.done("export a.hittrace --table shots");
+    let shots = expected.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let expected = shots.filter(|shot| shot["reason"] == "hit" && shot["impact"] == 0).count();
+    assert_eq!(hits, expected as i64);
+    assert!(answers[1].as_array().is_some_and(|rows| !rows.is_empty()), "{answers}");
+}
+
+/// Each table says the same in Parquet as in CSV, to DuckDB itself.
+#[test]
+#[cfg(feature = "parquet")]
+fn parquet_files_have_what_the_tables_have() {
+    let Some(python) = duckdb() else { return };
+    let folder = Folder::with_session();
+    folder.done("export a.hittrace --all --to csv -o csv");
+    folder.done("export a.hittrace --all --to parquet -o parquet");
+    folder.done("export a.hittrace --table shots --to parquet -o parquet/shots.parquet");
+    for table in ["ticks", "bodies", "executed", "frames", "corrections", "errors", "views", "shots", "effects"] {
+        let columns = match table {
+            // DuckDB reads hashes of 16 digits from CSV as text.
+            "ticks" => "tick, at_us",
+            _ => "*",
+        };
+        let (csv, parquet) = (format!("read_csv('csv/{table}.csv')"), format!("'parquet/{table}.parquet'"));
+        // Text becomes what the Parquet file says that it is.
+        let sql = format!(
+            "CREATE TABLE t AS SELECT {columns} FROM {parquet} LIMIT 0; INSERT INTO t SELECT {columns} FROM {csv}; \
+             SELECT count(*) FROM {parquet}; SELECT count(*) FROM t; \
+             SELECT count(*) FROM (SELECT {columns} FROM {parquet} EXCEPT ALL SELECT * FROM t)"
+        );
+        let answers = asked(&python, &folder, &sql);
+        assert_eq!(answers[2], answers[3], "{table}");
+        assert_eq!(answers[4][0][0], 0, "{table}: {answers}");
+    }
+    assert!(folder.refused("export a.hittrace --table shots --to parquet -o csv/shots.csv").contains("Parquet file"));
+}

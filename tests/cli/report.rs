@@ -1,0 +1,163 @@
+//! `report`: a page is one file that asks for nothing, says what its trace says, and is broken by no name in it. What it does in a
+//! browser is tested in `tests/browser`.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hitreg::log::{read_session, read_trace, write_trace};
+use hitreg::trace::schema::shots;
+use hitreg::trace::{Column, Data, Table, Trace};
+use serde_json::Value;
+
+use super::folder::Folder;
+use super::pucks;
+
+/// The page without its data, and the JSON in that.
+fn taken_apart(page: &str) -> (String, Value) {
+    let (head, rest) = page.split_once("id=\"data\">").expect("data");
+    let (data, tail) = rest.split_once('<').expect("its end");
+    let packed = STANDARD.decode(data).expect("base64");
+    let mut bytes = Vec::new();
+    flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("zlib");
+    let length = u32::from_le_bytes(bytes[..4].try_into().expect("four")) as usize;
+    let contents = serde_json::from_slice(&bytes[4..4 + length]).expect("JSON");
+    (format!("{head}{tail}"), contents)
+}
+
+fn page(folder: &Folder, line: &str) -> (String, Value) {
+    folder.done(&format!("report {line} -o page.html --force"));
+    taken_apart(&fs::read_to_string(folder.path("page.html")).expect("UTF-8"))
+}
+
+fn trace_in(path: &Path) -> Trace {
+    read_trace(&fs::read(path).expect("a trace")[..]).expect("sound")
+}
+
+fn save(trace: &Trace, path: &Path) {
+    fs::write(path, write_trace(Vec::new(), trace).expect("written")).expect("written");
+}
+
+#[test]
+fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
+    let folder = Folder::with_session();
+    let (skeleton, contents) = page(&folder, "a.hitlog");
+    assert!(skeleton.contains("default-src 'none'"), "nothing may be fetched");
+    for word in ["http:", "https:", "src=", "href=", "url(", "@import"] {
+        assert!(!skeleton.contains(word), "the page has {word}");
+    }
+    let side = &contents["sides"][0];
+    let trace = trace_in(&folder.path("a.hittrace"));
+    let table = shots::Columns::of(&trace);
+    let listed = side["shots"].as_array().expect("shots");
+    assert!(!listed.is_empty());
+    assert_eq!(listed.len(), table.rows);
+    for (row, shot) in listed.iter().enumerate() {
+        assert_eq!(shot["server"]["reason"], table.reason.get(row));
+        assert_eq!(shot["command"], table.command[row]);
+    }
+    let name = format!("p{}#{}", listed[0]["shooter"], listed[0]["command"]);
+    assert_eq!(folder.json(&format!("why a.hitlog {name}"))["answer"], listed[0]["answer"], "one word on a shot");
+    let corrected = trace.table("corrections").expect("corrections").u32s("fields").iter().filter(|n| **n > 0).count();
+    assert_eq!(side["corrections"].as_array().map(Vec::len), Some(corrected));
+    assert_eq!(side["notes"], Value::Array(vec![]), "of a whole log all is known");
+    assert!(contents["walls"]["of"]["rows"].as_u64().is_some_and(|walls| walls > 50));
+    assert!(!side["packets"].as_array().expect("packets").is_empty());
+
+    // The trace alone says the same, and what it does not know.
+    let (again, contents) = page(&folder, "a.hittrace");
+    assert_eq!(skeleton, again);
+    let without_log = |shots: &Value| -> Vec<Value> {
+        let mut shots = shots.as_array().expect("shots").clone();
+        for shot in &mut shots {
+            ["carried", "drawn_from"].map(|known_by_log| shot[known_by_log].take());
+        }
+        shots
+    };
+    assert!(side["shots"][0]["carried"]["arrived_us"].is_i64());
+    assert_eq!(without_log(&contents["sides"][0]["shots"]), without_log(&side["shots"]));
+    let notes = contents["sides"][0]["notes"].to_string();
+    assert!(notes.contains("the map") && !notes.contains("packets"), "{notes}");
+}
+
+#[test]
+fn two_sides_have_the_difference_that_diff_finds() {
+    let folder = Folder::with_session();
+    let sides = "a.hitlog --b-set lag_compensation.enabled=false";
+    let (_, contents) = page(&folder, sides);
+    let output = folder.run(&format!("diff {sides} --no-cache --format json"));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(contents["sides"].as_array().map(Vec::len), Some(2));
+    assert_eq!(contents["difference"]["hits"], diff["hits"]);
+    assert_eq!(contents["difference"]["first"]["place"], diff["first"]["place"]);
+    assert!(!diff["hits"]["changed"].as_array().expect("changed").is_empty());
+    let answer = contents["difference"]["answer"].as_str().expect("an answer");
+    assert!(answer.contains("what-if: replay"), "no count of hits without its name: {answer}");
+}
+
+#[test]
+fn no_name_in_a_trace_becomes_part_of_the_page() {
+    let folder = Folder::with_session();
+    let mut trace = trace_in(&folder.path("a.hittrace"));
+    let (skeleton, _) = page(&folder, "a.hittrace");
+    let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\\u2028\u{2028}-->";
+    trace.header.game = hostile.into();
+    trace.header.mode = hostile.into();
+    trace.header.settings = vec![(hostile.into(), hostile.into())];
+    for column in trace.tables.iter_mut().flat_map(|table| &mut table.columns) {
+        if let Data::Name { names, .. } = &mut column.data {
+            names.iter_mut().for_each(|name| name.push_str(hostile));
+        }
+    }
+    trace.tables.push(Table::new(hostile, vec![Column::new(hostile, Data::U32(vec![1]))]));
+    save(&trace, &folder.path("hostile.hittrace"));
+    let (of_hostile, contents) = page(&folder, "hostile.hittrace");
+    assert_eq!(skeleton, of_hostile);
+    assert_eq!(contents["sides"][0]["game"], hostile, "it is shown as it is");
+}
+
+#[test]
+fn a_game_that_is_not_known_is_shown_by_what_its_log_says() {
+    let folder = Folder::with_session();
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("sound");
+    session.header.game = "somebody else's".into();
+    folder.save_log("other.hitlog", &session);
+    let (_, contents) = page(&folder, "other.hitlog");
+    let side = &contents["sides"][0];
+    assert!(side["bodies"].as_array().is_some_and(|bodies| bodies.len() >= 2), "those that were sent");
+    assert!(!side["packets"].as_array().expect("packets").is_empty());
+    let notes = side["notes"].to_string();
+    assert!(notes.contains("this build plays") && notes.contains("`shots`"), "{notes}");
+}
+
+#[test]
+fn a_trace_of_a_build_in_another_language_is_shown() {
+    let Some(python) = std::env::var_os("HITREG_TEST_PYTHON") else {
+        eprintln!("SKIPPED: HITREG_TEST_PYTHON names no python with msgpack and zstandard");
+        return;
+    };
+    let folder = Folder::empty();
+    let log = pucks::session(folder.dir.path());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pucks.py");
+    let mut build = std::process::Command::new(python);
+    let built = build.arg(script).arg("replay").arg(log).arg("-o").arg(folder.path("py.hittrace")).output();
+    assert!(built.expect("python").status.success());
+    let (_, contents) = page(&folder, "py.hittrace");
+    let side = &contents["sides"][0];
+    assert_eq!(side["bodies"].as_array().map(Vec::len), Some(6));
+    let notes = side["notes"].to_string();
+    assert!(notes.contains("there are no rows in `frames`") && notes.contains("`views`"), "{notes}");
+}
+
+#[test]
+fn an_empty_trace_is_a_page_that_knows_nothing() {
+    let folder = Folder::empty();
+    save(&Trace::default(), &folder.path("empty.hittrace"));
+    let (_, contents) = page(&folder, "empty.hittrace");
+    assert!(contents["sides"][0]["notes"].as_array().expect("notes").len() > 5);
+    assert!(folder.refused("report missing.hitlog -o page2.html").contains("missing.hitlog"));
+    fs::write(folder.path("notes.html"), "<!doctype html><title>mine</title>").expect("written");
+    assert!(folder.refused("report empty.hittrace -o notes.html").contains("page by `report`"));
+}

@@ -1,0 +1,81 @@
+//! The position history at its edges: the same time twice, as many frames as it keeps, exactly at a frame, exactly at the limit of
+//! a teleport.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+use hitreg::arena::{Arena, ArenaBody, ArenaRules};
+use hitreg::game::How;
+use hitreg::history::{FRAMES_KEPT, Frame, History, Limits};
+use hitreg::units::{EntityId, Micros, Tick};
+
+fn frame(ms: i64, x: f32) -> Arc<Frame<ArenaBody>> {
+    let body = ArenaBody { origin: Vec3::X * x, velocity: Vec3::X * 100.0, alive: true, ..ArenaBody::default() };
+    let entities = vec![(EntityId(3), body), (EntityId(7), ArenaBody { origin: Vec3::Y * x, ..body })];
+    Arc::new(Frame { tick: Tick(ms as u32), server_time: Micros::from_ms(ms), entities })
+}
+
+fn history(frames: &[(i64, f32)]) -> History<ArenaBody> {
+    let mut history = History::default();
+    frames.iter().for_each(|(ms, x)| history.push(frame(*ms, *x)));
+    history
+}
+
+fn times(history: &History<ArenaBody>, ms: i64) -> [Option<i64>; 2] {
+    let (before, after) = history.around(Micros::from_ms(ms));
+    [before, after].map(|frame| frame.map(|frame| frame.server_time.0 / 1000))
+}
+
+/// Where entity 3 is placed, and how.
+fn placed(history: &History<ArenaBody>, ms: i64, limits: &Limits) -> (f32, How) {
+    let mut out = Vec::new();
+    history.place_all::<Arena>(&ArenaRules::default(), Micros::from_ms(ms), EntityId(7), limits, &mut out);
+    let [(id, placed)] = &out[..] else { panic!("one, and not the one left out") };
+    assert_eq!(*id, EntityId(3));
+    (placed.body.origin.x, placed.how)
+}
+
+const LIMITS: Limits = Limits { teleport_distance_units: 128.0, extrapolate_max: Some(Micros::from_ms(100)) };
+
+#[test]
+fn frames_stand_in_the_order_of_their_time_and_each_once() {
+    let history = history(&[(100, 1.0), (300, 3.0), (200, 2.0), (200, 99.0), (300, 99.0)]);
+    assert_eq!(times(&history, 150), [Some(100), Some(200)]);
+    assert_eq!(times(&history, 250), [Some(200), Some(300)]);
+    let origin = |frame: Option<&Arc<Frame<ArenaBody>>>| frame.map(|frame| frame.entities[0].1.origin.x);
+    assert_eq!([origin(history.newest()), origin(history.before_newest())], [Some(3.0), Some(2.0)]);
+    assert_eq!(origin(history.oldest()), Some(1.0));
+}
+
+#[test]
+fn exactly_at_a_frame_it_is_that_frame() {
+    let history = history(&[(100, 1.0), (200, 2.0)]);
+    assert_eq!(times(&history, 100), [Some(100), Some(200)]);
+    assert_eq!(times(&history, 200), [Some(200), None]);
+    assert_eq!(times(&history, 99), [None, Some(100)]);
+    assert_eq!(placed(&history, 100, &LIMITS), (1.0, How::Interpolated));
+    assert_eq!(placed(&history, 200, &LIMITS), (2.0, How::Held));
+    assert_eq!(placed(&history, 250, &LIMITS), (7.0, How::Extrapolated));
+    assert_eq!(placed(&history, 900, &LIMITS), (12.0, How::Extrapolated));
+    assert_eq!(placed(&history, 50, &LIMITS), (1.0, How::Held));
+}
+
+#[test]
+fn as_many_are_kept_as_it_says() {
+    let frames: Vec<(i64, f32)> = (1..=FRAMES_KEPT as i64 + 1).map(|n| (n * 10, n as f32)).collect();
+    assert_eq!(times(&history(&frames[..FRAMES_KEPT]), 10), [Some(10), Some(20)]);
+    assert_eq!(times(&history(&frames), 10), [None, Some(20)]);
+}
+
+#[test]
+fn at_the_limit_of_a_teleport_it_is_none_yet() {
+    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.0)]), 150, &LIMITS), (64.0, How::Interpolated));
+    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.5)]), 150, &LIMITS), (128.5, How::Teleported));
+}
+
+#[test]
+fn an_entity_is_found_by_its_number_wherever_it_stands() {
+    let frame = frame(100, 5.0);
+    let x = |id| frame.get(EntityId(id)).map(|body| body.origin.x);
+    assert_eq!([x(0), x(1), x(3), x(7)], [None, None, Some(5.0), Some(0.0)]);
+}
