@@ -1,7 +1,5 @@
 //! Real OpenArena sessions from ../shared/data as logs: every datagram is read, and the log holds what was said.
 
-#![expect(clippy::disallowed_methods, reason = "reads the data")]
-
 use std::path::{Path, PathBuf};
 
 use hitreg::log::{Options, read_session, write_session};
