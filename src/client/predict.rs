@@ -10,9 +10,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::CommandOutput;
+use super::cause::Looked;
 use super::context::Context;
 use super::fields::Predicted;
-use super::{CommandOutput, cause};
 use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -33,6 +34,7 @@ pub(super) struct Window<G: Game> {
     base: Option<G::Body>,
     /// The snapshot that the base is from.
     base_frame: Option<Arc<Frame<G::Body>>>,
+    looked: Looked,
     /// The last command before the base, for hypotheses about what ran in place of a lost one.
     base_command: Option<Usercmd>,
     /// Ascending, without gaps.
@@ -68,6 +70,7 @@ impl<G: Game> Window<G> {
             },
             base: None,
             base_frame: None,
+            looked: Looked::default(),
             base_command: None,
             entries: VecDeque::new(),
             last_seq: CommandSeq(0),
@@ -224,7 +227,7 @@ impl<G: Game> Window<G> {
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let correction = (!errors.is_empty()).then(|| {
-            let (cause, evidence) = cause::explain(context, &self.fields, &acked);
+            let (cause, evidence) = self.looked.explain(context, &self.fields, &acked);
             Correction { command: snapshot.ack, errors, reran, cause, evidence }
         });
         Reconciled { comparison, correction, round_trip: None }

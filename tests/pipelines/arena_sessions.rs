@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Options, Replayed, replay};
+use hitreg::replay::{Mode, Options, Replayed, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
+use hitreg::trace::schema::corrections;
 
 fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
@@ -65,4 +66,29 @@ fn without_interference_or_loss_prediction_equals_the_server() {
     let unexplained: u64 =
         prediction.misses_by_cause.iter().filter(|(cause, _)| *cause != "spawn_or_death").map(|(_, count)| count).sum();
     assert_eq!(unexplained, 0, "{prediction:?}");
+}
+
+/// On another map nearly every prediction misses, and no hypothesis holds: after a thousand in vain nobody looks on.
+#[test]
+fn causes_are_not_looked_for_without_end() {
+    let mut scenario = Scenario { players: 1, seconds: 40.0, link: constant(20.0), ..Scenario::default() };
+    scenario.settings.insert("server.update_hz".to_owned(), "60".to_owned());
+    let mut session = record(&scenario, ArenaRules::default());
+    let elsewhere = scenario.header::<Arena>(&ArenaRules::new(ArenaMap::orchard())).expect("a good scenario");
+    let evidence = |session: &Session| {
+        let options = Options { mode: Mode::Open, ..Options::default() };
+        let trace = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace;
+        let corrections = corrections::Columns::of(&trace);
+        let both = corrections.cause.iter().zip(corrections.evidence.iter());
+        let unknown: Vec<String> =
+            both.filter(|(cause, _)| *cause == "unknown").map(|(_, evidence)| evidence.to_owned()).collect();
+        unknown
+    };
+    assert!(!evidence(&session).contains(&"not looked into".to_owned()));
+    session.header.rules = elsewhere.rules;
+    session.header.map = elsewhere.map;
+    let evidence = evidence(&session);
+    let looked = evidence.iter().position(|evidence| evidence == "not looked into").expect("many misses");
+    assert!((900..1000).contains(&looked), "{looked} unknown ones before");
+    assert!(evidence[looked..].iter().all(|evidence| evidence == "not looked into"));
 }
