@@ -40,7 +40,7 @@ fn a_real_demo_is_imported_and_replayed() {
     let bisected = folder.run("bisect ticks a.hitlog --format json");
     let found: Value = serde_json::from_slice(&bisected.stdout).expect("JSON");
     assert_eq!((code(&bisected), found["cause"]["cause"].as_str()), (1, Some("unknown")), "{found:#}");
-    assert!(found["b"].as_str().is_some_and(|b| b.contains(" predictions missed, 1 without a cause")), "{found:#}");
+    assert!(found["b"].as_str().is_some_and(|b| b.contains(" predictions missed, 3 without a cause")), "{found:#}");
     assert_eq!(
         (&found["first"]["table"], found["first"]["usercmds_a"].as_array().map(Vec::len)),
         (&"corrections".into(), Some(1))
