@@ -8,7 +8,7 @@ mod config;
 mod diff;
 mod export;
 mod files;
-#[cfg(feature = "quakeworld")]
+#[cfg(any(feature = "quake3", feature = "quakeworld"))]
 mod import;
 mod info;
 mod interrupt;
@@ -171,7 +171,7 @@ enum Command {
     #[cfg(feature = "live")]
     Join(join::Args),
     Merge(merge::Args),
-    #[cfg(feature = "quakeworld")]
+    #[cfg(any(feature = "quake3", feature = "quakeworld"))]
     Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
@@ -285,7 +285,7 @@ fn run_command(
         #[cfg(feature = "live")]
         Command::Join(args) => join::run(games, &args, output),
         Command::Merge(args) => merge::run(&args, output),
-        #[cfg(feature = "quakeworld")]
+        #[cfg(any(feature = "quake3", feature = "quakeworld"))]
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),

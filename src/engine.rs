@@ -27,7 +27,7 @@ pub mod bisect;
 mod effects;
 mod error;
 mod games;
-#[cfg(feature = "quakeworld")]
+#[cfg(any(feature = "quake3", feature = "quakeworld"))]
 mod import;
 mod log_file;
 mod looked;
@@ -45,6 +45,8 @@ pub use games::{
 pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::{Maps, demos_below, import_qwd};
+#[cfg(feature = "quake3")]
+pub use import::{Quake3Capture, import_quake3_udp};
 pub use log_file::LogFile;
 pub use looked::Looked;
 pub use shrink::{Property, Recorder, shrink};

@@ -1,23 +1,13 @@
 //! `hitreg import`: recordings of real games become logs.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "quake3")]
+mod quake3_udp;
+#[cfg(feature = "quakeworld")]
+mod qwd;
 
-use rayon::prelude::*;
-use serde::Serialize;
-
-use super::figures::{bytes, count, duration, share};
+use super::Outcome;
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::engine::{EngineError, Maps, demos_below, import_qwd};
-use crate::info::Info;
-use crate::log::Options;
-use crate::quakeworld::{Cut, Finding, ImportError, Imported};
-use crate::store::{self, Kind, Target};
-use crate::units::Micros;
 
 /// Turn a real game's recording into a log
 #[derive(clap::Args)]
@@ -28,217 +18,17 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Format {
-    Qwd(QwdArgs),
-}
-
-/// Import a QuakeWorld client demo (.qwd, protocol 28)
-///
-/// The log holds the player's usercmds, every server packet with its sequence and ack, the player's own states and those of
-/// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
-/// prediction is held against what the server said. Names and chat stay out of it.
-///
-/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be
-/// the one that the demo was played on; with --maps it is found by the name that the demo gives. Of several demos, or of a folder of
-/// them, each becomes a log in the folder that -o names, several at a time; what cannot be imported is named, and the rest is.
-///
-/// What servers do differently is found out from the demo, and so are walls that the played map had and the given one lacks
-/// (docs/quakeworld.md).
-#[derive(clap::Args)]
-#[command(after_long_help = "\
-Examples:
-  hitreg import qwd duel.qwd --map dm4.bsp -o duel.hitlog
-  hitreg import qwd match.qwd.xz --map dm3.bsp.gz -o match.hitlog
-  hitreg import qwd demos --maps id1/maps -o logs
-  hitreg info match.hitlog && hitreg replay match.hitlog")]
-struct QwdArgs {
-    /// The demo, or several, or folders that stand for every .qwd, .qwd.xz and .qwd.gz below them
-    #[arg(value_name = "DEMO", required = true)]
-    demos: Vec<PathBuf>,
-    /// The map that it was played on (BSP version 29)
-    #[arg(long, value_name = "FILE", required_unless_present = "maps")]
-    map: Option<PathBuf>,
-    /// A folder with maps, each found by the name that a demo gives
-    #[arg(long, value_name = "DIR", conflicts_with = "map")]
-    maps: Option<PathBuf>,
-    /// Take the map although its name or its walls speak against it
-    #[arg(long)]
-    force_map: bool,
-    /// Where the log goes; of several demos, a folder
-    #[arg(short, long, value_name = "LOG|DIR")]
-    output: OutPath,
-}
-
-#[derive(Serialize)]
-struct Report {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
-    #[serde(flatten)]
-    info: Info,
-    demo_bytes: usize,
-    size_bytes: u64,
-    /// What the server does that not every server does.
-    server: Vec<Finding>,
-    /// Walls that the played map had and the given one lacks, as far as the demo shows them.
-    walls_missing: usize,
-    /// What the demo lacks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
-/// What came of several demos.
-#[derive(Serialize)]
-struct Several {
-    logs: Vec<Report>,
-    refused: Vec<Refused>,
-}
-
-/// A demo that could not be imported.
-#[derive(Serialize)]
-struct Refused {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
-    why: String,
+    #[cfg(feature = "quakeworld")]
+    Qwd(qwd::Args),
+    #[cfg(feature = "quake3")]
+    Quake3Udp(quake3_udp::Args),
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let Format::Qwd(args) = &args.format;
-    let maps = match (&args.map, &args.maps) {
-        (Some(map), _) => Maps::File(map.clone()),
-        (None, Some(folder)) => Maps::Folder(folder.clone()),
-        (None, None) => return Err(Trouble::Request("the map is missing: give --map FILE or --maps DIR".to_owned())),
-    };
-    if let [demo] = &args.demos[..]
-        && !demo.is_dir()
-    {
-        let target = output.files.target(&args.output, Kind::Log)?;
-        let report = import(demo, &maps, args.force_map, &target)?;
-        output.show(&report, |page| report.print(page))?;
-        return Ok(Outcome::Done);
-    }
-    let mut demos = Vec::new();
-    for demo in &args.demos {
-        if demo.is_dir() { demos.extend(demos_below(demo)?) } else { demos.push(demo.clone()) }
-    }
-    if demos.is_empty() {
-        return Err(Trouble::Request(
-            "there are no demos (*.qwd, *.qwd.xz, *.qwd.gz) below the folders given".to_owned(),
-        ));
-    }
-    let targets = targets(&demos, args, output)?;
-    let imported: Vec<Result<Report, Trouble>> =
-        demos.par_iter().zip(&targets).map(|(demo, target)| import(demo, &maps, args.force_map, target)).collect();
-    let mut several = Several { logs: Vec::new(), refused: Vec::new() };
-    for (demo, imported) in demos.into_iter().zip(imported) {
-        match imported {
-            Ok(report) => several.logs.push(report),
-            Err(trouble) => several.refused.push(Refused { path: demo, why: trouble.to_string() }),
-        }
-    }
-    output.show(&several, |page| {
-        several.logs.iter().for_each(|report| report.print(page));
-        for refused in &several.refused {
-            page.styled(UNSURE, &format!("not imported: {}", refused.why));
-        }
-    })?;
-    Ok(if several.refused.is_empty() { Outcome::Done } else { Outcome::Trouble })
-}
-
-/// A log for each demo in the folder that was asked for.
-fn targets(demos: &[PathBuf], args: &QwdArgs, output: &Output) -> Result<Vec<Target>, Trouble> {
-    let mut names = BTreeSet::new();
-    let target = |demo: &PathBuf| {
-        let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
-        let log = format!("{}.hitlog", stem.strip_suffix(".qwd").unwrap_or(stem));
-        if !names.insert(log.clone()) {
-            let what =
-                format!("another of the demos has this name, too, and both would become {log}: import it by itself");
-            return Err(Trouble::file(demo, what));
-        }
-        output.files.target_in(&args.output, &log, Kind::Log)
-    };
-    demos.iter().map(target).collect()
-}
-
-fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<Report, Trouble> {
-    let (Imported { session, cut, findings, walls }, demo_bytes) = import_qwd(demo, maps, force_map).map_err(blame)?;
-    store::save_log(target, &session, Options::whole())?;
-    Ok(Report {
-        path: target.path().to_owned(),
-        info: Info::of(&session),
-        demo_bytes,
-        size_bytes: files::size_bytes(target.path()),
-        server: findings,
-        walls_missing: walls,
-        warning: cut.map(|Cut { offset, bytes }| {
-            format!(
-                "the demo is cut off: all up to byte {offset} was imported, {bytes} bytes of a frame after it were not"
-            )
-        }),
-    })
-}
-
-/// Says what to do in terms of the options.
-fn blame(error: EngineError) -> Trouble {
-    let EngineError::Import { path, source } = error else { return error.into() };
-    let what = match source {
-        ImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
-        ImportError::Unpack { source, .. } => source.to_string(),
-        ImportError::Demo(source) => source.to_string(),
-        ImportError::OtherMap { demo, .. } => {
-            format!("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")
-        }
-        ImportError::InWalls { in_walls, places } => format!(
-            "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
-             --force-map takes it all the same"
-        ),
-        ImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
-        other => other.to_string(),
-    };
-    Trouble::file(&path, what)
-}
-
-/// A finding in words, with how sure it is.
-fn found(finding: &Finding) -> String {
-    let Finding { what, has, agree, disagree, .. } = *finding;
-    let answer = if has { "yes" } else { "no" };
-    match agree + disagree {
-        0 => format!("{}: {answer}, as far as its info tells", what.words()),
-        votes => format!("{}: {answer}, by {agree} of {votes} places that tell", what.words()),
-    }
-}
-
-impl Report {
-    fn print(&self, page: &mut Page) {
-        let info = &self.info;
-        page.heading(&self.path.display().to_string());
-        page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
-        if let Some(warning) = &self.warning {
-            page.styled(UNSURE, &format!("  {warning}"));
-        }
-        for (index, finding) in self.server.iter().enumerate() {
-            page.pair(if index == 0 { "server" } else { "" }, &found(finding));
-        }
-        if self.walls_missing > 0 {
-            let walls = count(self.walls_missing as u64);
-            page.pair("map", &format!("not quite the one played: {walls} walls were found that it lacks"));
-        }
-        page.pair("duration", &duration(Micros(info.duration_us)));
-        page.pair(
-            "usercmds",
-            &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),
-        );
-        let packets = info.packets;
-        let lost = format!("{} lost ({})", count(packets.lost), share(packets.lost, packets.sent));
-        page.pair(
-            "packets",
-            &format!("{} received, {lost}, {} choked", count(packets.received), count(packets.choked)),
-        );
-        let per_usercmd = self.size_bytes as f64 / info.usercmds.max(1) as f64;
-        let demo = bytes(self.demo_bytes as u64);
-        page.pair(
-            "size",
-            &format!("{} ({per_usercmd:.1} bytes per usercmd); the demo has {demo}", bytes(self.size_bytes)),
-        );
+    match &args.format {
+        #[cfg(feature = "quakeworld")]
+        Format::Qwd(args) => qwd::run(args, output),
+        #[cfg(feature = "quake3")]
+        Format::Quake3Udp(args) => quake3_udp::run(args, output),
     }
 }

@@ -140,6 +140,15 @@ pub enum EngineError {
         /// What is wrong.
         source: ImportError,
     },
+    /// A capture that does not become a log.
+    #[cfg(feature = "quake3")]
+    #[error("{}: {source}", path.display())]
+    Quake3 {
+        /// The file at fault.
+        path: PathBuf,
+        /// What is wrong.
+        source: crate::quake3::ImportError,
+    },
     /// Somebody has stopped it.
     #[error("interrupted")]
     Stopped {

@@ -21,6 +21,7 @@ pub(crate) fn looks_like(start: &[u8]) -> Option<&'static str> {
         () if begins(b"hitreg golden") => "it is a golden: `hitreg verify` reads it beside its log",
         () if begins(b"\x89PNG") => "it looks like a picture",
         () if begins(b"\xD4\xC3\xB2\xA1") || begins(b"\x0A\x0D\x0D\x0A") => "it looks like captured network packets",
+        () if begins(b"UDPTRC1\n") => "it is a capture of datagrams: try `hitreg import quake3-udp`",
         () if is_quakeworld_demo(start) => "it looks like a QuakeWorld demo: try `hitreg import qwd`",
         () if is_text(start) && start.trim_ascii_start().starts_with(b"{") => "it looks like JSON",
         () if is_text(start) => "it looks like text",
@@ -59,6 +60,7 @@ mod tests {
         let known = [
             (&demo[..], "`hitreg import qwd`"),
             (b"\xFD7zXZ\0\0", "xz"),
+            (b"UDPTRC1\n\0", "quake3-udp"),
             (b"HL2DEMO\0\x04", "Source demo"),
             (b"IBSP\x2E", "Quake III map"),
             (&[29, 0, 0, 0, 124], "--map"),

@@ -1,4 +1,5 @@
 //! What `export` writes is what others read: Perfetto's rules for a time line, and DuckDB.
+#![expect(clippy::disallowed_methods, reason = "where Python is, the environment says")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -20,6 +20,7 @@ mod movement_vectors;
 mod network;
 mod patched;
 mod pipelines;
+mod quake3_log;
 mod quakeworld;
 mod quakeworld_log;
 mod schedule;

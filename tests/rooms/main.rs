@@ -103,6 +103,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "quakeworld",
         &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
     ),
+    ("quake3", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -153,6 +154,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "build",
             "arena",
             "quakeworld",
+            "quake3",
         ],
     ),
     // Arguments, pages and exit codes.
@@ -195,6 +197,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "parquet_file",
             "build",
             "quakeworld",
+            "quake3",
         ],
     ),
     ("main", &["cli"]),

@@ -43,6 +43,7 @@ pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
     halt,
     damage,
     hypotheses::mover_off,
+    hypotheses::mover_on_its_way,
     touched_mover,
     hypotheses::start_off,
     pushed,

@@ -93,20 +93,35 @@ pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
 /// A brush model that was met, elsewhere within the wire's rounding.
 pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
+    let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|by| (axis, by)));
+    shifted_mover(miss, shifts)
+        .and_then(|found| reproduced(Cause::Quantisation, "reproduced: mover within rounding", found))
+}
+
+/// The same farther on its way, or less far: a server moves it between packets, too.
+pub(crate) fn mover_on_its_way(miss: &Missed<'_>) -> Found {
+    const FARTHEST: i8 = 20;
+    let steps = || (1..=FARTHEST).flat_map(|n| [n, -n]).map(|n| f32::from(n) * 0.5);
+    let shifts = || [2, 0, 1].into_iter().flat_map(move |axis| steps().map(move |by| (axis, by)));
+    shifted_mover(miss, shifts).and_then(|found| reproduced(Cause::Mover, "reproduced: mover on its way", found))
+}
+
+/// The best of what comes of a brush model that was met and is moved by one of the shifts along an axis.
+fn shifted_mover<I: Iterator<Item = (usize, f32)>>(miss: &Missed<'_>, shifts: impl Fn() -> I) -> Option<Grade> {
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
-    let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));
-    (0..miss.solids.len()).filter(|index| met(*index)).find_map(|index| {
+    let graded = (0..miss.solids.len()).filter(|index| met(*index)).filter_map(|index| {
         let Solid::Mover { model, origin, moved } = miss.solids[index] else { return None };
-        shifts().find_map(|(axis, shift): (usize, f32)| {
+        let with = |(axis, by): (usize, f32)| {
             let (mut origin, mut moved) = (origin, moved);
-            origin[axis] += shift;
-            moved[axis] += shift;
+            origin[axis] += by;
+            moved[axis] += by;
             let mut solids = miss.solids.clone();
             solids[index] = Solid::Mover { model, origin, moved };
-            let found = grade_from(miss, &solids, &miss.from);
-            reproduced(Cause::Quantisation, "reproduced: mover within rounding", found)
-        })
-    })
+            grade_from(miss, &solids, &miss.from)
+        };
+        shifts().map(with).find(|grade| *grade == Grade::Exact)
+    });
+    graded.min()
 }
 
 /// Other players on their way from where the packet before showed them, or not in the way at all.

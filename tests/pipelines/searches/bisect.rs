@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::bugged::{Bug, Bugged, Rules};
 use crate::disc::Disc;
-use hitreg::bisect::{Reran, Step, bisect_ticks, recorded};
+use hitreg::bisect::{Reran, Step, bisect_ticks};
 use hitreg::diff::{DiffOptions, Named, On, Side, Value, Verdict};
 use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
+use hitreg::recorded::recorded;
 use hitreg::replay::{Options, replay};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;

@@ -1,0 +1,132 @@
+//! Captures: datagrams between clients and a server with the times at which somebody between them saw them, as
+//! `docs/openarena.md` lays them out; plain or packed with zstd.
+
+use std::io::{BufReader, Read};
+
+use super::protocol::Direction;
+
+const MAGIC: &[u8; 8] = b"UDPTRC1\n";
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// A packed capture may take no more memory than this to be unpacked, as a power of two.
+const LARGEST_WINDOW: u32 = 27;
+
+/// Why a capture cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// Something else.
+    #[error("it is no capture of datagrams: it does not begin with `UDPTRC1`")]
+    Magic,
+    /// The file, or what it is packed in.
+    #[error("it does not read on behind byte {offset}: {source}")]
+    Read {
+        /// Of the unpacked capture.
+        offset: u64,
+        /// What is wrong.
+        source: std::io::Error,
+    },
+    /// Neither up nor down.
+    #[error("byte {offset}: {found} is no direction of a datagram")]
+    Direction {
+        /// Of the unpacked capture.
+        offset: u64,
+        /// What stands there.
+        found: u8,
+    },
+}
+
+/// One datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// When it was seen, in ns of a clock that only goes forward.
+    pub at_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Which client sent it, or was to get it.
+    pub client: u16,
+    /// What it held.
+    pub bytes: Vec<u8>,
+}
+
+/// Reads a capture, datagram by datagram.
+pub struct Capture<'a> {
+    from: Box<dyn Read + 'a>,
+    offset: u64,
+    cut: Option<u64>,
+}
+
+impl<'a> Capture<'a> {
+    /// A capture, packed or not.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn new(bytes: &'a [u8]) -> Result<Capture<'a>, CaptureError> {
+        let unpacked: Result<Box<dyn Read + 'a>, std::io::Error> = if bytes.starts_with(&ZSTD) {
+            zstd::stream::read::Decoder::new(bytes).and_then(|mut packed| {
+                packed.window_log_max(LARGEST_WINDOW)?;
+                Ok(Box::new(BufReader::new(packed)) as Box<dyn Read>)
+            })
+        } else {
+            Ok(Box::new(bytes))
+        };
+        let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
+        let mut capture = Capture { from, offset: 0, cut: None };
+        let mut magic = [0; MAGIC.len()];
+        match capture.fill(&mut magic)? {
+            true if &magic == MAGIC => Ok(capture),
+            _ => Err(CaptureError::Magic),
+        }
+    }
+
+    /// Where the last whole datagram ends, if the capture goes on behind it and ends in the middle of another. To be asked
+    /// at the end.
+    pub fn cut(&self) -> Option<u64> {
+        self.cut
+    }
+
+    /// The next datagram; `None` at the end.
+    ///
+    /// # Errors
+    /// When the capture is damaged.
+    pub fn read(&mut self) -> Result<Option<Captured>, CaptureError> {
+        let begin = self.offset;
+        let mut head = [0; 13];
+        if !self.fill(&mut head)? {
+            self.cut = (self.offset > begin).then_some(begin);
+            return Ok(None);
+        }
+        let [t0, t1, t2, t3, t4, t5, t6, t7, direction, c0, c1, l0, l1] = head;
+        let direction = match direction {
+            0 => Direction::Up,
+            1 => Direction::Down,
+            found => return Err(CaptureError::Direction { offset: begin + 8, found }),
+        };
+        let mut bytes = vec![0; usize::from(u16::from_le_bytes([l0, l1]))];
+        if !self.fill(&mut bytes)? {
+            self.cut = Some(begin);
+            return Ok(None);
+        }
+        let at_ns = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        Ok(Some(Captured { at_ns, direction, client: u16::from_le_bytes([c0, c1]), bytes }))
+    }
+
+    /// Whether there was as much.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, CaptureError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let read = self.from.read(&mut buffer[filled..]);
+            let read = read.map_err(|source| CaptureError::Read { offset: self.offset, source })?;
+            if read == 0 {
+                return Ok(false);
+            }
+            filled += read;
+            self.offset += read as u64;
+        }
+        Ok(true)
+    }
+}
+
+impl std::fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,131 @@
+//! A capture becomes a log: once through it to learn who plays what, and once more to make the records.
+
+use super::body::BodyRow;
+use super::capture::{Capture, CaptureError};
+use super::listener::{Counts, Listener};
+use super::protocol::{Direction, Undecoded};
+use super::rules::Rules;
+use super::server_log::ServerLog;
+use crate::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
+use crate::settings::{SettingError, Settings};
+use crate::units::{Micros, Seed};
+
+/// The name that a log carries.
+pub(crate) const NAME: &str = "quake3";
+const PRESET: &str = "quake3";
+const FORMAT: &str = "quake3-udp";
+
+/// Why a capture does not become a log.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Capture(#[from] CaptureError),
+    /// Nobody is heard entering a level.
+    #[error(
+        "it holds {datagrams} datagrams and no gamestate that could be read: a capture must begin before its clients connect{}",
+        first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
+    )]
+    NoGamestate {
+        /// How many there are.
+        datagrams: u64,
+        /// Why the first of those failed that did.
+        first: Option<Undecoded>,
+    },
+    /// A setting that is none.
+    #[error("{0}")]
+    Setting(#[from] SettingError),
+    /// Rules that cannot be written.
+    #[error("its rules cannot be written: {0}")]
+    Rules(#[from] rmp_serde::encode::Error),
+}
+
+/// What a capture holds.
+#[derive(Debug)]
+pub struct Overview {
+    /// The level.
+    pub rules: Rules,
+    /// The players whose connections are in it.
+    pub players: Vec<u16>,
+    /// What there is.
+    pub counts: Counts,
+    /// The first datagrams that could not be read: client, direction, why.
+    pub undecoded: Vec<(u16, Direction, Undecoded)>,
+    /// Where it is cut off, if it is.
+    pub cut: Option<u64>,
+}
+
+/// Goes through a capture without making anything of it.
+///
+/// # Errors
+/// When it is damaged, or nobody enters a level in it.
+pub fn survey(capture: &[u8], log: &ServerLog) -> Result<Overview, ImportError> {
+    let (listener, cut) = listen(capture, log, &mut |_| {})?;
+    let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
+    let first = undecoded.first().map(|(_, _, why)| *why);
+    let rules = listener.rules().cloned().ok_or(ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
+    Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut })
+}
+
+/// The header of a log of what an overview tells.
+///
+/// # Errors
+/// When the rules cannot be written.
+pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, ImportError> {
+    let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
+    Ok(Header {
+        game: NAME.to_owned(),
+        rules: rmp_serde::to_vec_named(rules)?,
+        map: rules.map_name.clone(),
+        seed: Seed(0),
+        settings: settings(rules)?.to_pairs(),
+        preset: None,
+        players: (0..rules.places).map(player).collect(),
+        origin,
+        side: None,
+        classes: BodyRow::classes(),
+        usercmd: usercmd_fields(),
+        unknown: Vec::new(),
+    })
+}
+
+/// The preset's, but for what this server does: predictions run as it ran them.
+fn settings(rules: &Rules) -> Result<Settings, ImportError> {
+    let mut settings = Settings::preset(PRESET)?;
+    settings.set("prediction.among", "acking-packet")?;
+    settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
+    Ok(settings)
+}
+
+/// The records of a capture, in the order of their times, and the header of their log. `begin` takes the header first.
+///
+/// # Errors
+/// As [`survey`].
+pub fn import(capture: &[u8], log: &ServerLog, out: &mut dyn FnMut(Record)) -> Result<(), ImportError> {
+    listen(capture, log, out).map(|_| ())
+}
+
+/// The origin of an imported log.
+pub fn imported() -> Origin {
+    Origin::Imported { format: FORMAT.to_owned() }
+}
+
+fn listen(
+    capture: &[u8],
+    log: &ServerLog,
+    out: &mut dyn FnMut(Record),
+) -> Result<(Listener, Option<u64>), ImportError> {
+    let mut capture = Capture::new(capture)?;
+    let mut listener = Listener::new(log.clone());
+    let mut first = None;
+    let mut last = Micros::ZERO;
+    while let Some(captured) = capture.read()? {
+        let first = *first.get_or_insert(captured.at_ns);
+        // A damaged stamp is not believed: time does not run backwards.
+        let at = Micros(i64::try_from(captured.at_ns.saturating_sub(first) / 1_000).unwrap_or(i64::MAX)).max(last);
+        last = at;
+        listener.hear(at, captured.client, captured.direction, &captured.bytes, out);
+    }
+    listener.finish(out);
+    Ok((listener, capture.cut()))
+}

@@ -1,0 +1,28 @@
+//! Quake III: reads what clients and servers of its engine say to each other (OpenArena is the one that was tried), so that a
+//! session of a game that knows nothing of hitreg becomes a log.
+//!
+//! - [`Listener`] reads datagrams as somebody between clients and server sees them, and makes records of them.
+//! - [`survey`] and [`import()`] read captures of them.
+//!
+//! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
+
+mod body;
+mod capture;
+mod import;
+mod listener;
+mod protocol;
+mod rules;
+mod server_log;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod trajectory;
+
+pub use body::BodyRow;
+pub use capture::{Capture, CaptureError, Captured};
+pub use import::{ImportError, Overview, header, import, imported, survey};
+pub use listener::{Counts, Listener};
+pub use protocol::{DatagramError, DeltaError, Direction, MessageError, ReadError, Undecoded};
+pub use rules::Rules;
+pub use server_log::{Hurt, ServerLog};

@@ -1,0 +1,82 @@
+//! Reads the bits of a message: whole bytes by the [prefix code](super::huffman), what is left of an odd width raw before them.
+
+use super::huffman;
+
+/// Why a message cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// It is over.
+    #[error("it ends in the middle of a value")]
+    Ended,
+    /// Bits that stand for nothing.
+    #[error("it has bits that are no codeword")]
+    NoCode,
+}
+
+/// The longest string in a message, of a config string.
+const LONGEST_STRING: usize = 8192;
+
+#[derive(Clone, Debug)]
+pub(crate) struct BitReader<'a> {
+    bytes: &'a [u8],
+    bit: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> BitReader<'a> {
+        BitReader { bytes, bit: 0 }
+    }
+
+    /// An unsigned number of up to 32 bits.
+    pub(crate) fn bits(&mut self, width: u32) -> Result<u32, ReadError> {
+        let raw = width & 7;
+        let mut value = self.peek() & ((1 << raw) - 1);
+        self.skip(raw as usize)?;
+        for shift in (raw..width).step_by(8) {
+            let (byte, length) = huffman::decode(self.peek())?;
+            self.skip(length)?;
+            value |= u32::from(byte) << shift;
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool, ReadError> {
+        Ok(self.bits(1)? != 0)
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, ReadError> {
+        Ok(self.bits(8)? as u8)
+    }
+
+    pub(crate) fn short(&mut self) -> Result<i16, ReadError> {
+        Ok(self.bits(16)? as u16 as i16)
+    }
+
+    pub(crate) fn long(&mut self) -> Result<i32, ReadError> {
+        Ok(self.bits(32)? as i32)
+    }
+
+    /// Bytes up to a zero.
+    pub(crate) fn string(&mut self) -> Result<Vec<u8>, ReadError> {
+        let mut string = Vec::new();
+        loop {
+            match self.byte()? {
+                0 => return Ok(string),
+                _ if string.len() == LONGEST_STRING => return Err(ReadError::Ended),
+                byte => string.push(byte),
+            }
+        }
+    }
+
+    /// The next bits, and zeros behind the end.
+    fn peek(&self) -> u32 {
+        let from = self.bit / 8;
+        let byte = |index: usize| u32::from(self.bytes.get(from + index).copied().unwrap_or(0)) << (8 * index);
+        (byte(0) | byte(1) | byte(2)) >> (self.bit % 8)
+    }
+
+    fn skip(&mut self, bits: usize) -> Result<(), ReadError> {
+        self.bit += bits;
+        if self.bit <= self.bytes.len() * 8 { Ok(()) } else { Err(ReadError::Ended) }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a message says, before it is held against what was said earlier (ioquake3's cl_parse.c and sv_client.c).
+
+use super::bits::{BitReader, ReadError};
+use super::delta::{DeltaError, NO_ENTITY, UserCmd, hash_of_command, read_entity, read_usercmd};
+use super::fields::EntityCells;
+
+/// The most usercmds in one packet.
+const MOST_COMMANDS: u8 = 32;
+/// Entity numbers are below; the last ends a list.
+pub(crate) const ENTITY_NUMBERS: u16 = 1024;
+const ENTITY_NUMBER_BITS: u32 = 10;
+const MOST_CONFIG_STRINGS: i16 = 1024;
+
+/// Why a message cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// A state in it.
+    #[error("{0}")]
+    State(#[from] DeltaError),
+    /// A kind of content that nobody sends.
+    #[error("{0} begins nothing that protocol 71 has")]
+    Kind(u8),
+    /// A number that is out of all bounds.
+    #[error("{what} {found} is out of bounds")]
+    Bounds {
+        /// Of what.
+        what: &'static str,
+        /// It.
+        found: i64,
+    },
+    /// A difference from a state that is not there any more.
+    #[error("a snapshot differs from message {0}, which is not known")]
+    NoBase(i64),
+    /// Usercmds that need a server command to be read.
+    #[error("usercmds are mixed with server command {0}, which is not known")]
+    NoCommand(i32),
+    /// A message before the gamestate.
+    #[error("it comes before any gamestate")]
+    NoGamestate,
+}
+
+impl From<ReadError> for MessageError {
+    fn from(error: ReadError) -> MessageError {
+        MessageError::State(error.into())
+    }
+}
+
+/// The kinds of content from the server.
+pub(crate) mod from_server {
+    pub(crate) const NOTHING: u8 = 1;
+    pub(crate) const GAMESTATE: u8 = 2;
+    pub(crate) const CONFIG_STRING: u8 = 3;
+    pub(crate) const BASELINE: u8 = 4;
+    pub(crate) const COMMAND: u8 = 5;
+    pub(crate) const SNAPSHOT: u8 = 7;
+    pub(crate) const END: u8 = 8;
+}
+
+/// The kinds of content from a client.
+pub(crate) mod from_client {
+    pub(crate) const NOTHING: u8 = 1;
+    pub(crate) const MOVE: u8 = 2;
+    pub(crate) const MOVE_WITHOUT_DELTA: u8 = 3;
+    pub(crate) const COMMAND: u8 = 4;
+    pub(crate) const END: u8 = 5;
+}
+
+/// All that a client is told when it enters a level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Gamestate {
+    /// The level's strings by number: 0 and 1 hold the server's settings.
+    pub strings: std::collections::BTreeMap<u16, Vec<u8>>,
+    /// What entities begin as.
+    pub(crate) baselines: std::collections::BTreeMap<u16, EntityCells>,
+    /// The client's number.
+    pub client: u8,
+    /// What usercmds are mixed with.
+    pub(crate) checksum_feed: u32,
+}
+
+/// What the first message of a client brought: the numbers, and its usercmds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClientMessage {
+    /// The newest message of the server's that it had.
+    pub(crate) message_ack: i32,
+    /// Oldest first.
+    pub(crate) commands: Vec<UserCmd>,
+}
+
+/// Reads a client's message. `command` finds a server command by its number.
+pub(crate) fn read_client_message<'c>(
+    bytes: &[u8],
+    checksum_feed: Option<u32>,
+    command: impl Fn(i32) -> Option<&'c [u8]>,
+) -> Result<ClientMessage, MessageError> {
+    let bits = &mut BitReader::new(bytes);
+    let _server_id = bits.long()?;
+    let message_ack = bits.long()?;
+    let command_ack = bits.long()?;
+    let mut commands = Vec::new();
+    loop {
+        match bits.byte()? {
+            from_client::NOTHING => {}
+            from_client::COMMAND => {
+                bits.long()?;
+                bits.string()?;
+            }
+            from_client::MOVE | from_client::MOVE_WITHOUT_DELTA => {
+                let feed = checksum_feed.ok_or(MessageError::NoGamestate)?;
+                let mixed = command(command_ack).ok_or(MessageError::NoCommand(command_ack))?;
+                let key = feed ^ message_ack as u32 ^ hash_of_command(mixed);
+                read_commands(bits, key, &mut commands)?;
+            }
+            from_client::END => return Ok(ClientMessage { message_ack, commands }),
+            kind => return Err(MessageError::Kind(kind)),
+        }
+    }
+}
+
+fn read_commands(bits: &mut BitReader<'_>, key: u32, commands: &mut Vec<UserCmd>) -> Result<(), MessageError> {
+    let count = bits.byte()?;
+    if !(1..=MOST_COMMANDS).contains(&count) {
+        return Err(MessageError::Bounds { what: "a number of usercmds,", found: i64::from(count) });
+    }
+    let mut from = UserCmd::default();
+    for _ in 0..count {
+        from = read_usercmd(bits, key, &from)?;
+        commands.push(from);
+    }
+    Ok(())
+}
+
+/// Reads a gamestate behind its kind, with the number of the last server command before it.
+pub(crate) fn read_gamestate(bits: &mut BitReader<'_>) -> Result<(i32, Gamestate), MessageError> {
+    let last_command = bits.long()?;
+    let mut gamestate = Gamestate::default();
+    loop {
+        match bits.byte()? {
+            from_server::END => break,
+            from_server::CONFIG_STRING => {
+                let index = bits.short()?;
+                if !(0..MOST_CONFIG_STRINGS).contains(&index) {
+                    return Err(MessageError::Bounds { what: "config string", found: i64::from(index) });
+                }
+                gamestate.strings.insert(index as u16, bits.string()?);
+            }
+            from_server::BASELINE => {
+                let number = read_entity_number(bits)?;
+                if let Some(cells) = read_entity(bits, &NO_ENTITY)? {
+                    gamestate.baselines.insert(number, cells);
+                }
+            }
+            kind => return Err(MessageError::Kind(kind)),
+        }
+    }
+    gamestate.client = bits.long()? as u8;
+    gamestate.checksum_feed = bits.long()? as u32;
+    Ok((last_command, gamestate))
+}
+
+pub(crate) fn read_entity_number(bits: &mut BitReader<'_>) -> Result<u16, ReadError> {
+    Ok(bits.bits(ENTITY_NUMBER_BITS)? as u16)
+}

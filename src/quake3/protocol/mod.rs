@@ -1,0 +1,29 @@
+//! Protocol 71 of Quake III's engine, read from between client and server: datagrams, bits, differences, messages. The facts
+//! are those of the public ioquake3 sources; each file names the one that it was learned from.
+
+mod bits;
+mod connection;
+mod delta;
+mod fields;
+pub(super) mod huffman;
+mod message;
+mod netchan;
+mod snapshot;
+#[cfg(test)]
+pub(super) mod testing;
+
+pub use bits::ReadError;
+pub use connection::Undecoded;
+pub(crate) use connection::{Connection, Told};
+pub use delta::DeltaError;
+pub(crate) use delta::UserCmd;
+pub(crate) use fields::*;
+pub(crate) use message::Gamestate;
+pub use message::MessageError;
+pub use netchan::{DatagramError, Direction};
+pub(crate) use snapshot::Snapshot;
+#[cfg(test)]
+pub(crate) use {
+    bits::BitReader,
+    delta::{NO_ENTITY, hash_of_command, read_entity, read_player, read_usercmd},
+};

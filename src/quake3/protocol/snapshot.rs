@@ -1,0 +1,100 @@
+//! Snapshots: a playerState and the entities in sight, as differences from an earlier snapshot or from the baselines.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::bits::BitReader;
+use super::delta::{NO_ENTITY, read_entity, read_player};
+use super::fields::{EntityCells, PLAYER_CELLS, PlayerCells};
+use super::message::{ENTITY_NUMBERS, Gamestate, MessageError, read_entity_number};
+
+/// How many messages back a snapshot may differ from.
+const KEPT: usize = 32;
+const NO_PLAYER: PlayerCells = [0; PLAYER_CELLS];
+
+/// What a client is told of one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Snapshot {
+    /// The message that brought it.
+    pub(crate) message: u32,
+    /// In ms.
+    pub(crate) server_time: i32,
+    /// Bit 0: held back by the rate; bit 1: not yet in play; bit 2: the server began anew.
+    pub(crate) flags: u8,
+    pub(crate) player: PlayerCells,
+    /// By number, ascending.
+    pub(crate) entities: Vec<(u16, Arc<EntityCells>)>,
+}
+
+/// The snapshots that later ones may differ from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshots {
+    kept: VecDeque<Arc<Snapshot>>,
+}
+
+impl Snapshots {
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Reads a snapshot behind its kind.
+    pub(crate) fn read(
+        &mut self,
+        bits: &mut BitReader<'_>,
+        message: u32,
+        gamestate: &Gamestate,
+    ) -> Result<Arc<Snapshot>, MessageError> {
+        let server_time = bits.long()?;
+        let back = bits.byte()?;
+        let flags = bits.byte()?;
+        let areas = bits.byte()?;
+        for _ in 0..areas {
+            bits.byte()?;
+        }
+        let base = match back {
+            0 => None,
+            back => {
+                let number = i64::from(message) - i64::from(back);
+                let known = self.kept.iter().find(|kept| i64::from(kept.message) == number);
+                Some(known.ok_or(MessageError::NoBase(number))?)
+            }
+        };
+        let player = read_player(bits, base.map_or(&NO_PLAYER, |base| &base.player))?;
+        let entities = read_entities(bits, base.map_or(&[][..], |base| &base.entities), gamestate)?;
+        let snapshot = Arc::new(Snapshot { message, server_time, flags, player, entities });
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(Arc::clone(&snapshot));
+        Ok(snapshot)
+    }
+}
+
+/// Numbers ascend, so that what the base has between two of them is as it was.
+fn read_entities(
+    bits: &mut BitReader<'_>,
+    base: &[(u16, Arc<EntityCells>)],
+    gamestate: &Gamestate,
+) -> Result<Vec<(u16, Arc<EntityCells>)>, MessageError> {
+    let mut old = base.iter().peekable();
+    let mut entities: Vec<(u16, Arc<EntityCells>)> = Vec::with_capacity(base.len());
+    let mut last = None;
+    loop {
+        let number = read_entity_number(bits)?;
+        if last.is_some_and(|last| number <= last) {
+            return Err(MessageError::Bounds { what: "after a higher one, entity", found: i64::from(number) });
+        }
+        last = Some(number);
+        while let Some(kept) = old.next_if(|(before, _)| *before < number) {
+            entities.push(kept.clone());
+        }
+        if number == ENTITY_NUMBERS - 1 {
+            return Ok(entities);
+        }
+        let before = old.next_if(|(before, _)| *before == number);
+        let from = before.map(|(_, cells)| &**cells).or(gamestate.baselines.get(&number)).unwrap_or(&NO_ENTITY);
+        if let Some(cells) = read_entity(bits, from)? {
+            entities.push((number, Arc::new(cells)));
+        }
+    }
+}
