@@ -24,7 +24,7 @@ pub struct Drawn {
 /// Every way of drawing that a trace has views of, by name. Nothing of a trace that does not say where entities were: of clients
 /// replayed alone, that is.
 pub fn drawn(trace: &Trace) -> Vec<Drawn> {
-    let truth = match trace.table(bodies::NAME) {
+    let truth = match trace.table(bodies::NAME).filter(|table| table.rows() > 0) {
         Some(table) => Truth::of(trace, table),
         None => return Vec::new(),
     };
@@ -147,6 +147,9 @@ mod tests {
 
     #[test]
     fn without_the_truth_there_is_nothing_to_say() {
-        assert_eq!(drawn(&with_views(Trace::default(), &[(1, 0, 0.0, None)])), []);
+        let empty = Trace { tables: vec![bodies::Writer::default().finish(Vec::new())], ..Trace::default() };
+        for trace in [Trace::default(), empty] {
+            assert_eq!(drawn(&with_views(trace, &[(1, 0, 0.0, None)])), []);
+        }
     }
 }
