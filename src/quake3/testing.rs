@@ -330,7 +330,7 @@ pub(crate) fn level_bytes() -> Vec<u8> {
     put(&mut lumps[7], &[0, 0, 0, 0, 0, 0, 0, 1, 0, 3]);
     for row in 0..3u32 {
         for column in 0..3u32 {
-            let place = [-200.0 + 50.0 * column as f32, 100.0 - 100.0 * row as f32, 64.0];
+            let place = [-200.0 + 50.0 * column as f32, -100.0 + 100.0 * row as f32, 64.0];
             put(&mut lumps[10], &place.map(f32::to_bits));
             lumps[10].extend([0; 32]);
         }

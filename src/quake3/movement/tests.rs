@@ -53,7 +53,7 @@ fn a_player_runs_stops_and_jumps() {
     assert_eq!((jumped.velocity.z, jumped.ground), (262.0, NO_ENTITY));
     assert!((jumped.origin.z - (24.125 + 2.66)).abs() < 1e-4 && jumped.flags & flag::JUMP_HELD != 0);
     let (landed, _) = go(&map, &[], jumped, jump, 100);
-    assert_eq!((landed.ground, landed.velocity.z), (WORLD, 0.0), "held, it jumps once");
+    assert!(landed.ground == WORLD && landed.velocity.z < 1.0, "held, it jumps once: {landed:?}");
     let (ducked, _) = go(&map, &[], standing(), Command { up: -127, forward: 127, ..Command::default() }, 60);
     assert!((ducked.velocity.x - 80.0).abs() < 1.0 && ducked.viewheight == 12, "{ducked:?}");
 }
@@ -79,12 +79,12 @@ fn steps_are_climbed_and_walls_and_others_are_met() {
     assert!(climbed.origin.y > 100.0 && (climbed.origin.z - 40.125).abs() < 0.01, "a step of 16: {climbed:?}");
     let ahead = Command { forward: 127, ..Command::default() };
     let (stopped, met) = go(&map, &[], standing(), ahead, 200);
-    assert_eq!((stopped.origin.x, stopped.velocity.x.abs() < 1.0), (256.0 - 15.125, true));
+    assert!((stopped.origin.x - (256.0 - 15.125)).abs() < 0.01 && stopped.velocity.x.abs() < 1.0, "{stopped:?}");
     assert!(met.contains(&WORLD));
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));
     let other = Solid { entity: 3, origin: Vec3::new(100.0, 0.0, 24.0), shape: Shape::Body { mins, maxs } };
     let (beside, met) = go(&map, &[other], standing(), ahead, 200);
-    assert_eq!((beside.origin.x, met.contains(&3)), (100.0 - 30.125, true));
+    assert!((beside.origin.x - (100.0 - 30.125)).abs() < 0.01 && met.contains(&3), "{beside:?}");
     let corpse = PlayerState { health: 0, kind: 3, velocity: Vec3::new(300.0, 0.0, 0.0), ..standing() };
     let (slid, met) = go(&map, &[other], corpse, ahead, 200);
     assert!(slid.velocity == Vec3::ZERO && !met.contains(&3));
