@@ -16,6 +16,8 @@ use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
+#[cfg(feature = "quake3")]
+use crate::quake3::Quake3;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Session};
@@ -68,6 +70,8 @@ impl Games {
         });
         #[cfg(feature = "quakeworld")]
         let games = games.replaying::<QuakeWorld>();
+        #[cfg(feature = "quake3")]
+        let games = games.replaying::<Quake3>();
         games
     }
 

@@ -3,6 +3,7 @@
 
 use glam::Vec3;
 
+use super::movement::PlayerState;
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, Wire, entity,
     is_same, player, player_list,
@@ -95,6 +96,13 @@ const TELEPORT: u32 = 4;
 /// A `pm_type`: the player is dead.
 const PM_DEAD: u32 = 3;
 
+const DELTA_ANGLES: [usize; 3] = [player("delta_angles.x"), player("delta_angles.y"), player("delta_angles.z")];
+/// Among the powerups.
+const FLIGHT: usize = player_list(3) + 6;
+const INVULNERABILITY: usize = player_list(3) + 14;
+/// Farther than any map reaches, and faster than anything moves.
+const FARTHEST: f32 = 1e6;
+
 impl BodyRow {
     /// A player's own.
     pub(crate) fn of_player(cells: &PlayerCells) -> BodyRow {
@@ -124,13 +132,11 @@ impl BodyRow {
     }
 
     /// A player's cell, by its place among [`PlayerCells`].
-    #[cfg(test)]
     pub(crate) fn player(&self, cell: usize) -> u32 {
         self.0[PLAYER_AT[cell]]
     }
 
     /// An entity's cell, by its place among [`EntityCells`].
-    #[cfg(test)]
     pub(crate) fn entity(&self, cell: usize) -> u32 {
         self.0[ENTITY_AT[cell]]
     }
@@ -138,6 +144,68 @@ impl BodyRow {
     /// Whether it is a playerState.
     pub(crate) fn is_own(&self) -> bool {
         self.0[OWN] != 0
+    }
+
+    /// Whose state it is: a player who watches is told that of somebody else.
+    pub(crate) fn client(&self) -> u32 {
+        self.player(player("client_num"))
+    }
+
+    /// False for places and speeds that are none, on which movement could not be run.
+    pub(crate) fn is_finite(&self) -> bool {
+        let near = |vector: Vec3| vector.is_finite() && vector.abs().max_element() < FARTHEST;
+        near(self.origin()) && near(self.velocity())
+    }
+
+    pub(crate) fn set_velocity(&mut self, velocity: Vec3) {
+        self.put(VELOCITY, velocity);
+    }
+
+    pub(crate) fn set_viewangles(&mut self, angles: Vec3) {
+        self.put(VIEWANGLES, angles);
+    }
+
+    /// A player's own body as movement knows it.
+    pub(crate) fn player_state(&self) -> PlayerState {
+        let number = |cell: usize| self.player(cell) as i32;
+        let grapple = [player("grapple_point.x"), player("grapple_point.y"), player("grapple_point.z")];
+        PlayerState {
+            command_time: number(player("command_time")),
+            origin: self.origin(),
+            velocity: self.velocity(),
+            viewangles: self.viewangles(),
+            delta_angles: DELTA_ANGLES.map(|cell| self.player(cell) as u16),
+            kind: self.player(player("pm_type")),
+            flags: self.player(player("pm_flags")),
+            time_ms: number(player("pm_time")),
+            speed: number(player("speed")),
+            gravity: number(player("gravity")),
+            ground: self.player(player("ground_entity_num")),
+            viewheight: number(player("viewheight")),
+            health: number(player_list(0)),
+            flies: self.player(FLIGHT) != 0,
+            is_invulnerable: self.player(INVULNERABILITY) != 0,
+            grapple: Vec3::from_array(grapple.map(|cell| f32::from_bits(self.player(cell)))),
+        }
+    }
+
+    /// The same body after movement has led it to `state`.
+    pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
+        let mut body = self.moved_to(state.origin);
+        body.set_velocity(state.velocity);
+        body.set_viewangles(state.viewangles);
+        let numbers = [
+            (player("command_time"), state.command_time as u32),
+            (player("pm_flags"), state.flags),
+            (player("pm_time"), state.time_ms as u32),
+            (player("ground_entity_num"), state.ground),
+            (player("viewheight"), state.viewheight as u32),
+        ];
+        let turned = DELTA_ANGLES.into_iter().zip(state.delta_angles.map(u32::from));
+        for (cell, value) in numbers.into_iter().chain(turned) {
+            body.0[PLAYER_AT[cell]] = value;
+        }
+        body
     }
 
     pub(crate) fn get(&self, place: usize) -> Vec3 {

@@ -3,6 +3,7 @@
 use super::body::BodyRow;
 use super::capture::{Capture, CaptureError};
 use super::listener::{Counts, Listener};
+use super::map::MapError;
 use super::protocol::{Direction, Undecoded};
 use super::rules::Rules;
 use super::server_log::ServerLog;
@@ -32,6 +33,9 @@ pub enum ImportError {
         /// Why the first of those failed that did.
         first: Option<Undecoded>,
     },
+    /// No map of this engine, or none of that name.
+    #[error("{0}")]
+    Map(#[from] MapError),
     /// A setting that is none.
     #[error("{0}")]
     Setting(#[from] SettingError),
@@ -75,7 +79,7 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
     Ok(Header {
         game: NAME.to_owned(),
-        rules: rmp_serde::to_vec_named(rules)?,
+        rules: rmp_serde::to_vec(rules)?,
         map: rules.map_name.clone(),
         seed: Seed(0),
         settings: settings(rules)?.to_pairs(),
@@ -93,6 +97,9 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
 fn settings(rules: &Rules) -> Result<Settings, ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("prediction.among", "acking-packet")?;
+    if rules.map.is_none() {
+        settings.set("prediction.mode", "off")?;
+    }
     settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
     Ok(settings)
 }

@@ -6,23 +6,32 @@
 //!
 //! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
 
+mod archive;
 mod body;
 mod capture;
+mod diagnosis;
+mod game;
 mod import;
 mod listener;
+mod map;
+mod movement;
 mod protocol;
 mod rules;
 mod server_log;
+mod surroundings;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod trajectory;
 
+pub use archive::map_from;
 pub use body::BodyRow;
 pub use capture::{Capture, CaptureError, Captured};
+pub use game::{Moment, Quake3, Shot};
 pub use import::{ImportError, Overview, header, import, imported, survey};
 pub use listener::{Counts, Listener};
+pub use map::{Map, MapError};
 pub use protocol::{DatagramError, DeltaError, Direction, MessageError, ReadError, Undecoded};
 pub use rules::Rules;
 pub use server_log::{Hurt, ServerLog};

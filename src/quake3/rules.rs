@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::map::Map;
+use super::movement::Settings;
 use super::protocol::Gamestate;
 
 /// All that does not change during a level.
@@ -21,6 +23,8 @@ pub struct Rules {
     pub pmove_fixed_ms: u16,
     /// The server's flags: jumping, falling, friction.
     pub dm_flags: u32,
+    /// The map, if it was given: without it nobody can be moved.
+    pub map: Option<Map>,
     /// Whether the server rewinds targets for weapons that hit at once.
     pub unlagged: bool,
 }
@@ -45,7 +49,24 @@ impl Rules {
             pmove_float: system.number("pmove_float", 0) != 0,
             pmove_fixed_ms: fixed.clamp(0, 33) as u16,
             dm_flags: server.number("dmflags", 0) as u32,
+            map: None,
             unlagged: server.number("g_delagHitscan", 0) != 0,
+        }
+    }
+}
+
+/// Bits of [`Rules::dm_flags`] (bg_public.h).
+const NO_BUNNY: u32 = 128;
+const FAST_WATER: u32 = 4096;
+
+impl Rules {
+    /// How players are moved.
+    pub(crate) fn movement(&self) -> Settings {
+        Settings {
+            float: self.pmove_float,
+            fixed_ms: i32::from(self.pmove_fixed_ms),
+            no_bunny: self.dm_flags & NO_BUNNY != 0,
+            fast_water: self.dm_flags & FAST_WATER != 0,
         }
     }
 }

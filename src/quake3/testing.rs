@@ -296,3 +296,56 @@ pub(crate) fn cut_to_wire(fields: &[NetField], cells: &mut [u32]) {
         };
     }
 }
+
+/// A level of version 46: a floor at 0, a wall at x = 256, a step 16 high where y > 60, and a flat patch 64 up at x from -200 to -100
+/// and y from -100 to 100, which looks up.
+pub(crate) fn level_bytes() -> Vec<u8> {
+    let boxes: [[f32; 6]; 3] = [
+        [-512.0, -512.0, -32.0, 512.0, 512.0, 0.0],
+        [256.0, -512.0, -32.0, 288.0, 512.0, 512.0],
+        [-512.0, 60.0, 0.0, 512.0, 512.0, 16.0],
+    ];
+    let mut lumps: Vec<Vec<u8>> = vec![Vec::new(); 17];
+    let put = |lump: &mut Vec<u8>, words: &[u32]| words.iter().for_each(|word| lump.extend(word.to_le_bytes()));
+    lumps[1].extend([0; 64]);
+    put(&mut lumps[1], &[0, 1]);
+    for (index, corners) in boxes.iter().enumerate() {
+        for side in 0..6u32 {
+            let (axis, sign) = ((side / 2) as usize, if side % 2 == 0 { -1.0f32 } else { 1.0 });
+            let mut plane = [0.0f32; 4];
+            plane[axis] = sign;
+            plane[3] = sign * if side % 2 == 0 { corners[axis] } else { corners[axis + 3] };
+            put(&mut lumps[2], &plane.map(f32::to_bits));
+            put(&mut lumps[9], &[index as u32 * 6 + side, 0]);
+        }
+        put(&mut lumps[8], &[index as u32 * 6, 6, 0]);
+        put(&mut lumps[6], &[index as u32]);
+    }
+    // One node, which parts the level at its floor; both leaves have everything.
+    put(&mut lumps[3], &[5, -1i32 as u32, -2i32 as u32, 0, 0, 0, 0, 0, 0]);
+    for _ in 0..2 {
+        put(&mut lumps[4], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3]);
+    }
+    put(&mut lumps[5], &[0]);
+    put(&mut lumps[7], &[0, 0, 0, 0, 0, 0, 0, 1, 0, 3]);
+    for row in 0..3u32 {
+        for column in 0..3u32 {
+            let place = [-200.0 + 50.0 * column as f32, -100.0 + 100.0 * row as f32, 64.0];
+            put(&mut lumps[10], &place.map(f32::to_bits));
+            lumps[10].extend([0; 32]);
+        }
+    }
+    let mut surface = [0u32; 26];
+    (surface[2], surface[4], surface[24], surface[25]) = (2, 9, 3, 3);
+    put(&mut lumps[13], &surface);
+    let mut bytes = b"IBSP".to_vec();
+    bytes.extend(46u32.to_le_bytes());
+    let mut at = 8 + 17 * 8;
+    for lump in &lumps {
+        bytes.extend((at as u32).to_le_bytes());
+        bytes.extend((lump.len() as u32).to_le_bytes());
+        at += lump.len();
+    }
+    lumps.iter().for_each(|lump| bytes.extend(lump));
+    bytes
+}

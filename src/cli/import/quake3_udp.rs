@@ -26,11 +26,15 @@ use crate::store::Kind;
 #[command(after_long_help = "\
 Examples:
   hitreg import quake3-udp duel.trace.zst -o duel.hitlog
+  hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
 pub(super) struct Args {
     /// The capture, plain or packed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
+    /// The map that it was played on: a .bsp, or a .pk3 that holds it. Without it predictions cannot be checked
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
     /// The server's console log, for who was hit
     #[arg(long, value_name = "FILE")]
     server_log: Option<PathBuf>,
@@ -59,7 +63,8 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Log)?;
-    let from = Quake3Capture { capture: &args.capture, server_log: args.server_log.as_deref() };
+    let from =
+        Quake3Capture { capture: &args.capture, map: args.map.as_deref(), server_log: args.server_log.as_deref() };
     let overview = import_quake3_udp(&from, &target).map_err(blame)?;
     let report = Report::new(&args.output, overview);
     output.show(&report, |page| report.print(page))?;

@@ -12,6 +12,8 @@ use crate::store::{self, Recording, StoreError, Target};
 pub struct Quake3Capture<'a> {
     /// The capture.
     pub capture: &'a Path,
+    /// The map, or an archive that holds it.
+    pub map: Option<&'a Path>,
     /// The server's console log.
     pub server_log: Option<&'a Path>,
 }
@@ -25,7 +27,12 @@ pub fn import_quake3_udp(from: &Quake3Capture<'_>, target: &Target) -> Result<Ov
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| EngineError::Quake3 { path: from.capture.to_owned(), source };
-    let overview = quake3::survey(&capture, &log).map_err(fail)?;
+    let mut overview = quake3::survey(&capture, &log).map_err(fail)?;
+    if let Some(path) = from.map {
+        let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
+        overview.rules.map =
+            Some(map.map_err(|error| EngineError::Quake3 { path: path.to_owned(), source: error.into() })?);
+    }
     let header = quake3::header(&overview.rules, &overview.players, quake3::imported()).map_err(fail)?;
     let mut recording = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;
     let mut failed: Option<StoreError> = None;

@@ -1,0 +1,271 @@
+//! A patch in flat pieces, each a plane with borders: where two triangles of a square lie in one plane the piece is the square,
+//! else each triangle is one. Every piece gets the borders that a box needs to slide past it, and one behind it.
+
+use glam::Vec3;
+
+use super::grid::Grid;
+use super::level::{Patch, Plane};
+use super::winding::Winding;
+
+/// Points this near to a plane lie in it.
+const ON_PLANE: f32 = 0.1;
+/// Planes whose normals and distances differ by less are one.
+const SAME_NORMAL: f32 = 0.0001;
+const SAME_DIST: f32 = 0.02;
+/// The engine has room for so many borders of a piece.
+const MOST_BORDERS: usize = 4 + 6 + 16;
+/// A piece that reaches farther lacks a border.
+const FARTHEST: f32 = 65_535.0;
+
+/// A flat piece.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub(super) surface: usize,
+    /// Planes, and whether the piece lies in front of each.
+    pub(super) borders: Vec<(usize, bool)>,
+}
+
+/// All pieces of a patch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PatchPieces {
+    pub(super) planes: Vec<Plane>,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) mins: Vec3,
+    pub(super) maxs: Vec3,
+}
+
+impl PatchPieces {
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+}
+
+/// Cuts a patch into pieces.
+pub(super) fn pieces_of(patch: &Patch) -> PatchPieces {
+    let grid = Grid::of(patch);
+    let far = Vec3::splat(f32::INFINITY);
+    let points = || grid.columns.iter().flatten();
+    let mut cutter = Cutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid };
+    cutter.cut();
+    PatchPieces {
+        planes: cutter.planes,
+        pieces: cutter.pieces,
+        mins: points().fold(far, |mins, point| mins.min(*point)) - Vec3::ONE,
+        maxs: points().fold(-far, |maxs, point| maxs.max(*point)) + Vec3::ONE,
+    }
+}
+
+/// The sides of a square of the grid.
+#[derive(Clone, Copy)]
+enum Edge {
+    Top,
+    Right,
+    Bottom,
+    Left,
+    /// The diagonal, of the first triangle and of the second.
+    OutOfFirst,
+    OutOfSecond,
+}
+
+struct Cutter<'a> {
+    grid: &'a Grid,
+    planes: Vec<Plane>,
+    pieces: Vec<Piece>,
+    /// The planes of each square's two triangles, by column, then row.
+    of: Vec<Vec<[Option<usize>; 2]>>,
+}
+
+impl Cutter<'_> {
+    fn point(&self, i: usize, j: usize) -> Vec3 {
+        self.grid.columns[i][j]
+    }
+
+    fn cut(&mut self) {
+        let (across, down) = (self.grid.width().saturating_sub(1), self.grid.height().saturating_sub(1));
+        for i in 0..across {
+            let column = (0..down).map(|j| {
+                let (a, b, c, d) =
+                    (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+                [self.plane_of(a, b, c), self.plane_of(c, d, a)]
+            });
+            let column = column.collect();
+            self.of.push(column);
+        }
+        for i in 0..across {
+            for j in 0..down {
+                self.square(i, j, across, down);
+            }
+        }
+    }
+
+    fn square(&mut self, i: usize, j: usize, across: usize, down: usize) {
+        let [first, second] = self.of[i][j];
+        let neighbour =
+            |is_inside: bool, wraps: bool, inside: (usize, usize), around: (usize, usize), triangle: usize| {
+                let at = if is_inside { Some(inside) } else { wraps.then_some(around) };
+                at.and_then(|(i, j)| self.of[i][j][triangle])
+            };
+        let (rows, columns) = (self.grid.wraps_rows, self.grid.wraps_columns);
+        let top = neighbour(j > 0, rows, (i, j.wrapping_sub(1)), (i, down - 1), 1);
+        let bottom = neighbour(j + 1 < down, rows, (i, j + 1), (i, 0), 0);
+        let left = neighbour(i > 0, columns, (i.wrapping_sub(1), j), (across - 1, j), 0);
+        let right = neighbour(i + 1 < across, columns, (i + 1, j), (0, j), 1);
+        // A neighbour in the same plane is no border: a wall on the edge is.
+        let mut border = |plane: Option<usize>, own: Option<usize>, edge| match plane {
+            Some(plane) if Some(plane) != own => Some(plane),
+            _ => self.edge_plane(i, j, edge),
+        };
+        let top = border(top, first, Edge::Top);
+        let bottom = border(bottom, second, Edge::Bottom);
+        let left = border(left, second, Edge::Left);
+        let right = border(right, first, Edge::Right);
+        let (a, b, c, d) = (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+        if first == second {
+            if let Some(surface) = first {
+                self.add(surface, &[top, right, bottom, left], &[a, b, c, d]);
+            }
+            return;
+        }
+        let diagonal = second.or(bottom).or_else(|| self.edge_plane(i, j, Edge::OutOfFirst));
+        if let Some(surface) = first {
+            self.add(surface, &[top, right, diagonal], &[a, b, c]);
+        }
+        let diagonal = first.or(top).or_else(|| self.edge_plane(i, j, Edge::OutOfSecond));
+        if let Some(surface) = second {
+            self.add(surface, &[bottom, left, diagonal], &[c, d, a]);
+        }
+    }
+
+    /// A plane that stands on an edge of a square.
+    fn edge_plane(&mut self, i: usize, j: usize, edge: Edge) -> Option<usize> {
+        let (a, b, c, d) = (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+        // From where, to where, the triangle whose plane it stands on, and from which point it rises.
+        let (from, to, triangle, foot) = match edge {
+            Edge::Top => (a, b, 0, a),
+            Edge::Bottom => (c, d, 1, d),
+            Edge::Left => (d, a, 1, a),
+            Edge::Right => (b, c, 0, b),
+            Edge::OutOfFirst => (c, a, 0, c),
+            Edge::OutOfSecond => (a, c, 1, a),
+        };
+        let [first, second] = self.of[i][j];
+        let plane = if triangle == 0 { first.or(second) } else { second.or(first) }?;
+        let up = foot + Vec3::from(self.planes[plane].normal) * 4.0;
+        self.plane_of(from, to, up)
+    }
+
+    /// The plane of three points: a known one that faces the same way and has them all, or a new one.
+    fn plane_of(&mut self, a: Vec3, b: Vec3, c: Vec3) -> Option<usize> {
+        let normal = (c - a).cross(b - a);
+        let length = normal.length();
+        if length == 0.0 || !length.is_finite() {
+            return None;
+        }
+        let normal = normal / length;
+        let has = |plane: &Plane| {
+            let of = Vec3::from(plane.normal);
+            normal.dot(of) >= 0.0 && [a, b, c].iter().all(|point| (point.dot(of) - plane.dist).abs() <= ON_PLANE)
+        };
+        Some(self.planes.iter().position(has).unwrap_or_else(|| {
+            self.planes.push(Plane { normal: normal.to_array(), dist: a.dot(normal) });
+            self.planes.len() - 1
+        }))
+    }
+
+    fn add(&mut self, surface: usize, borders: &[Option<usize>], corners: &[Vec3]) {
+        let Some(borders) = borders.iter().map(|border| self.inward((*border)?, corners)).collect() else { return };
+        let mut piece = Piece { surface, borders };
+        let Some(winding) = self.winding(&piece) else { return };
+        let (mins, maxs) = winding.bounds();
+        let is_near =
+            (maxs - mins).max_element() <= FARTHEST && mins.max_element() < FARTHEST && maxs.min_element() > -FARTHEST;
+        if is_near {
+            self.add_bevels(&mut piece, &winding);
+            self.pieces.push(piece);
+        }
+    }
+
+    /// On which side of a border the corners are; none where they all lie in it.
+    fn inward(&self, border: usize, corners: &[Vec3]) -> Option<(usize, bool)> {
+        let Plane { normal, dist } = self.planes[border];
+        let distances = corners.iter().map(|point| point.dot(Vec3::from(normal)) - dist);
+        let (front, back) =
+            distances.fold((false, false), |(front, back), d| (front || d > ON_PLANE, back || d < -ON_PLANE));
+        (front || back).then_some((border, front && !back))
+    }
+
+    /// The piece's outline; `None` where nothing is left of it.
+    fn winding(&self, piece: &Piece) -> Option<Winding> {
+        let Plane { normal, dist } = self.planes[piece.surface];
+        let whole = Winding::of_plane(Vec3::from(normal), dist);
+        let borders = piece.borders.iter().filter(|(border, _)| *border != piece.surface);
+        borders.fold(Some(whole), |winding, border| self.chopped(&winding?, *border))
+    }
+
+    fn chopped(&self, winding: &Winding, (border, inward): (usize, bool)) -> Option<Winding> {
+        let Plane { normal, dist } = self.planes[border];
+        let side = if inward { 1.0 } else { -1.0 };
+        winding.cut(Vec3::from(normal) * side, dist * side, ON_PLANE)
+    }
+
+    /// A box that slides along a piece must not catch on its edges: planes along the axes, and slanted ones through each edge.
+    fn add_bevels(&mut self, piece: &mut Piece, winding: &Winding) {
+        let (mins, maxs) = winding.bounds();
+        for (axis, unit) in [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate() {
+            for (normal, dist) in [(-unit, -mins[axis]), (unit, maxs[axis])] {
+                self.add_bevel(piece, None, normal, dist);
+            }
+        }
+        for (index, point) in winding.0.iter().enumerate() {
+            let edge = *point - winding.0[(index + 1) % winding.0.len()];
+            let length = edge.length();
+            let edge = edge / length;
+            let is_axial = edge.to_array().iter().any(|part| part.abs() > 1.0 - SAME_NORMAL);
+            if length < 0.5 || is_axial {
+                continue;
+            }
+            for unit in [Vec3::X, Vec3::Y, Vec3::Z] {
+                for side in [-unit, unit] {
+                    let slanted = edge.cross(side);
+                    let length = slanted.length();
+                    let (normal, dist) = (slanted / length, point.dot(slanted / length));
+                    let is_outside = winding.0.iter().all(|other| other.dot(normal) - dist <= ON_PLANE);
+                    if length >= 0.5 && is_outside {
+                        self.add_bevel(piece, Some(winding), normal, dist);
+                    }
+                }
+            }
+        }
+        if piece.borders.len() < MOST_BORDERS {
+            piece.borders.push((piece.surface, true));
+        }
+    }
+
+    /// Adds a border, unless the piece has it or is full. One that leaves nothing of `winding` is none.
+    fn add_bevel(&mut self, piece: &mut Piece, winding: Option<&Winding>, normal: Vec3, dist: f32) {
+        let is_known = |plane: usize| same(&self.planes[plane], normal, dist).is_some();
+        if is_known(piece.surface)
+            || piece.borders.iter().any(|(border, _)| is_known(*border))
+            || piece.borders.len() >= MOST_BORDERS
+        {
+            return;
+        }
+        let known = self.planes.iter().enumerate().find_map(|(index, plane)| Some((index, same(plane, normal, dist)?)));
+        let border = known.unwrap_or_else(|| {
+            self.planes.push(Plane { normal: normal.to_array(), dist });
+            (self.planes.len() - 1, false)
+        });
+        if winding.is_none_or(|winding| self.chopped(winding, border).is_some()) {
+            piece.borders.push(border);
+        }
+    }
+}
+
+/// Whether a plane is the one, and if so, whether it faces the other way.
+fn same(plane: &Plane, normal: Vec3, dist: f32) -> Option<bool> {
+    let of = Vec3::from(plane.normal);
+    let is = |normal: Vec3, dist: f32| {
+        (of - normal).abs().max_element() < SAME_NORMAL && (plane.dist - dist).abs() < SAME_DIST
+    };
+    if is(normal, dist) { Some(false) } else { is(-normal, -dist).then_some(true) }
+}

@@ -1,0 +1,243 @@
+//! A map as movement knows it: checked, with its curves cut into pieces.
+
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+
+use super::bsp::{self, MapError};
+use super::facets::{PatchPieces, pieces_of};
+
+/// More pieces of curves than any map has.
+const MOST_PIECES: usize = 1 << 18;
+
+/// Bits of what a brush or patch consists of (q_shared.h and surfaceflags.h).
+pub(crate) mod contents {
+    pub(crate) const SOLID: u32 = 1;
+    pub(crate) const WATER: u32 = 8 | 16 | 32;
+    pub(crate) const PLAYER_CLIP: u32 = 0x1_0000;
+    pub(crate) const BODY: u32 = 0x200_0000;
+}
+
+/// Bits of a surface.
+pub(crate) mod surface {
+    pub(crate) const SLICK: u32 = 2;
+}
+
+/// A plane: all points whose product with the normal is the distance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plane {
+    pub(crate) normal: [f32; 3],
+    pub(crate) dist: f32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Node {
+    pub(super) plane: u32,
+    /// Nodes; below 0 leaves, the first is -1.
+    pub(super) children: [i32; 2],
+}
+
+/// A leaf of the tree, or a model that moves: its brushes stand in the list of leaves' brushes, a model's in that of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Leaf {
+    pub(super) patches: Vec<u32>,
+    pub(super) first_brush: u32,
+    pub(super) brushes: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Brush {
+    pub(super) first_side: u32,
+    /// The first six are those along the axes.
+    pub(super) sides: u32,
+    pub(super) contents: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Side {
+    pub(super) plane: u32,
+    pub(super) flags: u32,
+}
+
+/// A curved surface: a grid of control points, row by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Patch {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) points: Vec<[f32; 3]>,
+    pub(super) contents: u32,
+    pub(super) flags: u32,
+}
+
+/// What a map's file says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Parts {
+    pub(super) planes: Vec<Plane>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) leaf_brushes: Vec<u32>,
+    pub(super) brushes: Vec<Brush>,
+    pub(super) sides: Vec<Side>,
+    pub(super) patches: Vec<Patch>,
+    pub(super) models: Vec<Leaf>,
+}
+
+/// A map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct Map {
+    pub(super) parts: Parts,
+    /// Each patch in pieces.
+    pub(super) pieces: Vec<PatchPieces>,
+}
+
+/// A part of a map that moves by itself, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Model(pub(crate) usize);
+
+impl Map {
+    /// Reads a `.bsp`.
+    ///
+    /// # Errors
+    /// When it is no map of version 46, or refers to what it does not have.
+    pub fn parse(bytes: &[u8]) -> Result<Map, MapError> {
+        Map::try_from(bsp::parse(bytes)?)
+    }
+
+    /// How many models there are, the world (0) among them.
+    pub fn model_count(&self) -> usize {
+        self.parts.models.len()
+    }
+
+    /// The box around a brush: its first six sides lie along the axes.
+    pub(super) fn bounds(&self, brush: &Brush) -> (Vec3, Vec3) {
+        let dist =
+            |side: u32| self.parts.planes[self.parts.sides[(brush.first_side + side) as usize].plane as usize].dist;
+        (-Vec3::new(dist(0), dist(2), dist(4)), Vec3::new(dist(1), dist(3), dist(5)))
+    }
+
+    /// What is at a point.
+    pub(crate) fn contents_at(&self, point: Vec3) -> u32 {
+        let mut node = 0;
+        while let Ok(index) = usize::try_from(node) {
+            let Some(at) = self.parts.nodes.get(index) else { return 0 };
+            let plane = &self.parts.planes[at.plane as usize];
+            node = at.children[usize::from(Vec3::from(plane.normal).dot(point) - plane.dist < 0.0)];
+        }
+        let leaf = &self.parts.leaves[(-1 - node) as usize];
+        let brushes = self.leaf_brushes(leaf).filter(|brush| self.has_point(brush, point));
+        brushes.fold(0, |contents, brush| contents | brush.contents)
+    }
+
+    pub(super) fn leaf_brushes<'a>(&'a self, leaf: &Leaf) -> impl Iterator<Item = &'a Brush> + use<'a> {
+        let range = leaf.first_brush as usize..(leaf.first_brush + leaf.brushes) as usize;
+        self.parts.leaf_brushes[range].iter().map(|brush| &self.parts.brushes[*brush as usize])
+    }
+
+    pub(super) fn sides(&self, brush: &Brush) -> impl Iterator<Item = (&Plane, u32)> {
+        let range = brush.first_side as usize..(brush.first_side + brush.sides) as usize;
+        self.parts.sides[range].iter().map(|side| (&self.parts.planes[side.plane as usize], side.flags))
+    }
+
+    fn has_point(&self, brush: &Brush, point: Vec3) -> bool {
+        self.sides(brush).all(|(plane, _)| Vec3::from(plane.normal).dot(point) <= plane.dist)
+    }
+}
+
+impl From<Map> for Parts {
+    fn from(map: Map) -> Parts {
+        map.parts
+    }
+}
+
+impl TryFrom<Parts> for Map {
+    type Error = MapError;
+
+    /// Every reference leads somewhere, and no walk down the tree comes round in a circle.
+    fn try_from(parts: Parts) -> Result<Map, MapError> {
+        let bad = |lump, why| Err(MapError::Lump { lump, why });
+        let within =
+            |first: u32, count: u32, length: usize| first.checked_add(count).is_some_and(|end| end as usize <= length);
+        let is_finite = |point: &[f32; 3]| point.iter().all(|axis| axis.is_finite());
+        if !parts.planes.iter().all(|plane| plane.dist.is_finite() && is_finite(&plane.normal)) {
+            return bad("planes", "a number that is none");
+        }
+        let leads = |from: usize, to: i32| match usize::try_from(to) {
+            // Nodes stand before what they lead to.
+            Ok(node) => node > from && node < parts.nodes.len(),
+            Err(_) => ((-1 - i64::from(to)) as usize) < parts.leaves.len(),
+        };
+        for (index, node) in parts.nodes.iter().enumerate() {
+            if node.plane as usize >= parts.planes.len() || !node.children.iter().all(|child| leads(index, *child)) {
+                return bad("nodes", "one leads nowhere");
+            }
+        }
+        if !is_tree(&parts.nodes) {
+            return bad("nodes", "they are no tree, or a very deep one");
+        }
+        if parts.nodes.is_empty() {
+            return bad("nodes", "there is none");
+        }
+        let patches_exist = |leaf: &Leaf| leaf.patches.iter().all(|patch| (*patch as usize) < parts.patches.len());
+        if !parts
+            .leaves
+            .iter()
+            .all(|leaf| within(leaf.first_brush, leaf.brushes, parts.leaf_brushes.len()) && patches_exist(leaf))
+        {
+            return bad("leaves", "brushes that there are not");
+        }
+        if !parts
+            .models
+            .iter()
+            .all(|model| within(model.first_brush, model.brushes, parts.brushes.len()) && patches_exist(model))
+        {
+            return bad("models", "brushes that there are not");
+        }
+        if parts.leaf_brushes.iter().any(|brush| *brush as usize >= parts.brushes.len()) {
+            return bad("leaf brushes", "a brush that there is not");
+        }
+        if parts.sides.iter().any(|side| side.plane as usize >= parts.planes.len()) {
+            return bad("brush sides", "a plane that there is not");
+        }
+        if !parts
+            .brushes
+            .iter()
+            .all(|brush| brush.sides >= 6 && within(brush.first_side, brush.sides, parts.sides.len()))
+        {
+            return bad("brushes", "sides that there are not");
+        }
+        let (mut pieces, mut count) = (Vec::with_capacity(parts.patches.len()), 0);
+        for patch in &parts.patches {
+            let is_grid = |side: u32| (3..=129).contains(&side) && side % 2 == 1;
+            let is_whole = is_grid(patch.width) && is_grid(patch.height);
+            if !is_whole
+                || patch.points.len() != (patch.width * patch.height) as usize
+                || !patch.points.iter().all(is_finite)
+            {
+                return bad("surfaces", "a patch that is no grid");
+            }
+            let cut = pieces_of(patch);
+            count += cut.len();
+            if count > MOST_PIECES {
+                return Err(MapError::Pieces { most: MOST_PIECES });
+            }
+            pieces.push(cut);
+        }
+        Ok(Map { parts, pieces })
+    }
+}
+
+/// More nodes below each other than any map has.
+const DEEPEST: u16 = 1024;
+
+/// Whether no node hangs below two others, nor too deep. Each stands before what it leads to.
+fn is_tree(nodes: &[Node]) -> bool {
+    let mut depths = vec![0u16; nodes.len()];
+    nodes.iter().enumerate().all(|(index, node)| {
+        let below = depths[index] + 1;
+        node.children.iter().filter_map(|child| usize::try_from(*child).ok()).all(|child| {
+            let is_first = depths[child] == 0;
+            depths[child] = below;
+            is_first && below <= DEEPEST
+        })
+    })
+}

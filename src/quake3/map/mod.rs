@@ -1,0 +1,17 @@
+//! Maps of Quake III's engine (BSP version 46): what they consist of, and what stops a box that moves through them: brushes, and
+//! patches, which are curved surfaces cut into flat pieces. The rules are those of the public ioquake3 sources (cm_load.c,
+//! cm_trace.c, cm_patch.c).
+
+mod bsp;
+mod facets;
+mod grid;
+mod level;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod winding;
+
+pub use bsp::MapError;
+pub use level::Map;
+pub(crate) use level::{Model, contents, surface};
+pub(crate) use sweep::{Sweep, Trace};

@@ -1,0 +1,339 @@
+//! Sweeps a box through a map, as cm_trace.c and cm_patch.c of ioquake3 do it: the box becomes a point, and planes move out by
+//! what the box reaches towards them.
+
+use glam::Vec3;
+
+use super::facets::{PatchPieces, Piece};
+use super::level::{Brush, Leaf, Map, Model, Plane};
+
+/// A sweep stops this far before what it meets, in units.
+const EPSILON: f32 = 0.125;
+/// Slanted planes of the tree are taken as near to any box.
+const ANY_BOX: f32 = 2048.0;
+
+/// A box on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweep {
+    pub(crate) start: Vec3,
+    pub(crate) end: Vec3,
+    pub(crate) mins: Vec3,
+    pub(crate) maxs: Vec3,
+    /// What stops it.
+    pub(crate) mask: u32,
+}
+
+/// How far it came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Trace {
+    /// Of the way, 0 to 1.
+    pub(crate) fraction: f32,
+    pub(crate) end: Vec3,
+    /// Of what stopped it.
+    pub(crate) normal: Vec3,
+    pub(crate) surface: u32,
+    pub(crate) starts_solid: bool,
+    /// It is in something solid all the way.
+    pub(crate) all_solid: bool,
+}
+
+impl Sweep {
+    /// Through the world.
+    pub(crate) fn through(&self, map: &Map) -> Trace {
+        let mut work = Work::new(self, map);
+        if work.is_still {
+            work.test_tree();
+        } else {
+            work.tree(0, (0.0, 1.0), (work.start, work.end));
+        }
+        work.finish(self)
+    }
+
+    /// Through a part of the map that stands at a place.
+    pub(crate) fn through_model(&self, map: &Map, model: Model, origin: Vec3) -> Trace {
+        let moved = Sweep { start: self.start - origin, end: self.end - origin, ..*self };
+        let mut work = Work::new(&moved, map);
+        if let Some(model) = map.parts.models.get(model.0) {
+            let brushes = &map.parts.brushes[model.first_brush as usize..(model.first_brush + model.brushes) as usize];
+            work.meet(brushes.iter(), model);
+        }
+        work.finish(self)
+    }
+
+    /// Past another box, of the body of a player.
+    pub(crate) fn past_box(&self, map: &Map, mins: Vec3, maxs: Vec3) -> Trace {
+        let mut work = Work::new(self, map);
+        let planes = [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate().flat_map(|(axis, unit)| {
+            let plane = |normal: Vec3, dist| Plane { normal: normal.to_array(), dist };
+            [plane(unit, maxs[axis]), plane(-unit, -mins[axis])]
+        });
+        let planes: Vec<(Plane, u32)> = planes.map(|plane| (plane, 0)).collect();
+        work.brush(planes.iter().map(|(plane, flags)| (plane, *flags)), mins, maxs);
+        work.finish(self)
+    }
+}
+
+struct Work<'a> {
+    map: &'a Map,
+    start: Vec3,
+    end: Vec3,
+    /// From the box's middle to its corner.
+    half: Vec3,
+    mins: Vec3,
+    maxs: Vec3,
+    mask: u32,
+    is_still: bool,
+    trace: Trace,
+}
+
+impl<'a> Work<'a> {
+    fn new(sweep: &Sweep, map: &'a Map) -> Work<'a> {
+        // The box becomes symmetric about the way.
+        let middle = (sweep.mins + sweep.maxs) * 0.5;
+        let half = sweep.maxs - middle;
+        let (start, end) = (sweep.start + middle, sweep.end + middle);
+        let trace = Trace {
+            fraction: 1.0,
+            end: sweep.end,
+            normal: Vec3::ZERO,
+            surface: 0,
+            starts_solid: false,
+            all_solid: false,
+        };
+        let (mins, maxs) = (start.min(end) - half, start.max(end) + half);
+        let is_still = sweep.start == sweep.end;
+        Work { map, start, end, half, mins, maxs, mask: sweep.mask, is_still, trace }
+    }
+
+    fn finish(self, sweep: &Sweep) -> Trace {
+        let end = match self.trace.fraction == 1.0 {
+            true => sweep.end,
+            false => sweep.start + (sweep.end - sweep.start) * self.trace.fraction,
+        };
+        Trace { end, ..self.trace }
+    }
+
+    /// Everything in the leaves that a box at rest touches.
+    fn test_tree(&mut self) {
+        let mut nodes = vec![0];
+        while let Some(node) = nodes.pop() {
+            if self.trace.all_solid {
+                return;
+            }
+            let Ok(index) = usize::try_from(node) else {
+                self.leaf(node);
+                continue;
+            };
+            let Some(at) = self.map.parts.nodes.get(index) else { continue };
+            let plane = &self.map.parts.planes[at.plane as usize];
+            let normal = Vec3::from(plane.normal);
+            let (distance, reach) = (self.start.dot(normal) - plane.dist, (self.half + Vec3::ONE).dot(normal.abs()));
+            if distance <= reach {
+                nodes.push(at.children[1]);
+            }
+            if distance >= -reach {
+                nodes.push(at.children[0]);
+            }
+        }
+    }
+
+    /// Front to back, down to the leaves on the way.
+    fn tree(&mut self, node: i32, (from, to): (f32, f32), (start, end): (Vec3, Vec3)) {
+        if self.trace.fraction <= from {
+            return;
+        }
+        let Ok(index) = usize::try_from(node) else { return self.leaf(node) };
+        let Some(at) = self.map.parts.nodes.get(index).copied() else { return };
+        let plane = &self.map.parts.planes[at.plane as usize];
+        let normal = Vec3::from(plane.normal);
+        let axial = normal.to_array().iter().position(|part| *part == 1.0);
+        let reach = match axial {
+            Some(axis) => self.half[axis],
+            None if self.half == Vec3::ZERO => 0.0,
+            None => ANY_BOX,
+        };
+        let (near, far) = (start.dot(normal) - plane.dist, end.dot(normal) - plane.dist);
+        if near >= reach + 1.0 && far >= reach + 1.0 {
+            return self.tree(at.children[0], (from, to), (start, end));
+        }
+        if near < -reach - 1.0 && far < -reach - 1.0 {
+            return self.tree(at.children[1], (from, to), (start, end));
+        }
+        let (first, until, since) = if near < far {
+            (1, (near - reach + EPSILON) / (near - far), (near + reach + EPSILON) / (near - far))
+        } else if near > far {
+            (0, (near + reach + EPSILON) / (near - far), (near - reach - EPSILON) / (near - far))
+        } else {
+            (0, 1.0, 0.0)
+        };
+        let at_fraction = |fraction: f32| {
+            let fraction = fraction.clamp(0.0, 1.0);
+            (from + (to - from) * fraction, start + (end - start) * fraction)
+        };
+        let (middle, place) = at_fraction(until);
+        self.tree(at.children[first], (from, middle), (start, place));
+        let (middle, place) = at_fraction(since);
+        self.tree(at.children[1 - first], (middle, to), (place, end));
+    }
+
+    fn leaf(&mut self, node: i32) {
+        let map = self.map;
+        let leaf = &map.parts.leaves[(-1 - node) as usize];
+        self.meet(map.leaf_brushes(leaf), leaf);
+    }
+
+    fn meet<'m>(&mut self, brushes: impl Iterator<Item = &'m Brush>, leaf: &Leaf) {
+        let (map, mask) = (self.map, self.mask);
+        for brush in brushes.filter(|brush| brush.contents & mask != 0) {
+            let (mins, maxs) = map.bounds(brush);
+            self.brush(map.sides(brush), mins, maxs);
+            if self.is_over() {
+                return;
+            }
+        }
+        for patch in &leaf.patches {
+            let (patch, pieces) = (&map.parts.patches[*patch as usize], &map.pieces[*patch as usize]);
+            if patch.contents & self.mask != 0 {
+                let before = self.trace.fraction;
+                self.patch(pieces);
+                if self.trace.fraction < before {
+                    self.trace.surface = patch.flags;
+                }
+            }
+            if self.is_over() {
+                return;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        if self.is_still { self.trace.all_solid } else { self.trace.fraction == 0.0 }
+    }
+
+    /// How far the box reaches back along a normal, as a negative number.
+    fn reach(&self, normal: Vec3) -> f32 {
+        Vec3::select(normal.cmplt(Vec3::ZERO), self.half, -self.half).dot(normal)
+    }
+
+    fn distances(&self, normal: Vec3, dist: f32) -> (f32, f32) {
+        (self.start.dot(normal) - dist, self.end.dot(normal) - dist)
+    }
+
+    fn brush<'p>(&mut self, planes: impl Iterator<Item = (&'p Plane, u32)>, mins: Vec3, maxs: Vec3) {
+        // A sweep stops before it meets anything; what only stands is in a brush or not.
+        let margin = Vec3::splat(if self.is_still { 0.0 } else { EPSILON });
+        if self.mins.cmpgt(maxs + margin).any() || self.maxs.cmplt(mins - margin).any() {
+            return;
+        }
+        let (mut enter, mut leave) = (-1.0, 1.0);
+        let (mut starts_out, mut gets_out) = (false, false);
+        let mut met = None;
+        for (plane, flags) in planes {
+            let normal = Vec3::from(plane.normal);
+            let (near, far) = self.distances(normal, plane.dist - self.reach(normal));
+            starts_out |= near > 0.0;
+            gets_out |= far > 0.0;
+            match crossing(near, far) {
+                Crossing::Outside => return,
+                Crossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((normal, flags))),
+                Crossing::Leaves(fraction) if fraction < leave => leave = fraction,
+                _ => {}
+            }
+        }
+        if !starts_out {
+            self.trace.starts_solid = true;
+            if !gets_out {
+                self.trace.all_solid = true;
+                self.trace.fraction = 0.0;
+            }
+        } else if let Some((normal, flags)) = met
+            && enter < leave
+            && enter > -1.0
+            && enter < self.trace.fraction
+        {
+            (self.trace.fraction, self.trace.normal, self.trace.surface) = (f32::max(enter, 0.0), normal, flags);
+        }
+    }
+
+    fn patch(&mut self, patch: &PatchPieces) {
+        let margin = Vec3::splat(EPSILON);
+        if self.mins.cmpgt(patch.maxs + margin).any() || self.maxs.cmplt(patch.mins - margin).any() {
+            return;
+        }
+        for piece in &patch.pieces {
+            if self.is_still {
+                // A piece has no inside for a point.
+                if self.half != Vec3::ZERO && self.is_in(patch, piece) {
+                    (self.trace.starts_solid, self.trace.all_solid, self.trace.fraction) = (true, true, 0.0);
+                    return;
+                }
+            } else {
+                self.piece(patch, piece);
+            }
+        }
+    }
+
+    /// The planes of a piece moved out by the box: the surface first.
+    fn planes<'p>(&self, patch: &'p PatchPieces, piece: &'p Piece) -> impl Iterator<Item = (Vec3, f32)> + use<'p> {
+        let half = self.half;
+        let moved = move |plane: usize, inward: bool| {
+            let Plane { normal, dist } = patch.planes[plane];
+            let side = if inward { -1.0 } else { 1.0 };
+            let normal = Vec3::from(normal);
+            (normal * side, dist * side + normal.abs().dot(half))
+        };
+        let borders = piece.borders.iter().map(move |(border, inward)| moved(*border, *inward));
+        std::iter::once(moved(piece.surface, false)).chain(borders)
+    }
+
+    fn piece(&mut self, patch: &PatchPieces, piece: &Piece) {
+        let (mut enter, mut leave) = (-1.0, 1.0);
+        let mut met = None;
+        let last = piece.borders.len();
+        // To a point a piece is so thin that it would leave it with the surface.
+        let count = if self.half == Vec3::ZERO { last } else { last + 1 };
+        for (index, (normal, dist)) in self.planes(patch, piece).enumerate().take(count) {
+            let (near, far) = self.distances(normal, dist);
+            match crossing(near, far) {
+                Crossing::Outside => return,
+                Crossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((index, normal))),
+                Crossing::Leaves(fraction) if fraction < leave => leave = fraction,
+                _ => {}
+            }
+        }
+        // What comes from behind passes.
+        if let Some((index, normal)) = met
+            && index != last
+            && enter < leave
+            && enter >= 0.0
+            && enter < self.trace.fraction
+        {
+            (self.trace.fraction, self.trace.normal) = (enter, normal);
+        }
+    }
+
+    fn is_in(&self, patch: &PatchPieces, piece: &Piece) -> bool {
+        self.planes(patch, piece).all(|(normal, dist)| self.start.dot(normal) - dist <= 0.0)
+    }
+}
+
+/// How a way crosses a plane, given the distances of its ends.
+enum Crossing {
+    /// In front of it all the way.
+    Outside,
+    /// Behind it all the way.
+    Inside,
+    Enters(f32),
+    Leaves(f32),
+}
+
+fn crossing(near: f32, far: f32) -> Crossing {
+    if near > 0.0 && (far >= EPSILON || far >= near) {
+        Crossing::Outside
+    } else if near <= 0.0 && far <= 0.0 {
+        Crossing::Inside
+    } else if near > far {
+        Crossing::Enters(((near - EPSILON) / (near - far)).max(0.0))
+    } else {
+        Crossing::Leaves(((near + EPSILON) / (near - far)).min(1.0))
+    }
+}

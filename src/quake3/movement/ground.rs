@@ -1,0 +1,81 @@
+//! What is below a player and around him: ground to stand on, water (bg_pmove.c: `PM_GroundTrace`, `PM_SetWaterLevel`).
+
+use glam::Vec3;
+
+use super::pmove::{BOX_BELOW, Step};
+use super::state::flag;
+use super::world::NO_ENTITY;
+use crate::quake3::map::{Trace, contents};
+
+/// How far below the ground may be.
+const REACH: f32 = 0.25;
+/// A steeper slope is no ground.
+const STEEPEST: f32 = 0.7;
+/// Faster away from the ground, and a player leaves it.
+const THROWN_OFF: f32 = 10.0;
+/// Who lands faster, must wait before the next jump.
+const HARD_LANDING: f32 = -200.0;
+const LANDING_MS: i32 = 250;
+
+impl Step<'_> {
+    pub(super) fn look_for_ground(&mut self) {
+        let below = self.state.origin - Vec3::new(0.0, 0.0, REACH);
+        let (mut trace, mut entity) = self.sweep(self.state.origin, below);
+        if trace.all_solid {
+            let Some(freed) = self.free(below) else { return self.leave_ground() };
+            (trace, entity) = freed;
+        }
+        self.ground_surface = trace.surface;
+        if trace.fraction == 1.0 {
+            return self.leave_ground();
+        }
+        if self.state.velocity.z > 0.0 && self.state.velocity.dot(trace.normal) > THROWN_OFF {
+            return self.leave_ground();
+        }
+        self.ground = Some(trace);
+        if trace.normal.z < STEEPEST {
+            self.state.ground = NO_ENTITY;
+            self.walks = false;
+            return;
+        }
+        self.walks = true;
+        if self.state.flags & flag::TIME_WATERJUMP != 0 {
+            self.state.flags &= !(flag::TIME_WATERJUMP | flag::TIME_LAND);
+            self.state.time_ms = 0;
+        }
+        if self.state.ground == NO_ENTITY && self.falls_at < HARD_LANDING {
+            self.state.flags |= flag::TIME_LAND;
+            self.state.time_ms = LANDING_MS;
+        }
+        self.state.ground = entity;
+        self.meet(entity);
+    }
+
+    pub(super) fn leave_ground(&mut self) {
+        self.state.ground = NO_ENTITY;
+        self.ground = None;
+        self.walks = false;
+    }
+
+    /// A player who is stuck stands on what he would stand on if there is room within a unit.
+    fn free(&self, below: Vec3) -> Option<(Trace, u32)> {
+        let near = [-1.0, 0.0, 1.0];
+        let mut places =
+            near.iter().flat_map(|x| near.iter().flat_map(move |y| near.map(move |z| Vec3::new(*x, *y, z))));
+        let has_room = |off: &Vec3| {
+            let place = self.state.origin + *off;
+            !self.sweep(place, place).0.all_solid
+        };
+        places.find(has_room).map(|_| self.sweep(self.state.origin, below))
+    }
+
+    pub(super) fn look_for_water(&mut self) {
+        let is_water = |above: f32| {
+            let point = self.state.origin + Vec3::new(0.0, 0.0, BOX_BELOW + above);
+            self.world.map.contents_at(point) & contents::WATER != 0
+        };
+        let eyes = self.state.viewheight - BOX_BELOW as i32;
+        let depth = [1.0, (eyes / 2) as f32, eyes as f32].into_iter().take_while(|above| is_water(*above)).count();
+        self.water = depth as u8;
+    }
+}

@@ -1,0 +1,280 @@
+//! One usercmd: in steps of at most 66 ms, each with its surroundings, its way of moving, and what follows (bg_pmove.c: `Pmove`,
+//! `PmoveSingle`).
+
+use glam::Vec3;
+
+use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, Command, PlayerState, flag, kind};
+use super::world::{NO_ENTITY, World};
+use crate::quake3::map::{Sweep, Trace, contents, surface};
+
+/// The longest step, in ms.
+const LONGEST_STEP_MS: i32 = 66;
+/// A usercmd that comes after longer is cut, in ms.
+const LONGEST_MS: i32 = 1000;
+/// What is held after a jump counts as pressed that far.
+const HELD_UP: i32 = 20;
+/// The steepest look up and down, in 65,536ths of a turn.
+const STEEPEST: i16 = 16_000;
+
+pub(super) const BOX_BELOW: f32 = -24.0;
+const HALF_WIDTH: f32 = 15.0;
+const STANDING: f32 = 32.0;
+const DUCKED: f32 = 16.0;
+const LYING: f32 = -8.0;
+const INVULNERABLE: f32 = 42.0;
+
+/// How the server moves players.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Velocities stay as they are; otherwise they are rounded after each step.
+    pub(crate) float: bool,
+    /// Steps of so many ms, if above 0.
+    pub(crate) fixed_ms: i32,
+    /// The server forbids speed gained by turning in the air.
+    pub(crate) no_bunny: bool,
+    /// Swimming is fast.
+    pub(crate) fast_water: bool,
+}
+
+/// A player in the middle of a step.
+pub(super) struct Step<'a> {
+    pub(super) world: &'a World<'a>,
+    pub(super) settings: Settings,
+    pub(super) state: PlayerState,
+    pub(super) command: Command,
+    pub(super) seconds: f32,
+    pub(super) mins: Vec3,
+    pub(super) maxs: Vec3,
+    pub(super) mask: u32,
+    pub(super) forward: Vec3,
+    pub(super) right: Vec3,
+    /// What is below, and whether it can be walked on.
+    pub(super) ground: Option<Trace>,
+    pub(super) walks: bool,
+    pub(super) ground_surface: u32,
+    pub(super) falls_at: f32,
+    /// 0 dry, 1 feet, 2 waist, 3 eyes.
+    pub(super) water: u8,
+    /// Entities that were in the way.
+    pub(super) met: &'a mut Vec<u32>,
+}
+
+/// Runs a usercmd. `met` takes what was in the way.
+pub(crate) fn run(
+    world: &World<'_>,
+    settings: Settings,
+    from: &PlayerState,
+    command: &Command,
+    met: &mut Vec<u32>,
+) -> PlayerState {
+    let mut state = *from;
+    let mut command = *command;
+    if settings.fixed_ms > 0 {
+        let ms = settings.fixed_ms;
+        command.server_time = command.server_time.saturating_add(ms - 1).div_euclid(ms).saturating_mul(ms);
+    }
+    let end = command.server_time;
+    let whole = i64::from(end) - i64::from(state.command_time);
+    if whole <= 0 {
+        return state;
+    }
+    if whole > i64::from(LONGEST_MS) {
+        state.command_time = end - LONGEST_MS;
+    }
+    let longest = if settings.fixed_ms > 0 { settings.fixed_ms } else { LONGEST_STEP_MS };
+    while state.command_time != end {
+        let ms = (end - state.command_time).min(longest);
+        state.command_time += ms;
+        let mut step = Step::new(world, settings, state, command, ms, met);
+        step.run(ms);
+        (state, command) = (step.state, step.command);
+        if state.flags & flag::JUMP_HELD != 0 {
+            command.up = HELD_UP;
+        }
+    }
+    touch_triggers(world, &mut state, met);
+    state
+}
+
+/// What the server does after a usercmd: places that throw (g_active.c: `G_TouchTriggers`; bg_misc.c: `BG_TouchJumpPad`).
+fn touch_triggers(world: &World<'_>, state: &mut PlayerState, met: &mut Vec<u32>) {
+    if state.kind != 0 || state.health <= 0 {
+        return;
+    }
+    let top = if state.flags & flag::DUCKED != 0 { DUCKED } else { STANDING };
+    let (mins, maxs) = (Vec3::new(-HALF_WIDTH, -HALF_WIDTH, BOX_BELOW), Vec3::new(HALF_WIDTH, HALF_WIDTH, top));
+    for trigger in world.touched(state.origin, mins, maxs) {
+        met.push(trigger.entity);
+        if let (Some(throws), false) = (trigger.throws, state.flies) {
+            state.velocity = throws;
+        }
+    }
+}
+
+impl<'a> Step<'a> {
+    fn new(
+        world: &'a World<'a>,
+        settings: Settings,
+        state: PlayerState,
+        command: Command,
+        ms: i32,
+        met: &'a mut Vec<u32>,
+    ) -> Step<'a> {
+        // The dead pass through others.
+        let body = if state.health > 0 && state.kind != kind::DEAD { contents::BODY } else { 0 };
+        Step {
+            world,
+            settings,
+            state,
+            command,
+            seconds: (f64::from(ms) * 0.001) as f32,
+            mins: Vec3::new(-HALF_WIDTH, -HALF_WIDTH, BOX_BELOW),
+            maxs: Vec3::new(HALF_WIDTH, HALF_WIDTH, STANDING),
+            mask: contents::SOLID | contents::PLAYER_CLIP | body,
+            forward: Vec3::X,
+            right: -Vec3::Y,
+            ground: None,
+            walks: false,
+            ground_surface: 0,
+            falls_at: state.velocity.z,
+            water: 0,
+            met,
+        }
+    }
+
+    fn run(&mut self, ms: i32) {
+        self.take_command();
+        match self.state.kind {
+            kind::SPECTATOR => {
+                self.shape();
+                self.fly();
+                return self.drop_time(ms);
+            }
+            kind::NOCLIP => {
+                self.pass();
+                return self.drop_time(ms);
+            }
+            kind if kind >= kind::FREEZE => return,
+            _ => {}
+        }
+        self.look_for_water();
+        self.shape();
+        self.look_for_ground();
+        if self.state.kind == kind::DEAD {
+            self.slow_corpse();
+        }
+        self.drop_time(ms);
+        if self.state.is_invulnerable {
+            (self.command.forward, self.command.right, self.command.up) = (0, 0, 0);
+            self.state.velocity = Vec3::ZERO;
+        } else if self.state.flies {
+            self.fly();
+        } else if self.state.flags & flag::GRAPPLE_PULL != 0 {
+            self.pull();
+            self.fall();
+        } else if self.state.flags & flag::TIME_WATERJUMP != 0 {
+            self.jump_out_of_water();
+        } else if self.water > 1 {
+            self.swim();
+        } else if self.walks {
+            self.walk();
+        } else {
+            self.fall();
+        }
+        self.look_for_ground();
+        self.look_for_water();
+        let is_slick = self.ground_surface & surface::SLICK != 0;
+        if !self.settings.float || is_slick {
+            self.state.velocity = self.state.velocity.map(libm::rintf);
+        }
+    }
+
+    /// What the usercmd says before it moves anything: view, buttons, who may steer.
+    fn take_command(&mut self) {
+        let (state, command) = (&mut self.state, &mut self.command);
+        if state.health > 0 && command.buttons & (BUTTON_ATTACK | BUTTON_USE) == 0 {
+            state.flags &= !flag::RESPAWNED;
+        }
+        if command.buttons & BUTTON_TALK != 0 {
+            *command = Command { buttons: BUTTON_TALK, forward: 0, right: 0, up: 0, ..*command };
+        }
+        if state.kind < kind::FREEZE && (state.kind == kind::SPECTATOR || state.health > 0) {
+            for axis in 0..3 {
+                let mut angle = command.angles[axis].wrapping_add(state.delta_angles[axis]) as i16;
+                if axis == 0 && !(-STEEPEST..=STEEPEST).contains(&angle) {
+                    angle = if angle > 0 { STEEPEST } else { -STEEPEST };
+                    state.delta_angles[0] = (angle as u16).wrapping_sub(command.angles[0]);
+                }
+                state.viewangles[axis] = f32::from(angle) * (360.0 / 65_536.0);
+            }
+        }
+        (self.forward, self.right) = directions(state.viewangles);
+        if command.up < 10 {
+            state.flags &= !flag::JUMP_HELD;
+        }
+        if state.kind >= kind::DEAD {
+            (command.forward, command.right, command.up) = (0, 0, 0);
+        }
+    }
+
+    /// The player's box, by whether he ducks; he stands up where there is room.
+    fn shape(&mut self) {
+        let wide = flag::INVULNERABLE_WIDE;
+        if self.state.is_invulnerable {
+            if self.state.flags & wide != 0 {
+                (self.mins, self.maxs) = (Vec3::splat(-INVULNERABLE), Vec3::splat(INVULNERABLE));
+            } else {
+                self.maxs.z = DUCKED;
+            }
+            self.state.flags |= flag::DUCKED;
+            self.state.viewheight = 12;
+            return;
+        }
+        self.state.flags &= !wide;
+        if self.state.kind == kind::DEAD {
+            self.maxs.z = LYING;
+            self.state.viewheight = -16;
+            return;
+        }
+        if self.command.up < 0 {
+            self.state.flags |= flag::DUCKED;
+        } else if self.state.flags & flag::DUCKED != 0 {
+            self.maxs.z = STANDING;
+            if !self.sweep(self.state.origin, self.state.origin).0.all_solid {
+                self.state.flags &= !flag::DUCKED;
+            }
+        }
+        let is_ducked = self.state.flags & flag::DUCKED != 0;
+        (self.maxs.z, self.state.viewheight) = if is_ducked { (DUCKED, 12) } else { (STANDING, 26) };
+    }
+
+    fn drop_time(&mut self, ms: i32) {
+        if self.state.time_ms != 0 {
+            if ms >= self.state.time_ms {
+                self.state.flags &= !flag::ALL_TIMES;
+                self.state.time_ms = 0;
+            } else {
+                self.state.time_ms -= ms;
+            }
+        }
+    }
+
+    pub(super) fn sweep(&self, start: Vec3, end: Vec3) -> (Trace, u32) {
+        self.world.sweep(&Sweep { start, end, mins: self.mins, maxs: self.maxs, mask: self.mask })
+    }
+
+    pub(super) fn meet(&mut self, entity: u32) {
+        if entity != NO_ENTITY && !self.met.contains(&entity) {
+            self.met.push(entity);
+        }
+    }
+}
+
+/// Where forward and right are, by pitch, yaw and roll in degrees (q_math.c: `AngleVectors`).
+pub(crate) fn directions(angles: Vec3) -> (Vec3, Vec3) {
+    let turn = |degrees: f32| libm::sincosf((f64::from(degrees) * (std::f64::consts::PI * 2.0 / 360.0)) as f32);
+    let ((sy, cy), (sp, cp), (sr, cr)) = (turn(angles.y), turn(angles.x), turn(angles.z));
+    let forward = Vec3::new(cp * cy, cp * sy, -sp);
+    let right = Vec3::new(-sr * sp * cy + cr * sy, -sr * sp * sy - cr * cy, -sr * cp);
+    (forward, right)
+}

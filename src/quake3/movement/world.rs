@@ -1,0 +1,79 @@
+//! What a player meets: the map, and what stands in it.
+
+use glam::Vec3;
+
+use crate::quake3::map::{Map, Model, Sweep, Trace, contents};
+
+/// The number of the world among entities, and of none.
+pub(crate) const WORLD: u32 = 1022;
+pub(crate) const NO_ENTITY: u32 = 1023;
+
+/// What something consists of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Shape {
+    /// A part of the map.
+    Model(Model),
+    /// A box around its place.
+    Body { mins: Vec3, maxs: Vec3 },
+}
+
+/// Something solid besides the map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Solid {
+    pub(crate) entity: u32,
+    pub(crate) origin: Vec3,
+    pub(crate) shape: Shape,
+}
+
+/// A place that throws a player who touches it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Trigger {
+    pub(crate) entity: u32,
+    pub(crate) origin: Vec3,
+    pub(crate) model: Model,
+    /// What the player's velocity becomes; `None` for a place that puts him elsewhere.
+    pub(crate) throws: Option<Vec3>,
+}
+
+/// All that a player meets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct World<'a> {
+    pub(crate) map: &'a Map,
+    pub(crate) solids: &'a [Solid],
+    pub(crate) triggers: &'a [Trigger],
+}
+
+impl World<'_> {
+    /// Sweeps a box, and says which entity stopped it.
+    pub(crate) fn sweep(&self, sweep: &Sweep) -> (Trace, u32) {
+        let mut nearest = sweep.through(self.map);
+        let mut entity = if nearest.fraction < 1.0 { WORLD } else { NO_ENTITY };
+        for solid in self.solids {
+            if nearest.all_solid {
+                break;
+            }
+            let trace = match solid.shape {
+                Shape::Model(model) => sweep.through_model(self.map, model, solid.origin),
+                Shape::Body { .. } if sweep.mask & contents::BODY == 0 => continue,
+                Shape::Body { mins, maxs } => sweep.past_box(self.map, solid.origin + mins, solid.origin + maxs),
+            };
+            if trace.all_solid || trace.fraction < nearest.fraction {
+                let starts_solid = trace.starts_solid || nearest.starts_solid;
+                nearest = Trace { starts_solid, ..trace };
+                entity = solid.entity;
+            } else {
+                nearest.starts_solid |= trace.starts_solid;
+            }
+        }
+        (nearest, entity)
+    }
+
+    /// The triggers that a box touches.
+    pub(crate) fn touched(&self, at: Vec3, mins: Vec3, maxs: Vec3) -> impl Iterator<Item = &Trigger> {
+        let sweep = Sweep { start: at, end: at, mins, maxs, mask: u32::MAX };
+        self.triggers.iter().filter(move |trigger| {
+            let trace = sweep.through_model(self.map, trigger.model, trigger.origin);
+            trace.starts_solid || trace.all_solid
+        })
+    }
+}
