@@ -198,8 +198,8 @@ impl Cutter<'_> {
     fn winding(&self, piece: &Piece) -> Option<Winding> {
         let Plane { normal, dist } = self.planes[piece.surface];
         let whole = Winding::of_plane(Vec3::from(normal), dist);
-        let borders = piece.borders.iter().filter(|(border, _)| *border != piece.surface);
-        borders.fold(Some(whole), |winding, border| self.chopped(&winding?, *border))
+        let mut borders = piece.borders.iter().filter(|(border, _)| *border != piece.surface);
+        borders.try_fold(whole, |winding, border| self.chopped(&winding, *border))
     }
 
     fn chopped(&self, winding: &Winding, (border, inward): (usize, bool)) -> Option<Winding> {
