@@ -89,7 +89,8 @@ impl Truth {
             return Some(after.origin);
         }
         let before = &states[states.partition_point(|state| state.at_us < at_us).checked_sub(1)?];
-        let share = (at_us - before.at_us) as f32 / (after.at_us - before.at_us) as f32;
+        let since = |at_us: i64| at_us.saturating_sub(before.at_us) as f32;
+        let share = since(at_us) / since(after.at_us);
         (before.teleports == after.teleports).then(|| before.origin.lerp(after.origin, share))
     }
 }

@@ -85,7 +85,7 @@ impl Network {
 /// It arrives; how long it took is the first time's.
 fn arrives(row: usize, at: Micros, sent_us: &[i64], arrived: &mut [u32], took_ms: &mut [f32]) {
     if arrived[row] == 0 {
-        took_ms[row] = Micros(at.0 - sent_us[row]).as_ms_f64() as f32;
+        took_ms[row] = Micros(at.0.saturating_sub(sent_us[row])).as_ms_f64() as f32;
     }
     arrived[row] += 1;
 }

@@ -20,6 +20,7 @@ const MOST_WORK: usize = 8 << 30;
 /// The commands that read logs; `F` stands for the file.
 const OF_LOGS: &[&str] = &[
     "info F",
+    "info F --replay",
     "replay F",
     "replay F -o out.hittrace",
     "replay F --mode open",
@@ -30,13 +31,27 @@ const OF_LOGS: &[&str] = &[
     "diff F --b-set interpolation.lerp_ms=50",
     "bisect ticks F F",
     "export F --all -o out",
+    "export F --perfetto -o out/time.json",
+    "report F -o out/page.html",
+    "report F --b-set interpolation.lerp_ms=50 -o out/page.html",
+    "why F p0#20",
+    "why F --correction 1 --player p1",
     "recover F -o out.hitlog",
     "merge F F -o out.hitlog",
     "sweep F --set interpolation.lerp_ms=50..100:50",
     "shrink F --while true -o out.hitlog",
 ];
 
-const OF_TRACES: &[&str] = &["info F", "diff F F", "bisect ticks F F", "export F --all -o out"];
+const OF_TRACES: &[&str] = &[
+    "info F",
+    "diff F F",
+    "bisect ticks F F",
+    "export F --all -o out",
+    "export F --perfetto -o out/time.json",
+    "report F F -o out/page.html",
+    "why F p0#20",
+    "why F --correction 1 --player p1",
+];
 
 /// Holds a command to its bounds.
 fn bounded(folder: &Path, line: &str) -> (i32, String) {
