@@ -1,10 +1,10 @@
 //! Bots that a game runs by itself: they have no client, so a server sends them as entities with a player's model. They
 //! block and are drawn like players, and get slots that no client has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::players::MOST_PLAYERS;
-use super::recording::{Level, OtherPlayer};
+use super::recording::{Level, OtherPlayer, ServerPacket, Span};
 
 /// The entities that were seen as bots; the first of them is numbered from beyond the players' slots until it has its own.
 #[derive(Debug, Default)]
@@ -35,6 +35,24 @@ impl Bots {
     }
 }
 
+/// Takes away what has a player's model and never moves: servers for practice show in such a way where players come into the game,
+/// and one walks through it.
+pub(crate) fn without_markers(others: &[OtherPlayer], packets: &mut [ServerPacket]) -> Vec<OtherPlayer> {
+    let mut seen: BTreeMap<u8, ([f32; 3], bool)> = BTreeMap::new();
+    for bot in others.iter().filter(|other| other.bot) {
+        let (first, moved) = seen.entry(bot.slot).or_insert((bot.origin, false));
+        *moved |= bot.origin != *first;
+    }
+    let moves = |other: &&OtherPlayer| !other.bot || seen.get(&other.slot).is_some_and(|(_, moved)| *moved);
+    let mut left = Vec::with_capacity(others.len());
+    for packet in packets {
+        let start = left.len() as u32;
+        left.extend(packet.others.of(others).iter().filter(moves).copied());
+        packet.others = Span { start, end: left.len() as u32 };
+    }
+    left
+}
+
 /// Gives each bot a slot of its own that no client ever has.
 pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[Level]) {
     let clients = others.iter().filter(|other| !other.bot).map(|other| other.slot);
@@ -60,5 +78,25 @@ mod tests {
         give_slots(&mut others, &[Level { map: String::new(), player: 1 }]);
         assert_eq!(others.map(|other| other.slot), [0, 3, 2]);
         assert!((0..100).all(|number| bots.seen(number, [0.0; 3]).is_none_or(|bot| bot.slot < 64)));
+    }
+
+    fn packet(others: Span) -> ServerPacket {
+        let none = Span { start: 0, end: 0 };
+        let (movers, events) = (none, none);
+        ServerPacket { time_s: 0.0, sequence: 1, level: 0, ack: 0, own: None, others, movers, events, move_vars: 0 }
+    }
+
+    #[test]
+    fn what_never_moves_is_no_bot() {
+        let mut bots = Bots::default();
+        let mut others = Vec::new();
+        for x in [1.0, 2.0] {
+            others.push(bots.seen(140, [x, 0.0, 0.0]).expect("room"));
+            others.push(bots.seen(141, [7.0; 3]).expect("room"));
+        }
+        let mut packets = [0, 2].map(|start| packet(Span { start, end: start + 2 }));
+        let left = without_markers(&others, &mut packets);
+        assert_eq!(packets.each_ref().map(|packet| packet.others.of(&left).len()), [1, 1]);
+        assert!(left.iter().all(|other| other.slot == MOST_PLAYERS));
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
-use super::bots::{Bots, give_slots};
+use super::bots::{Bots, give_slots, without_markers};
 use super::error::QwdError;
 use super::recording::{Cut, Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
 use super::svc::Client;
@@ -184,7 +184,8 @@ impl Import {
             server_extensions: info.server_extensions(),
             dialect: info.dialect(),
         };
-        let Import { levels, commands, packets, mut others, movers, events, move_vars, .. } = self;
+        let Import { levels, commands, mut packets, others, movers, events, move_vars, .. } = self;
+        let mut others = without_markers(&others, &mut packets);
         give_slots(&mut others, &levels);
         for packet in &packets {
             let span = packet.others.start as usize..packet.others.end as usize;
