@@ -39,7 +39,7 @@ pub struct TickBisection {
 /// Finds where two runs part, and why. `rerun` runs one usercmd in one of the two builds; without it a build is blamed
 /// only because nothing else differs.
 ///
-/// To hold a trace against its log, compare it with [`recorded()`] under [`DiffOptions::overlap_only`].
+/// To hold a trace against its log, compare it with [`recorded`](crate::recorded::recorded()) under [`DiffOptions::overlap_only`].
 ///
 /// # Errors
 /// When a tolerance is about a column that neither trace has.
