@@ -446,7 +446,7 @@ hitreg_code hitreg_about_kind(hitreg_about *about, const char *name);
 // `about` is null or a description, `name` null or text.
 hitreg_code hitreg_about_column(hitreg_about *about, const char *name, uint32_t kind);
 
-// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`). Call it after all kinds, whose numbers it would move.
+// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`).
 //
 // # Safety
 // `about` is null or a description.
