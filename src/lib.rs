@@ -45,6 +45,8 @@ pub mod parquet_file;
 pub mod perfetto;
 #[cfg(feature = "pipelines")]
 pub mod pipeline;
+#[cfg(feature = "pipelines")]
+pub mod protocol;
 #[cfg(feature = "quake3")]
 pub mod quake3;
 #[cfg(feature = "quakeworld")]

@@ -24,6 +24,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("trace", &["units", "usercmd"]),
     // The vocabulary of recordings. A game's payloads are opaque in it.
     ("record", &["units", "usercmd"]),
+    // What a proxy needs of a game's network protocol.
+    ("protocol", &["units", "record"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
     ("game", &["units", "usercmd", "record"]),
     ("history", &["units", "settings", "game"]),
@@ -57,7 +59,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "live",
         &[
             "serial", "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline",
-            "link", "wire", "session",
+            "link", "wire", "session", "protocol",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
@@ -79,7 +81,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
-    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
+    ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
     ("why", &["units", "trace", "record"]),
@@ -103,7 +105,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "quakeworld",
         &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
     ),
-    ("quake3", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
+    (
+        "quake3",
+        &["serial", "units", "usercmd", "settings", "protocol", "game", "record", "pipeline", "server", "client"],
+    ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -134,6 +139,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "trace",
             "game",
             "record",
+            "protocol",
             "pipeline",
             "link",
             "session",
@@ -169,6 +175,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "trace",
             "game",
             "record",
+            "protocol",
             "pipeline",
             "link",
             "session",
