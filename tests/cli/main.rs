@@ -20,6 +20,7 @@ mod repository;
 mod results;
 mod search_text;
 mod smaller;
+mod terminal;
 mod trouble;
 mod unfinished;
 mod verify;
