@@ -19,9 +19,10 @@ use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
-use crate::replay::{Options, Replayed, own_settings};
+use crate::replay::{Jump, Options, Replayed, own_settings};
 use crate::report::spreads;
 use crate::score::ModeScore;
+use crate::stats::Spread;
 use crate::store::{self, Kind};
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
 
@@ -85,6 +86,9 @@ struct Report<'a> {
     /// An estimate by `interpolation.mode`, where it does not.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
+    /// How often snapshots moved what players saw of themselves; of open loop.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    jumps: &'a [Jumps],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a Network>,
     shots: &'a Shots,
@@ -94,6 +98,29 @@ struct Report<'a> {
     real_time_factor: f64,
     #[serde(serialize_with = "crate::store::shown::path_if")]
     trace: Option<&'a Path>,
+}
+
+/// What a player saw of his own mispredictions.
+#[derive(Serialize)]
+struct Jumps {
+    player: u16,
+    /// Those that are seen.
+    count: usize,
+    units: Spread,
+}
+
+impl Jumps {
+    /// Nobody sees less; Quake III's clients do not count it either (`cg_showmiss`).
+    const LEAST_UNITS: f32 = 0.1;
+
+    fn of(jumps: &[Jump]) -> Vec<Jumps> {
+        let of_player = |jumps: &[Jump]| {
+            let seen: Vec<f32> =
+                jumps.iter().map(|jump| jump.units).filter(|units| *units > Self::LEAST_UNITS).collect();
+            Some(Jumps { player: jumps.first()?.player.0, count: seen.len(), units: Spread::of(seen)? })
+        };
+        jumps.chunk_by(|one, next| one.player == next.player).filter_map(of_player).collect()
+    }
 }
 
 /// Whether the replay is the recorded session.
@@ -133,6 +160,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let summary = Summary::of(&replayed.trace);
     let fairness = Fairness::of(&replayed.trace);
     let session_us = log.session.duration();
+    let jumps = Jumps::of(&replayed.jumps);
     let report = Report {
         path: &args.log,
         game: &replayed.trace.header.game,
@@ -150,6 +178,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         grades: game.grades(),
         drawn: &drawn,
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
+        jumps: &jumps,
         network: summary.network.as_ref(),
         shots: &summary.shots,
         fairness: &fairness,
@@ -207,6 +236,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
+    print_jumps(page, report.jumps);
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
@@ -281,6 +311,27 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
         page.pair("misses", &texts.join(", "));
     }
 }
+
+fn print_jumps(page: &mut Page, jumps: &[Jumps]) {
+    if jumps.is_empty() {
+        return;
+    }
+    page.heading(&format!(
+        "On their own screens: snapshots that moved a player by more than {} units",
+        Jumps::LEAST_UNITS
+    ));
+    let right = Align::Right;
+    let head = [("", Align::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
+    let row = |jumps: &Jumps| -> Vec<Cell> {
+        let Spread { p50, p95, max } = jumps.units;
+        let units = [p50, p95, max].map(measure);
+        [format!("p{}", jumps.player), count(jumps.count as u64)].into_iter().chain(units).map(Cell::from).collect()
+    };
+    page.table(&head, &jumps.iter().take(MOST_PLAYERS).map(row).collect::<Vec<_>>());
+}
+
+/// The other players are in the JSON.
+const MOST_PLAYERS: usize = 8;
 
 fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
     if drawn.is_empty() {
