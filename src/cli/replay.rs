@@ -1,5 +1,7 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
+mod recorded;
+
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -19,12 +21,12 @@ use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::log::Options as LogOptions;
 use crate::record::Session;
-use crate::replay::{Jump, Options, Replayed, own_settings};
+use crate::replay::{Options, Replayed, own_settings};
 use crate::report::spreads;
 use crate::score::ModeScore;
-use crate::stats::Spread;
 use crate::store::{self, Kind};
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
+use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
 ///
@@ -89,6 +91,9 @@ struct Report<'a> {
     /// How often snapshots moved what players saw of themselves; of open loop.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     jumps: &'a [Jumps],
+    /// The hits that another server gave, judged again.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    hits_again: &'a [Hit],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a Network>,
     shots: &'a Shots,
@@ -98,29 +103,6 @@ struct Report<'a> {
     real_time_factor: f64,
     #[serde(serialize_with = "crate::store::shown::path_if")]
     trace: Option<&'a Path>,
-}
-
-/// What a player saw of his own mispredictions.
-#[derive(Serialize)]
-struct Jumps {
-    player: u16,
-    /// Those that are seen.
-    count: usize,
-    units: Spread,
-}
-
-impl Jumps {
-    /// Nobody sees less; Quake III's clients do not count it either (`cg_showmiss`).
-    const LEAST_UNITS: f32 = 0.1;
-
-    fn of(jumps: &[Jump]) -> Vec<Jumps> {
-        let of_player = |jumps: &[Jump]| {
-            let seen: Vec<f32> =
-                jumps.iter().map(|jump| jump.units).filter(|units| *units > Self::LEAST_UNITS).collect();
-            Some(Jumps { player: jumps.first()?.player.0, count: seen.len(), units: Spread::of(seen)? })
-        };
-        jumps.chunk_by(|one, next| one.player == next.player).filter_map(of_player).collect()
-    }
 }
 
 /// Whether the replay is the recorded session.
@@ -161,6 +143,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let fairness = Fairness::of(&replayed.trace);
     let session_us = log.session.duration();
     let jumps = Jumps::of(&replayed.jumps);
+    let hits = game.hits_again(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let hits = Hit::of(&hits, &replayed.trace);
     let report = Report {
         path: &args.log,
         game: &replayed.trace.header.game,
@@ -179,6 +163,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         drawn: &drawn,
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
         jumps: &jumps,
+        hits_again: &hits,
         network: summary.network.as_ref(),
         shots: &summary.shots,
         fairness: &fairness,
@@ -236,12 +221,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
-    print_jumps(page, report.jumps);
+    Jumps::print(page, report.jumps);
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
         print_shots(page, report.shots, &report.fairness.all);
     }
+    Hit::print(page, report.hits_again);
     if let Some(network) = report.network {
         print_network(page, network);
     }
@@ -311,27 +297,6 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
         page.pair("misses", &texts.join(", "));
     }
 }
-
-fn print_jumps(page: &mut Page, jumps: &[Jumps]) {
-    if jumps.is_empty() {
-        return;
-    }
-    page.heading(&format!(
-        "On their own screens: snapshots that moved a player by more than {} units",
-        Jumps::LEAST_UNITS
-    ));
-    let right = Align::Right;
-    let head = [("", Align::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
-    let row = |jumps: &Jumps| -> Vec<Cell> {
-        let Spread { p50, p95, max } = jumps.units;
-        let units = [p50, p95, max].map(measure);
-        [format!("p{}", jumps.player), count(jumps.count as u64)].into_iter().chain(units).map(Cell::from).collect()
-    };
-    page.table(&head, &jumps.iter().take(MOST_PLAYERS).map(row).collect::<Vec<_>>());
-}
-
-/// The other players are in the JSON.
-const MOST_PLAYERS: usize = 8;
 
 fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
     if drawn.is_empty() {

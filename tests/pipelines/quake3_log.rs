@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hitreg::game::{Judge, JudgedAgain};
 use hitreg::log::{Options, read_session, write_session};
 use hitreg::quake3::{Overview, Quake3, ServerLog, header, import, imported, map_from, survey};
 use hitreg::record::Session;
@@ -132,6 +133,37 @@ fn players_are_moved_as_often_as_their_own_games_said() {
             let said = said_misses(&data, name, client);
             let alike = alike(&said, &seen);
             println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, said.len(), seen.len());
+            assert!(said.len().abs_diff(seen.len()) * 10 <= said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+            assert!(alike * 2 > said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+        }
+    }
+}
+
+#[test]
+fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
+    let Some(data) = data() else { return };
+    let Ok(map) = std::fs::read(MAPS) else {
+        eprintln!("skipped: {MAPS} is not there");
+        return;
+    };
+    for (name, least_hits) in [("A1_0ms", 15), ("D1_aim_50ms_2pct", 220)] {
+        let (overview, session) = imported_session(&data, name, Some(&map));
+        let hits = Quake3::hits_again(&overview.rules, &session).expect("sound states");
+        let through = |off: fn(&JudgedAgain) -> Option<f32>| {
+            hits.iter().filter(|hit| hit.judged.as_ref().and_then(off).is_some_and(|off| off <= 0.01)).count()
+        };
+        let rewound = through(|judged| Some(judged.off_units));
+        let within = through(|judged| Some(judged.beyond_spread_units));
+        let present = through(|judged| judged.off_present_units);
+        println!(
+            "{name}: {} hits, {rewound} rewound, {within} within the spread, {present} without going back",
+            hits.len()
+        );
+        assert!(hits.len() >= least_hits, "{name}: {}", hits.len());
+        assert!(rewound * 100 >= hits.len() * 95, "{name}: {hits:#?}");
+        assert!(within >= rewound, "{name}");
+        if name.ends_with("2pct") {
+            assert!(present * 100 <= hits.len() * 80, "{name}: {present} of {} without going back", hits.len());
         }
     }
 }
