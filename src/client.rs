@@ -16,6 +16,7 @@ mod predict;
 mod repeats;
 mod smooth;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
@@ -54,6 +55,8 @@ pub struct Client<G: Game> {
     acked: CommandSeq,
     /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
+    /// The same of the look before: a usercmd is made among those whom its player saw when he made it.
+    drawn_before: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
     redundancy: Repeats,
     packets: u32,
@@ -79,6 +82,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             history: History::default(),
             newest: SnapshotSeq(0),
             drawn: Vec::new(),
+            drawn_before: Vec::new(),
             drawn_at: Micros::ZERO,
             redundancy,
             packets: 0,
@@ -116,7 +120,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             player: self.player,
             entities: &snapshot.frame.entities,
         };
-        let reconciled = self.window.reconcile(&context, snapshot, authoritative);
+        let met = self.met(&snapshot.frame.entities, &self.drawn);
+        let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
         }
@@ -124,6 +129,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     fn look(&mut self, now: Micros) {
+        std::mem::swap(&mut self.drawn, &mut self.drawn_before);
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
         self.drawn_at = clock - self.drawn_behind();
@@ -158,13 +164,14 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.window.push(now, command);
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
-        let entities = self.history.newest().map_or(nobody, |f| &f.entities);
+        let newest = self.history.newest().map(Arc::clone);
+        let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities), &self.drawn_before);
         let context = Context::<G> {
             rules: &self.rules,
             settings: &self.settings,
             seed: self.seed,
             player: self.player,
-            entities,
+            entities: &met,
         };
         let ran = self.window.advance(&context, &mut output);
         let predicted = self.window.latest().cloned();
@@ -198,6 +205,25 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 }
 
 impl<G: Game> Client<G> {
+    /// Whom a prediction meets: the others as a snapshot has them, or as they are on the screen.
+    fn met<'f>(
+        &self,
+        told: &'f [(EntityId, G::Body)],
+        drawn: &[(EntityId, Placed<G::Body>)],
+    ) -> Cow<'f, [(EntityId, G::Body)]> {
+        let shown = |id: EntityId| {
+            let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
+            let drawn = if is_met { drawn } else { &[] };
+            drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
+        };
+        if !told.iter().any(|(id, _)| shown(*id).is_some()) {
+            return Cow::Borrowed(told);
+        }
+        let met =
+            |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |origin| body.moved_to(origin)));
+        Cow::Owned(told.iter().map(met).collect())
+    }
+
     /// What a shot seems to hit: judged against what is on the screen.
     fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
         if fires.is_empty() {

@@ -59,6 +59,9 @@ pub struct TraceDiff {
     pub untestable: Option<String>,
     /// What a reader should know of the traces: that they are of different logs, modes or settings.
     pub notes: Vec<String>,
+    /// All settings of A and of B, for showing how they differ.
+    #[serde(skip)]
+    pub settings: [Vec<(String, String)>; 2],
     /// Settings that differ and made no difference at all to what was compared.
     pub settings_without_effect: Vec<ChangedSetting>,
     /// The worst of all differences. Hashes only count where nothing else differs, because they follow from the rest.
@@ -110,6 +113,7 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
         verdict,
         untestable,
         notes: notes(a, b),
+        settings: [a, b].map(|trace| trace.header.settings.clone()),
         settings_without_effect: Vec::new(),
         worst,
         first,
@@ -118,7 +122,7 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
         reconciliation,
         interpolation,
     };
-    found.note_settings(settings_that_differ(&a.header, &b.header), options);
+    found.note_settings(settings_that_differ([&a.header.settings, &b.header.settings]), options);
     Ok(found)
 }
 

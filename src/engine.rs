@@ -33,6 +33,7 @@ mod log_file;
 mod looked;
 #[cfg(feature = "quake3")]
 mod protocols;
+mod rejudged;
 mod shrink;
 mod sides;
 mod verify;
@@ -53,6 +54,7 @@ pub use log_file::LogFile;
 pub use looked::Looked;
 #[cfg(feature = "quake3")]
 pub use protocols::{Known, listener, protocols};
+pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};

@@ -23,7 +23,7 @@ pub use acked::{Acked, Cause, Evidence, Grade, LostInput, SnapshotExtras};
 pub use body::{BadCells, Body, Cells, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
-pub use judge::Judge;
+pub use judge::{HitAgain, Judge, JudgedAgain};
 pub use outline::Wall;
 pub use placed::{How, Placed};
 pub use reconcile::Reconcile;

@@ -3,9 +3,8 @@
 
 use std::fmt::Write;
 
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
-
 use crate::summary::Summary;
+use crate::text_diff::TextDiff;
 use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace};
 
@@ -42,20 +41,22 @@ pub fn golden(trace: &Trace) -> String {
 /// How the replayed golden differs from the accepted one, part by part as a unified diff without line numbers: the shots and
 /// counts first, which say what happened, and the digests, which only say that something did, last. `None` when they are the
 /// same.
-pub fn difference(accepted: &str, replayed: &str) -> Option<String> {
+pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     if accepted == replayed {
         return None;
     }
     let (accepted, replayed) = (Parts::of(accepted), Parts::of(replayed));
-    let mut text = "--- accepted\n+++ replayed\n".to_owned();
+    let mut found = TextDiff::default();
+    found.say("--- accepted");
+    found.say("+++ replayed");
     for (name, before, after) in [
         ("shots", accepted.shots, replayed.shots),
         ("counts", accepted.counts, replayed.counts),
         ("digests", accepted.digests, replayed.digests),
     ] {
-        push_part(&mut text, name, &before, &after);
+        found.add([&format!("@@ {name} @@"); 2], &before, &after, CONTEXT_LINES);
     }
-    Some(text)
+    Some(found)
 }
 
 /// A golden by what its lines say.
@@ -86,42 +87,8 @@ impl Parts {
     }
 }
 
-fn push_part(text: &mut String, name: &str, before: &str, after: &str) {
-    let lines = InternedInput::new(before, after);
-    let mut changes = Diff::compute(Algorithm::Histogram, &lines);
-    changes.postprocess_lines(&lines);
-    let changes: Vec<Hunk> = changes.hunks().collect();
-    // What the context of two changes would join is shown in one piece.
-    for piece in changes.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT_LINES) {
-        let _ = writeln!(text, "@@ {name} @@");
-        push_piece(text, piece, &lines);
-    }
-}
-
 /// How many lines that are the same are shown on either side of a change.
-const CONTEXT_LINES: u32 = 2;
-
-/// Adds changes that stand close together, with the lines around them.
-fn push_piece(text: &mut String, changes: &[Hunk], lines: &InternedInput<&str>) {
-    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
-    let lead = first.before.start.min(CONTEXT_LINES);
-    let tail = (lines.before.len() as u32 - last.before.end).min(CONTEXT_LINES);
-    let before = first.before.start - lead..last.before.end + tail;
-    let mut push = |sign: char, tokens: &[Token]| {
-        for token in tokens {
-            let _ = writeln!(text, "{sign}{}", lines.interner[*token].trim_end_matches('\n'));
-        }
-    };
-    let range = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
-    let mut at = before.start;
-    for change in changes {
-        push(' ', &lines.before[range(at..change.before.start)]);
-        push('-', &lines.before[range(change.before.clone())]);
-        push('+', &lines.after[range(change.after.clone())]);
-        at = change.before.end;
-    }
-    push(' ', &lines.before[range(at..before.end)]);
-}
+const CONTEXT_LINES: usize = 2;
 
 fn counts(summary: &Summary) -> Vec<(String, u64)> {
     let (p, s, e) = (&summary.prediction, &summary.shots, &summary.exercised);
@@ -199,8 +166,8 @@ mod tests {
         let expected = "--- accepted\n+++ replayed\n@@ shots @@\n b\n c\n-d\n+D\n e\n f\n@@ shots @@\n i\n j\n+k\n\
             @@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
             @@ digests @@\n hitreg golden 1\n game g\n-trace aa\n-ticks 1 aa\n+trace bb\n+ticks 1 bb\n";
-        assert_eq!(difference(&before, &after).as_deref(), Some(expected));
+        assert_eq!(difference(&before, &after).map(|found| found.to_string()).as_deref(), Some(expected));
         // Whatever stands there differs by itself, in whichever part.
-        assert!(difference("not a golden\n", &after).is_some_and(|text| text.contains("-not a golden")));
+        assert!(difference("not a golden\n", &after).is_some_and(|found| found.to_string().contains("-not a golden")));
     }
 }

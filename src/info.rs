@@ -255,6 +255,11 @@ impl Percentiles {
     }
 }
 
+/// All round trips of all recorded players, in ms.
+pub fn round_trips_ms(session: &Session) -> impl Iterator<Item = f32> + '_ {
+    session.players.iter().flat_map(round_trips).map(|took| took.as_ms_f64() as f32)
+}
+
 /// For each snapshot: its arrival minus the time at which the usercmd was made that it acks.
 fn round_trips(records: &PlayerRecords) -> impl Iterator<Item = Micros> + '_ {
     let arrivals = Fates::new(&records.received);

@@ -77,6 +77,8 @@ pub mod store;
 pub mod summary;
 #[cfg(feature = "pipelines")]
 pub mod sweep;
+#[cfg(feature = "pipelines")]
+pub mod text_diff;
 pub mod trace;
 pub mod traffic;
 pub mod units;

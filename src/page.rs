@@ -24,6 +24,7 @@ use crate::game::Wall;
 use crate::record::Session;
 use crate::sweep::Table;
 use crate::trace::Trace;
+use crate::why::Rejudged;
 use packed::{Column, Columns, whole};
 use side::Side;
 
@@ -49,6 +50,8 @@ pub struct Shown<'a> {
     pub trace: &'a Trace,
     /// Its log, if its packets were as the log has them.
     pub session: Option<&'a Session>,
+    /// Its shots under other rules.
+    pub rejudged: &'a [Rejudged],
     /// Whether walls are known.
     pub has_map: bool,
     /// What cannot be known besides what the trace lacks.

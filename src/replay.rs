@@ -89,6 +89,19 @@ pub struct Replayed {
     pub rollbacks: u32,
     /// The first rollback that came out differently.
     pub rollback_error: Option<RollbackError>,
+    /// Of open loop: where a snapshot moved what its player saw of himself, in the order of players and times.
+    pub jumps: Vec<Jump>,
+}
+
+/// A snapshot that moved the newest prediction: the same usercmds, run again from what it told, led elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jump {
+    /// Whose prediction.
+    pub player: PlayerId,
+    /// When the snapshot came.
+    pub at: Micros,
+    /// How far it moved.
+    pub units: f32,
 }
 
 /// Bytes on the network: those of the datagrams, or nominal ones under `wire.sizes=nominal`.
@@ -325,7 +338,15 @@ pub fn held_against(session: &Session, trace: Trace) -> Replayed {
             first_difference = Some(HashDifference { tick, recorded, replayed: Some(replayed) });
         }
     }
-    Replayed { trace, first_difference, hashes_compared, traffic: None, rollbacks: 0, rollback_error: None }
+    Replayed {
+        trace,
+        first_difference,
+        hashes_compared,
+        traffic: None,
+        rollbacks: 0,
+        rollback_error: None,
+        jumps: Vec::new(),
+    }
 }
 
 /// Runs a session's input and links again and records what comes of it: a new session that is valid in itself, whatever was

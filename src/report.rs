@@ -16,6 +16,7 @@ pub mod page;
 pub mod printable;
 mod side_by_side;
 mod sweep;
+mod text_diff;
 mod why;
 mod why_scene;
 
@@ -24,10 +25,10 @@ pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 #[cfg(feature = "cli")]
 pub use diff_junit::diff_junit;
-pub use histogram::spreads;
+pub use histogram::{round_trips, spreads};
 pub use page::Page;
 pub use sweep::sweep_page;
-pub use why::{Otherwise, why_answer, why_page, why_svg};
+pub use why::{why_answer, why_page, why_svg};
 
 /// Which question counts of hits answer, for beside them.
 pub fn what_if_line(what_if: crate::replay::WhatIf) -> String {

@@ -8,6 +8,7 @@ use crate::golden;
 use crate::record::{CellKind, GapRecord, Holds, PlayerRecords, Session};
 use crate::replay::{HashDifference, Replayed};
 use crate::summary::{Exercised, Summary};
+use crate::text_diff::TextDiff;
 use crate::trace::Digest;
 use crate::units::Micros;
 
@@ -21,7 +22,7 @@ pub struct Verified {
     /// The reason in words.
     pub detail: Option<String>,
     /// How the golden differs, whatever the verdict: outcomes first, digests last.
-    pub difference: Option<String>,
+    pub difference: Option<TextDiff>,
     /// The digest of the first replay; `None` when nothing could be replayed.
     pub digest: Option<Digest>,
     /// What was exercised.

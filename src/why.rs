@@ -8,6 +8,7 @@ mod correction;
 mod line;
 mod places;
 mod reader;
+mod rejudged;
 mod shot;
 
 pub use asked::{Asked, NotThere, ShotName, player};
@@ -16,6 +17,7 @@ pub use correction::{Correction, FieldError};
 pub use line::{Line, Off};
 pub use places::{Place, Which};
 pub use reader::Reader;
+pub use rejudged::{Otherwise, Rejudged, Rules};
 pub use shot::{Came, Drawn, Judged, Made, Shot};
 
 use serde::Serialize;

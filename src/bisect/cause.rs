@@ -189,7 +189,7 @@ fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
-    let changed = settings_that_differ(&a.header, &b.header).into_iter().next()?;
+    let changed = settings_that_differ([&a.header.settings, &b.header.settings]).into_iter().next()?;
     let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
     Some(Found { cause: Why::Settings, evidence })
 }

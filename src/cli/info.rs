@@ -1,5 +1,6 @@
 //! `hitreg info`: what a log or a trace holds.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -10,10 +11,11 @@ use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::Games;
-use crate::info::{Info, Packets, Percentiles, is_foreign};
+use crate::info::{Info, Packets, Percentiles, is_foreign, round_trips_ms};
 use crate::log::{self, FileKind};
 use crate::record::{Holds, Session};
 use crate::replay::{Mode, Options};
+use crate::report::round_trips;
 use crate::summary::Summary;
 use crate::trace::Trace;
 use crate::units::Micros;
@@ -128,7 +130,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         info,
         warning,
     };
-    output.show(&shown, |page| print_log(page, &shown))?;
+    let on_terminal = std::io::stdout().is_terminal();
+    output.show(&shown, |page| {
+        print_log(page, &shown);
+        if on_terminal {
+            page.append(round_trips(round_trips_ms(&session)));
+        }
+    })?;
     Ok(Outcome::Done)
 }
 

@@ -1,5 +1,7 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
+mod recorded;
+
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use crate::report::spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Kind};
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
+use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
 ///
@@ -85,6 +88,12 @@ struct Report<'a> {
     /// An estimate by `interpolation.mode`, where it does not.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
+    /// How often snapshots moved what players saw of themselves; of open loop.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    jumps: &'a [Jumps],
+    /// The hits that another server gave, judged again.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    hits_again: &'a [Hit],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a Network>,
     shots: &'a Shots,
@@ -133,6 +142,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let summary = Summary::of(&replayed.trace);
     let fairness = Fairness::of(&replayed.trace);
     let session_us = log.session.duration();
+    let jumps = Jumps::of(&replayed.jumps);
+    let hits = game.hits_again(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let hits = Hit::of(&hits, &replayed.trace);
     let report = Report {
         path: &args.log,
         game: &replayed.trace.header.game,
@@ -150,6 +162,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         grades: game.grades(),
         drawn: &drawn,
         interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
+        jumps: &jumps,
+        hits_again: &hits,
         network: summary.network.as_ref(),
         shots: &summary.shots,
         fairness: &fairness,
@@ -207,11 +221,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
+    Jumps::print(page, report.jumps);
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
         print_shots(page, report.shots, &report.fairness.all);
     }
+    Hit::print(page, report.hits_again);
     if let Some(network) = report.network {
         print_network(page, network);
     }

@@ -19,6 +19,7 @@ use crate::replay::Options;
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, Kind};
 use crate::trace::Trace;
+use crate::why::Rejudged;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
 ///
@@ -93,16 +94,29 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
         }
     };
+    let judged_again = sides.rejudged(&files::engine(games), &traces)?;
+    let judged_again: Vec<(Vec<Rejudged>, Vec<String>)> = judged_again
+        .into_iter()
+        .map(|of_side| match of_side {
+            Ok(rejudged) => (rejudged, besides.notes.clone()),
+            Err(why) => {
+                let note = format!("what other settings would have made of shots: {why}");
+                (Vec::new(), besides.notes.iter().cloned().chain([note]).collect())
+            }
+        })
+        .collect();
     let shown: Vec<Shown<'_>> = names
         .iter()
         .zip(&traces)
-        .map(|(name, trace)| Shown {
+        .zip(&judged_again)
+        .map(|((name, trace), (rejudged, notes))| Shown {
             name,
             map: &besides.map,
             trace,
             session: besides.session.as_ref(),
+            rejudged,
             has_map: !besides.walls.is_empty(),
-            notes: &besides.notes,
+            notes,
         })
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));

@@ -9,7 +9,7 @@ use super::Outcome;
 use super::output::{Format, Output};
 use super::page::{BOLD, Cell, FAINT, Page};
 use super::trouble::Trouble;
-use super::verify::print_difference;
+use super::verify::MOST_LINES;
 use crate::engine::{Proposal, proposals_below};
 
 /// Go through goldens that `verify --propose` put beside those that are another: accept, reject or leave each
@@ -108,7 +108,7 @@ fn print(page: &mut Page, proposal: &Proposal) {
         page.paragraph(2, &format!("with {}, recorded anew", log.display()));
     }
     match &proposal.difference {
-        Some(difference) => print_difference(page, difference),
+        Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
         None => page.paragraph(2, "a log without a golden until now, or one whose outcome is the same"),
     }
 }

@@ -20,7 +20,7 @@ use crate::engine::{EngineError, Games, Keep, LogReport, Player, Verify};
 use crate::store::Kind;
 use crate::verify::Verdict;
 use partition::Partition;
-pub(super) use show::print_difference;
+pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted
 ///

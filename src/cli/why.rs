@@ -9,13 +9,13 @@ use super::outputs::OutPath;
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
 use super::{Outcome, files, replay};
-use crate::engine::{EngineError, Games, LogFile, Playable};
+use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
-use crate::replay::{Options, own_settings};
-use crate::report::{Otherwise, why_answer, why_page, why_svg};
+use crate::replay::Options;
+use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, Kind};
 use crate::trace::Trace;
-use crate::why::{Asked, ShotName, Why, player};
+use crate::why::{Asked, Otherwise, ShotName, Why, player};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -104,7 +104,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
             shot.know_log(&log.session);
         }
-        let rejudged = rejudged(game, path, &log, &options, &why)?;
+        let rejudged = otherwise(game, path, &log, &options, (&replayed.trace, &why))?;
         (replayed.trace, changed, why, rejudged)
     };
     let settings = &trace.header.settings;
@@ -139,43 +139,17 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The shot under other rules: the other way about lag compensation, and without the limit that it met.
-fn rejudged(
+/// The shot under other rules.
+fn otherwise(
     game: &dyn Playable,
     path: &Path,
     log: &LogFile,
     options: &Options,
-    why: &Why,
+    (trace, why): (&Trace, &Why),
 ) -> Result<Vec<Otherwise>, Trouble> {
     let Why::Shot(shot) = why else { return Ok(Vec::new()) };
-    // What the server did not judge, and what it only launched, is judged by no setting.
-    let Some(judged) = shot.judged.as_ref().filter(|_| shot.server.reason != "launched" && !shot.is_impact()) else {
-        return Ok(Vec::new());
-    };
-    let own = own_settings(&log.session.header)?;
-    let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
-    let mut other = under.clone();
-    other.lag_compensation.enabled = !under.lag_compensation.enabled;
-    let without = if under.lag_compensation.enabled { "without lag compensation" } else { "with lag compensation" };
-    let mut others = vec![(without.to_owned(), "lag_compensation.enabled", other)];
-    if judged.limit == "max_unlag" {
-        let mut other = under.clone();
-        other.set_pair("lag_compensation.max_unlag_ms=1000")?;
-        others.push(("going back as far as it takes".to_owned(), "lag_compensation.max_unlag_ms", other));
-    }
-    let rejudge = |(what, key, settings): (String, &str, crate::settings::Settings)| {
-        let pairs = settings.to_pairs();
-        let setting = pairs.iter().find(|(known, _)| known == key);
-        let setting = setting.map_or(key.to_owned(), |(key, value)| format!("{key}={value}"));
-        let options = Options { judged_under: Some(settings), ..options.clone() };
-        let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-        let server = match Why::of(&replayed.trace, &Asked::Shot(shot.name())) {
-            Ok(Why::Shot(other)) => Some(other.server),
-            Ok(Why::Correction(_)) | Err(_) => None,
-        };
-        Ok(Otherwise { what, setting, server })
-    };
-    others.into_iter().map(rejudge).collect()
+    let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| Trouble::file(path, error))?;
+    Ok(shot.otherwise(&rejudged))
 }
 
 /// `1.55s`, `1550ms` or `1.55`, in microseconds.

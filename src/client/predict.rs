@@ -168,10 +168,12 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Corrects the prediction by everything that a snapshot acks; `authoritative` is the own body in it.
+    /// Corrects the prediction by everything that a snapshot acks; `authoritative` is the own body in it. What has to run again runs
+    /// among those whom it `met`.
     pub(super) fn reconcile(
         &mut self,
         context: &Context<'_, G>,
+        met: &[(EntityId, G::Body)],
         snapshot: &Snapshot<G::Body>,
         authoritative: &G::Body,
     ) -> Reconciled {
@@ -207,7 +209,8 @@ impl<G: Game> Window<G> {
         };
         let next = G::resume(context.rules, &acked);
         self.base = Some(next.clone());
-        let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(context) };
+        let again = Context { entities: met, ..*context };
+        let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
         let was_predicted = ran.is_some() || played.is_some();
         let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
             return Reconciled { comparison: None, correction: None, round_trip: None };

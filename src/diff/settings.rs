@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{DiffOptions, On, TraceDiff, Verdict};
-use crate::trace::TraceHeader;
 
 /// A setting that is not the same in both traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,12 +17,12 @@ pub struct ChangedSetting {
     pub b: String,
 }
 
-/// The settings that two traces were made under and that differ, with both values.
-pub fn settings_that_differ(a: &TraceHeader, b: &TraceHeader) -> Vec<ChangedSetting> {
-    let of = |header: &TraceHeader, key: &str| {
-        header.settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
+/// The settings of two traces that differ, with both values.
+pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
+    let of = |settings: &[(String, String)], key: &str| {
+        settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
     };
-    let keys: BTreeSet<&String> = a.settings.iter().chain(&b.settings).map(|(key, _)| key).collect();
+    let keys: BTreeSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
     let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });
     both.filter(|changed| changed.a != changed.b).collect()
 }
@@ -31,11 +30,18 @@ pub fn settings_that_differ(a: &TraceHeader, b: &TraceHeader) -> Vec<ChangedSett
 impl TraceDiff {
     /// Says of a setting that its change alone made no difference, however that was found out.
     pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions) {
-        let note = differs(&setting);
+        let note = setting.to_string();
         self.notes.retain(|known| *known != note);
         let ChangedSetting { key, a, b } = &setting;
         self.notes.push(format!("{key} {a} → {b} changed nothing {}", scope(options)));
         self.settings_without_effect.push(setting);
+    }
+
+    /// The notes but for those that only say which settings differ.
+    pub fn notes_besides_settings(&self) -> Vec<&String> {
+        let told = settings_that_differ([&self.settings[0], &self.settings[1]]);
+        let told: BTreeSet<String> = told.iter().map(ChangedSetting::to_string).collect();
+        self.notes.iter().filter(|note| !told.contains(*note)).collect()
     }
 
     /// Notes the settings that differ. Where nothing else does, none of them had any effect.
@@ -43,14 +49,16 @@ impl TraceDiff {
         for setting in settings {
             match self.verdict {
                 Verdict::Same => self.changed_nothing(setting, options),
-                Verdict::Differs | Verdict::Untestable => self.notes.push(differs(&setting)),
+                Verdict::Differs | Verdict::Untestable => self.notes.push(setting.to_string()),
             }
         }
     }
 }
 
-fn differs(setting: &ChangedSetting) -> String {
-    format!("{} is {} in A, {} in B", setting.key, setting.a, setting.b)
+impl std::fmt::Display for ChangedSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {} in A, {} in B", self.key, self.a, self.b)
+    }
 }
 
 /// What was looked at, in words.

@@ -20,7 +20,7 @@ pub fn look_for_effects(
     options: &DiffOptions,
     found: &mut TraceDiff,
 ) -> Result<(), EngineError> {
-    let changed = settings_that_differ(&a.header, &b.header);
+    let changed = settings_that_differ([&a.header.settings, &b.header.settings]);
     if found.verdict != Verdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
         return Ok(());
     }

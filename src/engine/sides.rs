@@ -299,10 +299,15 @@ impl Way {
         Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 
-    fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
+    /// How this program replays a log on this side.
+    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Options, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
-        let options = Options { mode, network: true, ..Options::default() }.under(settings, self.rejudge);
+        Ok(Options { mode, network: true, ..Options::default() }.under(settings, self.rejudge))
+    }
+
+    fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
+        let options = self.replay_options(engine, log)?;
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));

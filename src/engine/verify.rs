@@ -15,6 +15,7 @@ pub use played::Player;
 use super::{Engine, EngineError};
 use crate::store::Targets;
 use crate::summary::Exercised;
+use crate::text_diff::TextDiff;
 use crate::verify::{Against, Verdict, Verified, Why, judge};
 use golden::Goldens;
 
@@ -62,7 +63,7 @@ pub struct LogReport {
     pub detail: Option<String>,
     /// How what came out differs from the golden: outcomes first, digests last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub difference: Option<String>,
+    pub difference: Option<TextDiff>,
     /// How long it took. Not part of the JSON, which is the same for the same logs.
     #[serde(skip)]
     pub seconds: f64,

@@ -2,8 +2,9 @@
 
 use glam::Vec3;
 
-use super::{Simulate, Verdict, WorldSink};
-use crate::units::{EntityId, PlayerId};
+use super::{BadCells, Simulate, Verdict, WorldSink};
+use crate::record::Session;
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
 /// Judging shots, and letting them act.
@@ -36,9 +37,51 @@ pub trait Judge: Simulate {
         out: &mut impl WorldSink,
     );
 
+    /// The hits that a recording of another server tells, judged again as that server judges; none where the game does not know how.
+    ///
+    /// # Errors
+    /// When a recorded state is none of this game's.
+    fn hits_again(_rules: &Self::Rules, _session: &Session) -> Result<Vec<HitAgain>, BadCells> {
+        Ok(Vec::new())
+    }
+
     /// The name of a [`Wound::hitgroup`](super::Wound::hitgroup).
     fn hitgroup_name(hitgroup: u8) -> &'static str;
 
     /// The name of the weapon that a shot came from.
     fn weapon_name(fire: &Self::Fire) -> &'static str;
+}
+
+/// A hit that another server gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HitAgain {
+    /// Who hit.
+    pub shooter: PlayerId,
+    /// When the shooter was told.
+    pub at: Micros,
+    /// With what.
+    pub weapon: &'static str,
+    /// Whom, where that was recorded.
+    pub target: Option<EntityId>,
+    /// The shot that comes nearest to it; `None` where no shot is known by then, or nobody knows where the target was.
+    pub judged: Option<JudgedAgain>,
+}
+
+/// A shot, held against where its target was when it was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedAgain {
+    /// The usercmd that fired it.
+    pub command: CommandSeq,
+    /// The target.
+    pub target: EntityId,
+    /// Where it was.
+    pub origin: Vec3,
+    /// How far back that was.
+    pub rewind: Micros,
+    /// How far beside the target the shot passes: nothing where it goes through it.
+    pub off_units: f32,
+    /// The same of the outermost that the weapon's spread allows.
+    pub beyond_spread_units: f32,
+    /// How far beside the target it would have passed without going back; `None` where nobody knows where it was.
+    pub off_present_units: Option<f32>,
 }

@@ -62,6 +62,11 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         out: &mut impl Sink<Self::Fire>,
     ) -> Self::Body;
 
+    /// Whether clients predict their way around an entity where they draw it, and not where they were told last that it is.
+    fn is_met_as_drawn(_rules: &Self::Rules, _entity: EntityId) -> bool {
+        false
+    }
+
     /// The world's entities in ascending order of id; players are the first ids.
     fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
 

@@ -6,12 +6,11 @@ use super::clock::{Clock, PackedClock};
 use super::packed::{Column, Columns, whole};
 use super::tracks::{Exactness, Sample, Track, knots};
 use super::{Shown, notes};
-use crate::record::Session;
 use crate::report::why_answer;
 use crate::trace::schema::{bodies, corrections, executed, frames, shots, views};
 use crate::trace::{Series, Table, Trace};
 use crate::traffic::{self, Packet};
-use crate::why::{Correction, Reader, Shot, Why};
+use crate::why::{Correction, Otherwise, Reader, Shot, Why};
 
 /// One trace.
 #[derive(Debug, Serialize)]
@@ -45,6 +44,9 @@ pub(super) struct Side {
 #[derive(Debug, Serialize)]
 struct Explained<T> {
     answer: String,
+    /// What other rules would have made of a shot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rejudged: Vec<Otherwise>,
     #[serde(flatten)]
     it: T,
 }
@@ -122,7 +124,7 @@ impl Side {
             own: own_of(&reader, &clocks, exactness, columns),
             views,
             how: table.how.names.to_vec(),
-            shots: shots_of(&reader, shown.session),
+            shots: shots_of(&reader, shown),
             corrections: corrections_of(&reader),
             acks: acks_of(&reader, exactness, columns),
             ran: ran_of(&reader, columns),
@@ -241,15 +243,16 @@ fn views_of(
     (tracks.filter(|track| !track.is_empty()).collect(), drawn)
 }
 
-fn shots_of(reader: &Reader<'_>, session: Option<&Session>) -> Vec<Explained<Shot>> {
+fn shots_of(reader: &Reader<'_>, shown: &Shown<'_>) -> Vec<Explained<Shot>> {
     let settings = &reader.trace().header.settings;
     let explained = |row| {
         let mut shot = reader.shot(row);
-        session.into_iter().for_each(|session| shot.know_log(session));
+        shown.session.into_iter().for_each(|session| shot.know_log(session));
+        let rejudged = shot.otherwise(shown.rejudged);
         let why = Why::Shot(Box::new(shot));
         let answer = why_answer(&why, settings);
         let Why::Shot(it) = why else { return None };
-        Some(Explained { answer, it: *it })
+        Some(Explained { answer, rejudged, it: *it })
     };
     (0..shots::Columns::of(reader.trace()).rows).filter_map(explained).collect()
 }
@@ -258,7 +261,7 @@ fn corrections_of(reader: &Reader<'_>) -> Vec<Explained<Correction>> {
     let settings = &reader.trace().header.settings;
     let explained = |it: Correction| {
         let answer = why_answer(&Why::Correction(Box::new(it.clone())), settings);
-        Explained { answer, it }
+        Explained { answer, rejudged: Vec::new(), it }
     };
     reader.corrections().into_iter().map(explained).collect()
 }

@@ -5,14 +5,16 @@ use glam::Vec3;
 
 use super::body::BodyRow;
 use super::diagnosis::explain;
+use super::hits::hits_again;
 use super::movement::{Command, NO_ENTITY, WORLD, World, run};
 use super::rules::Rules;
 use super::surroundings::around;
 use crate::game::{
-    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Reconcile, Scene, Simulate, Sink,
-    SnapshotExtras, Touch, Verdict, WorldSink,
+    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, HitAgain, Judge, Reconcile, Scene,
+    Simulate, Sink, SnapshotExtras, Touch, Verdict, WorldSink,
 };
 use crate::pipeline::Netcode;
+use crate::record::Session;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, Usercmd};
 
@@ -84,6 +86,11 @@ impl Simulate for Quake3 {
         moved
     }
 
+    /// Its clients run into other players where they draw them, and into the map's parts where they are (cg_predict.c).
+    fn is_met_as_drawn(rules: &Rules, entity: EntityId) -> bool {
+        entity.0 < rules.places
+    }
+
     fn entities(world: &Moment) -> &[(EntityId, BodyRow)] {
         &world.entities
     }
@@ -150,6 +157,10 @@ impl Judge for Quake3 {
         _out: &mut impl WorldSink,
     ) {
         match *fire {}
+    }
+
+    fn hits_again(rules: &Rules, session: &Session) -> Result<Vec<HitAgain>, BadCells> {
+        hits_again(rules, session)
     }
 
     fn hitgroup_name(_hitgroup: u8) -> &'static str {

@@ -6,11 +6,13 @@
 //!
 //! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
 
+mod aim;
 mod archive;
 mod body;
 mod capture;
 mod diagnosis;
 mod game;
+mod hits;
 mod import;
 mod listener;
 mod map;

@@ -68,6 +68,7 @@ fn watched<G: Netcode>(
         traffic: Some(traffic),
         rollbacks: rollbacks.checked,
         rollback_error: rollbacks.failed,
+        jumps: Vec::new(),
     })
 }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::made::{Counted, Made};
-use super::{ReplayError, Replayed, Tables};
-use crate::game::{ClassId, Game, StateRows};
+use super::{Jump, ReplayError, Replayed, Tables};
+use crate::game::{Body, ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
@@ -22,12 +22,13 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let mut tables = Tables::new::<G>(session.players.len());
     let made = Made::new(session.allowance);
     let mut counted = Counted::new(&made, &mut tables);
+    let mut jumps = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
         let Some(first) = records.frames.first() else { continue };
         let player = PlayerId(index as u16);
         let mut client = C::new(setup.of_player(player), player);
         client.number_from(first.command.seq);
-        replay_player::<G, C>((session, &rows), records, player, client, &mut counted, progress)?;
+        replay_player::<G, C>((session, &rows), records, player, client, (&mut counted, &mut jumps), progress)?;
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -37,6 +38,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         traffic: None,
         rollbacks: 0,
         rollback_error: None,
+        jumps,
     })
 }
 
@@ -45,7 +47,7 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     records: &PlayerRecords,
     player: PlayerId,
     mut client: C,
-    tables: &mut Counted<'_, Tables>,
+    (tables, jumps): (&mut Counted<'_, Tables>, &mut Vec<Jump>),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
@@ -63,7 +65,10 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
                     break;
                 }
                 let snapshot = snapshot::<G>(session, rows, player, record)?;
+                let before = client.predicted().cloned();
                 let reconciled = client.handle_snapshot(arrival.at, &snapshot);
+                let units = before.zip(client.predicted()).and_then(|(before, after)| moved(&before, after));
+                jumps.extend(units.map(|units| Jump { player, at: arrival.at, units }));
                 Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
             }
             arrivals.next();
@@ -83,6 +88,12 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     }
     // The last usercmds are acked after the last frame.
     receive(&mut client, tables, Micros(i64::MAX), made)
+}
+
+/// How far a prediction was moved, if it was; who is put elsewhere has not mispredicted.
+fn moved<B: Body>(before: &B, after: &B) -> Option<f32> {
+    let units = before.origin().distance(after.origin());
+    (units > 0.0 && before.teleports() == after.teleports()).then_some(units)
 }
 
 /// The snapshot as the client got it.

@@ -8,6 +8,7 @@ use super::layout::WIDTH;
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::side_by_side::{interpolation, reconciliation};
+use super::text_diff::settings;
 use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
 
 /// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits: A 40, B 39`.
@@ -35,9 +36,10 @@ pub fn diff_line(diff: &TraceDiff) -> String {
 pub fn diff_page(diff: &TraceDiff) -> Page {
     let mut page = Page::default();
     page.line(&diff_line(diff));
-    for note in &diff.notes {
+    for note in diff.notes_besides_settings() {
         page.note(2, note);
     }
+    settings(&mut page, diff, 3, usize::MAX);
     tables(&mut page, diff);
     if diff.verdict == Verdict::Untestable {
         return page;

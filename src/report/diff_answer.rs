@@ -5,6 +5,7 @@ use super::divergence::{place, values};
 use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
+use super::text_diff::settings;
 use crate::diff::{Change, ChangedShot, On, Status, TableDiff, TraceDiff, Verdict};
 
 /// A sentence, and at most some 25 lines; of two that are the same the sentence alone. Of hits ([`On::Hits`]) all that
@@ -18,9 +19,10 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
     if diff.verdict == Verdict::Same {
         return page;
     }
-    for note in &diff.notes {
+    for note in diff.notes_besides_settings() {
         page.note(2, note);
     }
+    settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
     if on == On::Hits {
         page.append(hits(&diff.hits));
         return page;
@@ -36,6 +38,7 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
 }
 
 const MOST_TABLES: usize = 9;
+const MOST_SETTINGS_LINES: usize = 16;
 const MOST_SHOTS: usize = 4;
 
 fn tables(page: &mut Page, diff: &TraceDiff) {

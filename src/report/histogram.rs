@@ -1,5 +1,7 @@
 //! How values are spread, as bars of text.
 
+use std::collections::BTreeMap;
+
 use super::figures::{count, measure};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
@@ -18,46 +20,88 @@ pub fn spreads(trace: &Trace) -> Page {
         let made = *frames.at_us.get(made.at(of_it, *acks.command.get(row)?).next()?)?;
         Some(acks.at_us.get(row)?.saturating_sub(made) as f32 / 1e3)
     };
-    let mut page = histogram("round trip", "ms", (0..acks.rows).filter_map(round_trip));
+    let mut page = round_trips((0..acks.rows).filter_map(round_trip));
     page.append(histogram("prediction error", "units", acks.error_units.iter().copied()));
     page
 }
 
-/// A bar for each step of 1, 2, 5, 10, 20, ... that some values are in, and one for those that are 0. Empty where there are no
-/// values.
+/// How round trips in ms are spread.
+pub fn round_trips(ms: impl IntoIterator<Item = f32>) -> Page {
+    histogram("round trip", "ms", ms)
+}
+
+/// A bar for each step that some values are in, those between them, and what is 0. Empty where all are, or there are none.
 fn histogram(title: &str, unit: &str, values: impl IntoIterator<Item = f32>) -> Page {
-    let mut counts: std::collections::BTreeMap<i32, u64> = std::collections::BTreeMap::new();
-    for value in values.into_iter().filter(|value| value.is_finite() && *value >= 0.0) {
-        *counts.entry(step_of(value)).or_default() += 1;
-    }
+    let values: Vec<f32> = values.into_iter().filter(|value| value.is_finite() && *value >= 0.0).collect();
+    let least = values.iter().copied().filter(|value| *value > 0.0).reduce(f32::min);
     let mut page = Page::default();
-    let (Some(first), Some(last)) = (counts.keys().find(|step| **step > NONE), counts.keys().next_back()) else {
-        return page;
-    };
+    let Some((least, greatest)) = least.zip(values.iter().copied().reduce(f32::max)) else { return page };
+    let steps = Steps::of(least, greatest);
+    let mut counts: BTreeMap<Option<i32>, u64> = BTreeMap::new();
+    for value in &values {
+        *counts.entry((*value > 0.0).then(|| steps.of_value(*value))).or_default() += 1;
+    }
     let most = counts.values().max().copied().unwrap_or(1);
-    let zeros = counts.contains_key(&NONE).then_some(NONE);
-    let row = |step: i32| -> Vec<Cell> {
+    let row = |step: Option<i32>| -> Vec<Cell> {
         let number = counts.get(&step).copied().unwrap_or(0);
         let bar = (number * LONGEST).div_ceil(most) as usize;
-        let from = if step == NONE { "0".to_owned() } else { format!("{} up", measure(edge(step))) };
+        let from = step.map_or("0".to_owned(), |step| format!("{} up", measure(steps.edge(step))));
         vec![from.into(), count(number).into(), "#".repeat(bar).into()]
     };
-    let rows: Vec<Vec<Cell>> = zeros.into_iter().chain(*first..=*last).map(row).collect();
+    let zeros = counts.contains_key(&None).then_some(None);
+    let steps = (steps.of_value(least)..=steps.of_value(greatest)).map(Some);
+    let rows: Vec<Vec<Cell>> = zeros.into_iter().chain(steps).map(row).collect();
     page.section(title, &[(unit, Right), ("", Left)], &rows);
     page
 }
 
-/// The step of what is 0, or as good as that.
-const NONE: i32 = -7;
-
-/// Three steps to each power of ten.
-fn edge(step: i32) -> f32 {
-    [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::powf(10.0, step.div_euclid(3) as f32)
+/// Where one bar ends and the next begins.
+#[derive(Clone, Copy)]
+enum Steps {
+    /// 1, 2, 5, 10, 20, ...
+    Growing,
+    /// All as wide.
+    Even(f32),
 }
 
-fn step_of(value: f32) -> i32 {
-    (NONE + 1..30).rev().find(|step| edge(*step) <= value).unwrap_or(NONE)
+/// Values of which the greatest is so many times the least stand over growing steps.
+const FAR_APART: f32 = 10.0;
+
+/// How many even steps there are at most.
+const MOST_STEPS: f32 = 14.0;
+
+impl Steps {
+    fn of(least: f32, greatest: f32) -> Steps {
+        if greatest > FAR_APART * least {
+            return Steps::Growing;
+        }
+        let enough = |step: &i32| (greatest - least) / Steps::Growing.edge(*step) < MOST_STEPS;
+        Steps::Even(Steps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
+    }
+
+    /// Where a step begins.
+    fn edge(self, step: i32) -> f32 {
+        match self {
+            Steps::Growing => {
+                [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::powf(10.0, step.div_euclid(3) as f32)
+            }
+            Steps::Even(width) => step as f32 * width,
+        }
+    }
+
+    fn of_value(self, value: f32) -> i32 {
+        match self {
+            Steps::Growing => (SMALLEST..=GREATEST).rev().find(|step| self.edge(*step) <= value).unwrap_or(SMALLEST),
+            Steps::Even(width) => libm::floorf(value / width) as i32,
+        }
+    }
 }
+
+/// The smallest of the growing steps, 0.01; whatever is less is in it.
+const SMALLEST: i32 = -6;
+
+/// The greatest.
+const GREATEST: i32 = 30;
 
 #[cfg(test)]
 mod tests {
@@ -72,5 +116,20 @@ mod tests {
         assert_eq!(counts, ["2", "2", "1", "0", "0", "0", "1"], "{page}");
         assert!(page.lines().all(|line| line.len() <= 80), "{page}");
         assert!(histogram("error", "units", []).text().is_empty());
+        assert!(histogram("error", "units", [0.0; 9]).text().is_empty());
+    }
+
+    #[test]
+    fn values_that_are_near_each_other_stand_over_even_steps() {
+        let page = round_trips((0..100).map(|n| 103.0 + (n % 20) as f32).chain([131.0])).text();
+        let expected = "\
+round trip  ms
+  100.0 up  10  ################
+  105.0 up  25  ########################################
+";
+        assert!(page.starts_with(expected), "{page}");
+        let near = round_trips([50.0, 50.001]).text();
+        assert_eq!(near.lines().count(), 2, "{near}");
+        assert!(round_trips([1e-30, 1e30, 7.0]).text().lines().all(|line| line.len() <= 80));
     }
 }

@@ -39,6 +39,10 @@ fn style(mark: Mark) -> Style {
         Mark::Bad => AnsiColor::Red.on_default().bold(),
         Mark::Unsure => AnsiColor::Yellow.on_default(),
         Mark::Faint => Style::new().dimmed(),
+        Mark::Removed => AnsiColor::Red.on_default(),
+        Mark::RemovedWords => AnsiColor::Red.on_default().bold().underline(),
+        Mark::Added => AnsiColor::Green.on_default(),
+        Mark::AddedWords => AnsiColor::Green.on_default().bold().underline(),
     }
 }
 

@@ -104,6 +104,14 @@ pub enum Mark {
     Unsure,
     /// What may be skipped.
     Faint,
+    /// What the first of two texts has, and not the second.
+    Removed,
+    /// What of that is another's in a line that else is the same.
+    RemovedWords,
+    /// What the second has, and not the first.
+    Added,
+    /// The same of that.
+    AddedWords,
 }
 
 /// Nothing in particular.

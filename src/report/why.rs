@@ -4,18 +4,7 @@ use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
-use crate::why::{Came, Carried, Correction, DrawnFrom, Judged, Off, Place, Received, Shot, Which, Why};
-
-/// What other settings would have made of the same shot.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Otherwise {
-    /// In words: `without lag compensation`.
-    pub what: String,
-    /// The setting, as `key=value`.
-    pub setting: String,
-    /// What would have become of the shot; `None` where it would not have been judged.
-    pub server: Option<Came>,
-}
+use crate::why::{Came, Carried, Correction, DrawnFrom, Judged, Off, Otherwise, Place, Received, Shot, Which, Why};
 
 /// The page about a shot or a correction. `settings` are those of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise]) -> Page {
@@ -353,6 +342,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
     if correction.errors.len() > MOST_FIELDS {
         page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));
     }
+    super::text_diff::body(page, correction);
     picture(page, why);
 }
 

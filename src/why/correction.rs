@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::asked::NotThere;
 use super::{Reader, cell, measure};
-use crate::trace::Trace;
 use crate::trace::schema::{corrections, errors, frames};
+use crate::trace::{Data, Trace};
 
 /// An ack that said something else than was predicted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +42,9 @@ pub struct Correction {
     pub evidence: String,
     /// What had to be corrected, the first field first.
     pub errors: Vec<FieldError>,
+    /// The whole of what was predicted, where the trace still has it: the frame of that usercmd, not predicted anew since.
+    #[serde(skip)]
+    pub predicted: Vec<(String, String)>,
 }
 
 /// A field that was predicted otherwise than it came.
@@ -84,6 +87,7 @@ impl Correction {
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
         let frames = frames::Columns::of(reader.trace);
         let made = reader.frames.at([player, 0], command).next();
+        let errors = errors_of(reader, player, command);
         Correction {
             player,
             number: 0,
@@ -99,9 +103,30 @@ impl Correction {
             reran: cell(table.reran, row),
             cause: table.cause.get(row).to_owned(),
             evidence: table.evidence.get(row).to_owned(),
-            errors: errors_of(reader, player, command),
+            predicted: made.and_then(|row| predicted(reader.trace, row, &errors)).unwrap_or_default(),
+            errors,
         }
     }
+}
+
+/// What the frame of a usercmd predicted, field by field; `None` where that is not what was corrected later.
+fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
+    let columns = trace.table(frames::NAME)?.columns.iter();
+    let own = columns.filter_map(|column| Some((column.name.strip_prefix("own.")?, &column.data)));
+    let fields: Vec<(String, String)> =
+        own.filter_map(|(name, data)| Some((name.to_owned(), written(data, row)?))).collect();
+    let is_it = |error: &FieldError| fields.contains(&(error.field.clone(), error.predicted.to_string()));
+    errors.iter().all(is_it).then_some(fields)
+}
+
+fn written(data: &Data, row: usize) -> Option<String> {
+    Some(match data {
+        Data::U32(values) => values.get(row)?.to_string(),
+        Data::U64(values) => values.get(row)?.to_string(),
+        Data::I64(values) => values.get(row)?.to_string(),
+        Data::F32(values) => values.get(row)?.to_string(),
+        Data::Name { names, codes } => names.get(*codes.get(row)? as usize)?.clone(),
+    })
 }
 
 /// The rows in which something was corrected, by player.

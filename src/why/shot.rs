@@ -234,7 +234,7 @@ fn made(trace: &Trace, row: usize) -> Made {
     }
 }
 
-fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], row: usize) -> Came {
+pub(super) fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], row: usize) -> Came {
     let target = named(target, row);
     Came {
         reason: reason.get(row).to_owned(),

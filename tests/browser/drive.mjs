@@ -114,17 +114,23 @@ async function twoSides() {
   const why = await value("document.getElementById('why').textContent");
   assert.match(why, /A: .*B: /s);
   assert.match(why, /view error/);
+  assert.match(why, /What other settings would have made of it.*with(out)? lag compensation: \w/s);
   await page.keyboard.press("g");
   await settle(page);
   assert.equal(await at(value), await value("window.hitreg.contents.difference.first.place.at_us"));
   assert.deepEqual(wrong, []);
-  for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800], ["light", 3840, 2160], ["dark", 3840, 2160]]) {
+  for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800], ["light", 3840, 2160], ["dark", 3840, 2160], ["light", 390, 844]]) {
     await page.setViewport({ width, height });
     await page.evaluate((theme) => window.hitreg.setTheme(theme), theme);
     await page.evaluate(() => document.querySelectorAll("tr.row")[3].click());
     await settle(page);
     const wide = await value("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     assert.equal(wide, 0, `nothing sticks out at ${width}`);
+    const covered = await page.evaluate(() => {
+      const parts = ["field-box", "transport", "charts-box", "tabs", "filters", "table-box", "why"].map((id) => document.getElementById(id).getBoundingClientRect());
+      return parts.filter((a, at) => parts.slice(at + 1).some((b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)).length;
+    });
+    assert.equal(covered, 0, `no part covers another at ${width}`);
     await page.screenshot({ path: path.join(screenshots, `report-${theme}-${width}.png`) });
   }
   await page.close();

@@ -21,6 +21,7 @@ mod repository;
 mod results;
 mod search_text;
 mod smaller;
+mod terminal;
 mod trouble;
 mod unfinished;
 mod verify;

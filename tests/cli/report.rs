@@ -60,7 +60,10 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
         assert_eq!(shot["command"], table.command[row]);
     }
     let name = format!("p{}#{}", listed[0]["shooter"], listed[0]["command"]);
-    assert_eq!(folder.json(&format!("why a.hitlog {name}"))["answer"], listed[0]["answer"], "one word on a shot");
+    let why = folder.json(&format!("why a.hitlog {name}"));
+    assert_eq!(why["answer"], listed[0]["answer"], "one word on a shot");
+    assert!(why["rejudged"][0]["server"].is_object());
+    assert_eq!(why["rejudged"], listed[0]["rejudged"], "and on what it would have been");
     let corrected = trace.table("corrections").expect("corrections").u32s("fields").iter().filter(|n| **n > 0).count();
     assert_eq!(side["corrections"].as_array().map(Vec::len), Some(corrected));
     assert_eq!(side["notes"], Value::Array(vec![]), "of a whole log all is known");
@@ -73,7 +76,7 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     let without_log = |shots: &Value| -> Vec<Value> {
         let mut shots = shots.as_array().expect("shots").clone();
         for shot in &mut shots {
-            for known_by_log in ["carried", "drawn_from"] {
+            for known_by_log in ["carried", "drawn_from", "rejudged"] {
                 shot[known_by_log].take();
             }
         }

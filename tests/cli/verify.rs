@@ -257,9 +257,7 @@ fn any_build_is_verified() {
 /// Asked at a terminal, each is shown and answered for itself; what is no answer is asked again.
 #[test]
 #[cfg(unix)]
-#[expect(clippy::disallowed_types, reason = "a terminal is a file")]
 fn a_terminal_is_asked_of_each() {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::Write;
 
     let folder = Folder::with_session();
@@ -273,12 +271,7 @@ fn a_terminal_is_asked_of_each() {
         fs::write(folder.path(&format!("{name}.golden")), &other).unwrap();
     }
     assert_eq!(exit_of(&folder, "verify . --propose"), 1);
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut master = fs::File::from(master);
+    let [mut master, terminal] = super::terminal::terminal();
     master.write_all(b"what?\na\nr\ns\nquit\n").unwrap();
     let output = folder.command("review").stdin(terminal).output().unwrap();
     assert_eq!(code(&output), 1, "some are left");

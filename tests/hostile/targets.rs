@@ -179,7 +179,10 @@ fn texts() {
         let accepted = String::from_utf8_lossy(bytes);
         let differs = difference(&accepted, &replayed);
         assert_eq!(differs.is_none(), accepted == replayed, "another golden differs");
-        differs.map_or_else(|| "the same".to_owned(), |text| text.lines().next().unwrap_or_default().to_owned())
+        differs.map_or_else(
+            || "the same".to_owned(),
+            |found| found.to_string().lines().next().unwrap_or_default().to_owned(),
+        )
     });
 }
 

@@ -70,5 +70,8 @@ fn a_golden_that_does_not_agree_is_shown() {
     let against = Against { golden: Some(&golden), rollback: false };
     let verified = judge(&session, Ok(&THREADS.map(once)), against);
     assert_eq!(verified.verdict, Verdict::Differs);
-    assert!(verified.difference.is_some_and(|lines| lines.contains("-") && lines.contains("hit q")));
+    assert!(verified.difference.is_some_and(|found| {
+        let lines = found.to_string();
+        lines.contains("-") && lines.contains("hit q")
+    }));
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use hitreg::game::{Judge, JudgedAgain};
 use hitreg::log::{Options, read_session, write_session};
 use hitreg::quake3::{Overview, Quake3, ServerLog, header, import, imported, map_from, survey};
 use hitreg::record::Session;
 use hitreg::replay::{self, replay};
 use hitreg::summary::Summary;
-use hitreg::units::{CommandSeq, Micros};
+use hitreg::units::{CommandSeq, Micros, PlayerId};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/openarena");
@@ -91,5 +92,78 @@ fn real_sessions_are_predicted_from_one_state_to_the_next() {
         assert!(percent(prediction.exact + prediction.near) >= least, "{name}: {prediction:?}");
         let unknown = prediction.misses_by_cause.get("unknown").copied().unwrap_or(0);
         assert!(percent(unknown) <= most_unknown, "{name}: {prediction:?}");
+    }
+}
+
+/// What a client's game said of its own mispredictions, in their order.
+fn said_misses(data: &Path, name: &str, client: u8) -> Vec<f32> {
+    let path = data.join(format!("{name}.c{client}.prediction-misses.log"));
+    let text = std::fs::read_to_string(path).expect("a log");
+    text.lines().filter_map(|line| line.strip_prefix("Prediction miss: ")?.parse().ok()).collect()
+}
+
+/// How many of both stand in the same order and are as far.
+fn alike(a: &[f32], b: &[f32]) -> usize {
+    let is_same = |a: f32, b: f32| (a - b).abs() <= 0.05 + 0.05 * a.max(b);
+    let mut row = vec![0; b.len() + 1];
+    for a in a {
+        let mut diagonal = 0;
+        for (at, b) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if is_same(*a, *b) { diagonal + 1 } else { above.max(row[at]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[test]
+fn players_are_moved_as_often_as_their_own_games_said() {
+    let Some(data) = data() else { return };
+    let Ok(map) = std::fs::read(MAPS) else {
+        eprintln!("skipped: {MAPS} is not there");
+        return;
+    };
+    for (name, ..) in CAPTURES {
+        let (_, session) = imported_session(&data, name, Some(&map));
+        let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+        for (client, player) in [(1, PlayerId(3)), (2, PlayerId(4))] {
+            let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
+            let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
+            let said = said_misses(&data, name, client);
+            let alike = alike(&said, &seen);
+            println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, said.len(), seen.len());
+            assert!(said.len().abs_diff(seen.len()) * 10 <= said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+            assert!(alike * 2 > said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+        }
+    }
+}
+
+#[test]
+fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
+    let Some(data) = data() else { return };
+    let Ok(map) = std::fs::read(MAPS) else {
+        eprintln!("skipped: {MAPS} is not there");
+        return;
+    };
+    for (name, least_hits) in [("A1_0ms", 15), ("D1_aim_50ms_2pct", 220)] {
+        let (overview, session) = imported_session(&data, name, Some(&map));
+        let hits = Quake3::hits_again(&overview.rules, &session).expect("sound states");
+        let through = |off: fn(&JudgedAgain) -> Option<f32>| {
+            hits.iter().filter(|hit| hit.judged.as_ref().and_then(off).is_some_and(|off| off <= 0.01)).count()
+        };
+        let rewound = through(|judged| Some(judged.off_units));
+        let within = through(|judged| Some(judged.beyond_spread_units));
+        let present = through(|judged| judged.off_present_units);
+        println!(
+            "{name}: {} hits, {rewound} rewound, {within} within the spread, {present} without going back",
+            hits.len()
+        );
+        assert!(hits.len() >= least_hits, "{name}: {}", hits.len());
+        assert!(rewound * 100 >= hits.len() * 95, "{name}: {hits:#?}");
+        assert!(within >= rewound, "{name}");
+        if name.ends_with("2pct") {
+            assert!(present * 100 <= hits.len() * 80, "{name}: {present} of {} without going back", hits.len());
+        }
     }
 }

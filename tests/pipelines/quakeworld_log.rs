@@ -312,8 +312,15 @@ fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
         assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
     }
     assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
-    let side =
-        Shown { name: "demo16", map: "dm3", trace: &trace, session: Some(&case.session), has_map: true, notes: &[] };
+    let side = Shown {
+        name: "demo16",
+        map: "dm3",
+        trace: &trace,
+        session: Some(&case.session),
+        rejudged: &[],
+        has_map: true,
+        notes: &[],
+    };
     let page = html(&Picture { sides: &[side], walls: &walls, difference: None }).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

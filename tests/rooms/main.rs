@@ -15,6 +15,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("geometry", &[]),
     ("hash", &[]),
+    // Two texts, line by line.
+    ("text_diff", &[]),
     // Reads MessagePack and TOML for whoever has types to be read.
     ("serial", &[]),
     ("settings", &["units"]),
@@ -75,8 +77,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("info", &["units", "usercmd", "stats", "settings", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
     ("summary", &["stats", "trace"]),
-    ("golden", &["summary", "trace"]),
-    ("verify", &["units", "trace", "record", "replay", "summary", "golden"]),
+    ("golden", &["text_diff", "summary", "trace"]),
+    ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
@@ -90,7 +92,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.
-    ("report", &["units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
+    ("report", &["text_diff", "units", "stats", "trace", "replay", "diff", "bisect", "sweep", "why"]),
     // A table as a Parquet file.
     ("parquet_file", &["trace"]),
     // What went over the network, by a log or a trace.
@@ -133,6 +135,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "engine",
         &[
+            "text_diff",
             "serial",
             "units",
             "settings",
@@ -154,6 +157,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "golden",
             "verify",
             "diff",
+            "why",
             "bisect",
             "shrink",
             "sweep",

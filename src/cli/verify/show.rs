@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Report, word};
 use crate::cli::figures::{count, counted};
-use crate::cli::page::{BAD, Cell, FAINT, GOOD, PLAIN, Page, UNSURE};
+use crate::cli::page::{BAD, Cell, FAINT, GOOD, Page, UNSURE};
 use crate::cli::replay::exercised;
 use crate::engine::{Golden, LogReport};
 use crate::verify::{THREADS, Verdict, Why};
@@ -67,7 +67,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
         page.paragraph(11, detail);
     }
     if let Some(difference) = &log.difference {
-        print_difference(page, difference);
+        page.text_diff(difference, MOST_LINES, "in --format json");
     }
     if let Some(next) = next(log, style) {
         page.parts(vec![Cell::styled(FAINT, "           next: "), next.into()]);
@@ -94,23 +94,8 @@ fn compared(log: &LogReport) -> String {
     parts.join(", ")
 }
 
-/// How two goldens differ; the lines stay as they are.
-pub(in crate::cli) fn print_difference(page: &mut Page, difference: &str) {
-    const MOST_LINES: usize = 30;
-    let lines: Vec<&str> = difference.lines().collect();
-    for line in lines.iter().take(MOST_LINES) {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => GOOD,
-            Some(b'-') => BAD,
-            Some(b'@') => FAINT,
-            Some(_) | None => PLAIN,
-        };
-        page.styled(style, &format!("  {line}"));
-    }
-    if lines.len() > MOST_LINES {
-        page.paragraph(2, &format!("({} more lines in --format json)", count((lines.len() - MOST_LINES) as u64)));
-    }
-}
+/// How many lines of how two goldens differ are shown.
+pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The command that goes on from there.
 fn next(log: &LogReport, style: &Style<'_>) -> Option<String> {

@@ -9,6 +9,7 @@ use crate::golden;
 use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::store::{self, Kind, Target, Targets};
+use crate::text_diff::TextDiff;
 use crate::verify::{Verdict, Verified, Why};
 
 /// What is done where something else comes out than the golden has.
@@ -70,7 +71,7 @@ pub struct Proposal {
     #[serde(serialize_with = "crate::store::shown::path_if")]
     pub log: Option<PathBuf>,
     /// How it differs from the golden; `None` where there is no golden yet, or nothing differs.
-    pub difference: Option<String>,
+    pub difference: Option<TextDiff>,
 }
 
 impl Keep {

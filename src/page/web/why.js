@@ -41,7 +41,15 @@ function ofShot(shot, heading = null) {
       ["by then", judged?.visible_at_present === "no" ? `out of sight of the muzzle${judged.in_cover_ms === null ? "" : `, in cover on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "could be seen from the muzzle" : null],
     ]),
     places(shot),
+    ...otherwise(shot.rejudged ?? []),
   ];
+}
+
+/** What other settings would have made of a shot. */
+function otherwise(rejudged) {
+  if (rejudged.length === 0) return [];
+  const words = rejudged.map(({ what, setting, server }) => el("li", {}, `${what}: `, el("strong", {}, server ? came(server) : "not judged at all"), ` (${setting})`));
+  return [el("h3", {}, "What other settings would have made of it"), el("ul", {}, ...words), el("p", { className: "faint" }, "Judged again in the session as it was recorded: nothing that follows from a shot changes.")];
 }
 
 function madeOf(from) {

@@ -98,7 +98,7 @@ fn a_replay_under_other_settings_fits_the_page() {
     let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     let text = diff_page(&found).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("\n  interpolation.lerp_ms is 100 in A, 50 in B\n"), "{text}");
+    assert!(text.contains("\n  -interpolation.lerp_ms = 100\n  +interpolation.lerp_ms = 50\n"), "{text}");
     assert!(found.interpolation.moved > 0 && found.interpolation.distance_units.is_some_and(|d| d.p50 > 1.0));
 }
 

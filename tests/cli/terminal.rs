@@ -1,0 +1,109 @@
+//! What only a terminal is shown: colours, bars, and how texts that a person compares differ.
+#![cfg(unix)]
+#![expect(clippy::disallowed_types, reason = "a terminal is a file")]
+
+use std::fs::{self, File};
+use std::io::Read;
+
+use hitreg::log::read_trace;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::folder::{Folder, code, text};
+
+/// A terminal: the side of whoever sits at it, and that of programs.
+pub(crate) fn terminal() -> [File; 2] {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&master).expect("granted");
+    unlockpt(&master).expect("unlocked");
+    let name = ptsname(&master, Vec::new()).expect("a name");
+    let programs = File::options().read(true).write(true).open(name.to_str().expect("UTF-8")).expect("it opens");
+    [master.into(), programs]
+}
+
+/// What a command shows at a terminal, without its colours.
+fn shown(folder: &Folder, line: &str) -> String {
+    let [mut person, program] = terminal();
+    let mut child = folder.command(line).arg("--color=never").stdout(program).spawn().expect("hitreg starts");
+    let mut bytes = Vec::new();
+    // The terminal hangs up when the last program has gone.
+    let mut part = [0; 4096];
+    while let Ok(read) = person.read(&mut part)
+        && read > 0
+    {
+        bytes.extend_from_slice(&part[..read]);
+    }
+    assert!(child.wait().expect("it ends").success(), "{line}");
+    text(&bytes).replace("\r\n", "\n")
+}
+
+/// The numbers beside the bars under a title.
+fn bars(shown: &str, title: &str) -> Vec<u64> {
+    let rows = shown.lines().skip_while(|line| !line.starts_with(title)).skip(1);
+    let of_row = |line: &str| line.split_once(" up ").or(line.split_once("  0  ")).map(|(_, rest)| rest.to_owned());
+    let rows = rows.map_while(|line| of_row(line)?.split_whitespace().next()?.replace(',', "").parse().ok());
+    rows.collect()
+}
+
+#[test]
+fn bars_are_for_terminals() {
+    let folder = Folder::with_session();
+    let acked = folder.json("replay a.hitlog")["prediction"]["checked"].as_u64().expect("a number");
+    for line in ["info a.hitlog", "replay a.hitlog"] {
+        let shown = shown(&folder, line);
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        let trips = bars(&shown, "round trip");
+        assert!(trips.len() > 3 && trips.iter().sum::<u64>() >= acked, "{trips:?} of {acked} in\n{shown}");
+        assert_eq!(bars(&shown, "prediction error").is_empty(), line.starts_with("info"), "{shown}");
+        for color in ["never", "always"] {
+            assert!(!folder.done(&format!("{line} --color {color}")).contains("##"), "a pipe gets none");
+        }
+    }
+}
+
+const REMOVED: &str = "\u{1b}[31m";
+const ADDED: &str = "\u{1b}[32m";
+
+/// What stands out of a line of one colour.
+fn words(page: &str, colour: &str) -> Vec<String> {
+    let start = format!("\u{1b}[1m\u{1b}[4m{colour}");
+    page.split(&start).skip(1).filter_map(|rest| Some(rest.split_once('\u{1b}')?.0.to_owned())).collect()
+}
+
+#[test]
+fn texts_that_a_person_compares_are_shown_as_lines_with_their_words() {
+    let folder = Folder::with_session();
+    let plain = |line: &str| text(&folder.run(line).stdout);
+    let coloured = |line: &str| plain(&format!("{line} --color always"));
+
+    let settings = "diff a.hitlog --b-set interpolation.lerp_ms=50";
+    let expected = "\n  -interpolation.lerp_ms = 100\n  +interpolation.lerp_ms = 50\n";
+    assert!(plain(settings).contains(expected), "{}", plain(settings));
+    let page = coloured(settings);
+    assert_eq!((words(&page, REMOVED), words(&page, ADDED)), (vec!["100".to_owned()], vec!["50".to_owned()]), "{page}");
+    let notes = serde_json::from_str::<serde_json::Value>(&plain(&format!("{settings} --format json"))).expect("JSON");
+    assert_eq!(notes["notes"][0], "interpolation.lerp_ms is 100 in A, 50 in B");
+
+    folder.done("verify a.hitlog --accept");
+    let golden = fs::read_to_string(folder.path("a.golden")).expect("UTF-8");
+    fs::write(folder.path("a.golden"), golden.replace("shots fired", "shots spent")).expect("written");
+    let output = folder.run("verify a.hitlog --color always");
+    assert_eq!(code(&output), 1);
+    assert!(words(&text(&output.stdout), REMOVED).contains(&"spent".to_owned()), "{}", text(&output.stdout));
+
+    let trace = read_trace(&fs::read(folder.path("a.hittrace")).expect("a trace")[..]).expect("sound");
+    let corrections = trace.table("corrections").expect("corrections");
+    let corrected =
+        corrections.u32s("player").iter().zip(corrections.u32s("fields")).filter(|(_, fields)| **fields > 0);
+    let mut whole = 0;
+    let mut numbers = std::collections::BTreeMap::<u32, u32>::new();
+    for (player, changed) in corrected {
+        let number = numbers.entry(*player).and_modify(|number| *number += 1).or_insert(1);
+        let page = plain(&format!("why a.hittrace --correction {number} --player p{player}"));
+        let Some((_, body)) = page.split_once("@@ the body, as it was predicted and as it came @@\n") else { continue };
+        whole += 1;
+        let fields = |sign: &str| body.lines().filter(|line| line.starts_with(&format!("  {sign}"))).count() as u64;
+        assert!(fields(" ") > 0, "fields around them: {page}");
+        assert_eq!([fields("-"), fields("+")], [u64::from(*changed); 2], "{page}");
+    }
+    assert!(whole > 2, "{whole} with a body");
+}
