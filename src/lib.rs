@@ -84,3 +84,6 @@ pub mod verify;
 pub mod why;
 #[cfg(feature = "pipelines")]
 pub mod wire;
+
+/// Vectors and quaternions, as bodies have them.
+pub use glam;
