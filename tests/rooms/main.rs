@@ -80,7 +80,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("golden", &["text_diff", "summary", "trace"]),
     ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
-    ("diff", &["stats", "trace", "summary"]),
+    ("diff", &["units", "stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),
@@ -226,8 +226,8 @@ const UNSAFE: &str = "capi";
 /// Macros that write to a terminal. The command line writes to what it is given, so that a closed pipe is no panic.
 const PRINTING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
 
-/// Exported macros, which the compiler puts at the crate's root.
-const MACROS: &[&str] = &["hitreg_body"];
+/// What stands at the root of the crate: exported macros, and glam, which they name for whoever calls them.
+const MACROS: &[&str] = &["glam", "hitreg_body", "hitreg_cells"];
 
 /// A file beyond this is cut up.
 const MOST_LINES: usize = 400;
