@@ -25,7 +25,7 @@ pub use what_if::{REJUDGED, WhatIf};
 
 use crate::game::{BadCells, Bots, Game, OtherFields, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
-use crate::record::{Header, Holds, Origin, Session, StateKey, usercmd_fields};
+use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
@@ -297,8 +297,11 @@ pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
 
 const AMONG: &str = "prediction.among";
 
+/// Who only watched made no usercmds, and was shown something.
 fn check_input(session: &Session) -> Result<(), ReplayError> {
-    if session.players.iter().all(|p| p.frames.is_empty()) { Err(ReplayError::NoInput) } else { Ok(()) }
+    let imported = matches!(session.header.origin, Origin::Imported { .. });
+    let has = |player: &PlayerRecords| !player.frames.is_empty() || imported && !player.received.is_empty();
+    if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
 /// A trace that another build made of a session, held against the recorded tick hashes.
