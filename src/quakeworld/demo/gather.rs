@@ -115,7 +115,7 @@ fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
             let before = last.insert(other.slot, (packet.time_s, other.origin, other.dead));
             let Some((at, origin, dead)) = before else { continue };
             let seconds = packet.time_s - at;
-            if seconds > 0.0 && !(dead && !other.dead) {
+            if seconds > 0.0 && (other.dead || !dead) {
                 let speed = |axis: usize| libm::roundf((other.origin[axis] - origin[axis]) / seconds) as i16;
                 other.velocity = [0, 1, 2].map(speed);
             }

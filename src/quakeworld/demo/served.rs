@@ -44,14 +44,14 @@ impl Served {
         let flags = bytes.u16()?;
         bytes.u8()?; // the frame of its animation
         let mut player = self.players.get(&slot).copied().unwrap_or_default();
-        for axis in 0..3 {
-            if flags & ORIGIN[axis] != 0 {
-                player.origin[axis] = read_coord(bytes, ext)?;
+        for (value, flag) in player.origin.iter_mut().zip(ORIGIN) {
+            if flags & flag != 0 {
+                *value = read_coord(bytes, ext)?;
             }
         }
-        for axis in 0..3 {
-            if flags & ANGLES[axis] != 0 {
-                player.angles[axis] = decode_angle16(bytes.i16()?);
+        for (value, flag) in player.angles.iter_mut().zip(ANGLES) {
+            if flags & flag != 0 {
+                *value = decode_angle16(bytes.i16()?);
             }
         }
         if flags & MODEL != 0 {
