@@ -3,7 +3,7 @@
 
 use super::follow::{Stretch, follow};
 use crate::game::Grade;
-use crate::quakeworld::demo::Demo;
+use crate::quakeworld::demo::{Demo, ServerPacket};
 use crate::quakeworld::map::MissingWall;
 use crate::quakeworld::movement::{Run, Solid};
 use crate::quakeworld::rounding::grade;
@@ -23,6 +23,10 @@ const BEYOND: [f32; 2] = [2.0, 24.0];
 const THICKNESS: f32 = 4.0;
 /// The wire's rounding, with some room, in units.
 const ROUNDING: f32 = 0.13;
+/// So many places are looked at on the way from one packet to the next,
+const WAY_STEPS: u8 = 8;
+/// unless it is longer along an axis, in units: a teleport, or too much was lost.
+const LONGEST_WAY: f32 = 32.0;
 /// More are none of a map compiled anew, but of another one.
 const MOST_WALLS: usize = 32;
 
@@ -122,16 +126,12 @@ fn add(shown: &mut Vec<Shown>, wall: Shown) {
     known.last = wall.last;
 }
 
-/// The wall's box, cut back until no living player was ever in it, so that as much as can be is left where it showed.
+/// The wall's box, cut back until no living player was ever in it or went through it, so that as much as can be is left where
+/// it showed.
 fn without_places(wall: &Shown, demo: &Demo) -> MissingWall {
     let MissingWall { mut low, mut high } = wall.as_box(BEYOND);
     let sideways = 1 - wall.axis;
-    let living = demo.packets.iter().filter(|packet| packet.level == 0).flat_map(|packet| {
-        let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
-        let others = packet.others.of(&demo.others).iter().filter(|other| !other.dead).map(|other| other.origin);
-        own.into_iter().chain(others)
-    });
-    for at in living {
+    for at in places(demo) {
         if !(0..3).all(|n| at[n] > low[n] + ROUNDING && at[n] < high[n] - ROUNDING) {
             continue;
         }
@@ -150,6 +150,25 @@ fn without_places(wall: &Shown, demo: &Demo) -> MissingWall {
         }
     }
     MissingWall { low, high }
+}
+
+/// Where living players were: oneself between packets, too, and others as they were sent.
+fn places(demo: &Demo) -> impl Iterator<Item = [f32; 3]> + '_ {
+    let here = |packet: &&ServerPacket| packet.level == 0;
+    let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
+    let others = demo.packets.iter().filter(here).flat_map(|packet| packet.others.of(&demo.others));
+    let others = others.filter(|other| !other.dead).map(|other| other.origin);
+    let mut last = None;
+    let own = demo.packets.iter().filter(here).filter_map(living).flat_map(move |now| {
+        let before = last.replace(now).unwrap_or(now);
+        let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let from = if far { now } else { before };
+        (1..=WAY_STEPS).map(move |step| {
+            let share = f32::from(step) / f32::from(WAY_STEPS);
+            [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))
+        })
+    });
+    own.chain(others)
 }
 
 /// Keeps the walls with which more predictions near them are right than without.
