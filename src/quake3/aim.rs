@@ -171,7 +171,7 @@ mod tests {
         let slope = |weapon: &Weapon, time: i32| {
             let lines = weapon.lines(&own, time);
             let ahead = (lines.middle - lines.from).normalize();
-            let aside = |end: &Vec3| ahead.angle_between(*end - lines.from).tan();
+            let aside = |end: &Vec3| libm::tanf(ahead.angle_between(*end - lines.from));
             (lines.ends.len(), lines.ends.iter().map(aside).fold(0.0, f32::max))
         };
         for weapon in WEAPONS {
