@@ -62,7 +62,7 @@ pub struct Info {
     pub duration_us: i64,
     /// Server ticks; none in an imported recording.
     pub ticks: usize,
-    /// Client frames whose usercmd is recorded, of all players.
+    /// Usercmds of all players: of client frames, or as the server heard them where its log is alone.
     pub usercmds: usize,
     /// Those of them with the attack button down.
     pub usercmds_firing: usize,
@@ -158,7 +158,7 @@ impl Info {
     pub fn of(session: &Session) -> Info {
         let header = &session.header;
         let recorded = || session.players.iter().zip(&header.players).filter(|(records, _)| !records.frames.is_empty());
-        let commands = || session.players.iter().flat_map(|p| &p.frames).map(|frame| &frame.command);
+        let commands = || session.players.iter().flat_map(PlayerRecords::usercmds);
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let of_player = |(records, player): (&PlayerRecords, &crate::record::PlayerInfo)| PlayerFigures {
             name: player.name.clone(),

@@ -30,9 +30,9 @@ pub struct Merged {
 pub struct Aligned {
     /// Its player.
     pub player: PlayerId,
-    /// Which of the logs was its.
-    pub log: usize,
-    /// How far its clock is from the server's; `None` of one that never did anything.
+    /// Which of the logs was its; `None` where there is none, and the server's says what it heard.
+    pub log: Option<usize>,
+    /// How far its clock is from the server's; `None` of one that never did anything, or has no log.
     pub offset: Option<Offset>,
 }
 
@@ -47,21 +47,26 @@ pub struct Cut {
     pub player: PlayerId,
 }
 
-/// Makes one session of its sides, in any order.
+/// Makes one session of its sides, in any order. A client whose log is missing plays as the server heard it, where the server
+/// wrote that down.
 ///
 /// # Errors
 /// When they are not the sides of one session, one is missing or there twice, or the clocks do not fit together.
 pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
     let (mut session, mut sides) = sort_out(logs)?;
     let mut clients = Vec::with_capacity(sides.len());
-    for (player, (side, server)) in sides.iter_mut().zip(&session.players).enumerate() {
-        let player = PlayerId(player as u16);
-        let offset = align(side, server, player)?;
-        clients.push(Aligned { player, log: side.log, offset });
+    for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
+        clients.push(match side {
+            Some(side) => Aligned { player, log: Some(side.log), offset: align(side, server, player)? },
+            None => Aligned { player, log: None, offset: None },
+        });
     }
     let (end, cut) = common_end(&session, &sides)?;
     for (player, side) in sides.into_iter().enumerate() {
+        let Some(side) = side else { continue };
         session.players[player].take(By::Client, side.records);
+        session.players[player].heard.clear();
+        session.header.players[player].recorded = true;
         // What a later version knows of these records goes with them. Of kinds that this build does not know at all, it does
         // not know whose clock they are on: the server's stay, the clients' are passed over.
         side.unknown.into_iter().for_each(|records| session.append_unknown(records));
@@ -69,9 +74,6 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
     let (tick, at) = end;
     session.end_at(tick, at);
     session.header.side = None;
-    for player in &mut session.header.players {
-        player.recorded = true;
-    }
     Ok(Merged { session, clients, cut })
 }
 
@@ -86,8 +88,8 @@ struct ClientSide {
 /// So far from zero times can be, in µs, that no sum of three of them is out of bounds.
 const TIME_MAX: i64 = 1 << 60;
 
-/// The server's log, and the clients' in the order of players.
-fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError> {
+/// The server's log, and each player's where there is one.
+fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
     let mut server: Option<(usize, Session)> = None;
     let mut sides = Vec::new();
     for (log, session) in logs.into_iter().enumerate() {
@@ -113,8 +115,9 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError
         return Err(MergeError::SamePlayer { first: pair[0].1, log: pair[1].1, player: pair[0].0 });
     }
     let is_there = |player: &PlayerId| sides.iter().any(|(there, _, _)| there == player);
-    let everyone = (0..server.players.len()).map(|player| PlayerId(player as u16));
-    let missing: Vec<PlayerId> = everyone.filter(|player| !is_there(player)).collect();
+    let is_known = |(player, heard): &(PlayerId, &PlayerRecords)| is_there(player) || heard.is_heard_only();
+    let everyone = (0..).map(PlayerId).zip(&server.players);
+    let missing: Vec<PlayerId> = everyone.filter(|one| !is_known(one)).map(|(player, _)| player).collect();
     if !missing.is_empty() {
         return Err(MergeError::Missing { players: missing, all: server.players.len() });
     }
@@ -125,7 +128,11 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<ClientSide>), MergeError
         unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_clients).collect(),
         records: without_unsent(session.of(player).map(std::mem::take).unwrap_or_default()),
     };
-    Ok((server, sides.into_iter().map(of).collect()))
+    let mut clients: Vec<Option<ClientSide>> = server.players.iter().map(|_| None).collect();
+    for (player, log, session) in sides {
+        clients[usize::from(player.0)] = Some(of((player, log, session)));
+    }
+    Ok((server, clients))
 }
 
 /// A log that was cut off may end between a frame and the packet that carried it. What became of that packet it does not
@@ -177,9 +184,10 @@ fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Res
 }
 
 /// The last tick up to which every client's log has all that the server heard from it.
-fn common_end(session: &Session, sides: &[ClientSide]) -> Result<((Tick, Micros), Option<Cut>), MergeError> {
+fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick, Micros), Option<Cut>), MergeError> {
     let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
-    let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &ClientSide))| {
+    let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
+        let side = side.as_ref()?;
         let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
         let first = server.reached.iter().find(|arrival| !is_known(arrival.number))?;
         Some((first.at, PlayerId(player as u16), side.log))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::game::{Effect, SnapshotExtras};
 use crate::history::Frame;
-use crate::record::{OutOfSequence, PacketRecord};
+use crate::record::{HeardRecord, OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -17,6 +17,35 @@ pub struct ClientPacket {
     pub ack: SnapshotSeq,
     /// The usercmds, oldest first; their numbers are consecutive.
     pub commands: Vec<Usercmd>,
+}
+
+/// A client's packet as the server hears it, with what else it says of snapshots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeardPacket {
+    /// The packet.
+    pub packet: ClientPacket,
+    /// Which of the 32 snapshots before [`ClientPacket::ack`] the client has too, the lowest bit for the one just before.
+    pub received_before: u32,
+}
+
+impl HeardPacket {
+    /// What a log says of it when it arrives at `at`.
+    pub fn record(&self, at: Micros) -> HeardRecord {
+        let HeardPacket { packet, received_before } = self;
+        HeardRecord {
+            number: packet.number,
+            at,
+            ack: packet.ack,
+            received_before: *received_before,
+            commands: packet.commands.clone(),
+        }
+    }
+
+    /// What a log says of it, back again.
+    pub fn of(record: &HeardRecord) -> HeardPacket {
+        let packet = ClientPacket { number: record.number, ack: record.ack, commands: record.commands.clone() };
+        HeardPacket { packet, received_before: record.received_before }
+    }
 }
 
 impl ClientPacket {

@@ -70,7 +70,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
 
     /// Takes note that the snapshot which was last polled goes out, in datagrams of so many bytes in all. A server that
     /// keeps to a rate counts them. It is not called where no rate can be reached.
-    fn handle_sent(&mut self, _player: PlayerId, _bytes: u16) {}
+    fn handle_sent(&mut self, player: PlayerId, bytes: u16);
 
     /// The next thing that happened.
     fn poll_event(&mut self) -> Option<Event<G>>;
@@ -112,7 +112,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G>;
 
     /// Takes note that the packet which was made last goes out, in a datagram of so many bytes.
-    fn handle_sent(&mut self, _packet: &ClientPacket, _bytes: u16) {}
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16);
 
     /// What was drawn at the last [`ClientPipeline::look`], in ascending order of entity.
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)];

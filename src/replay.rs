@@ -25,7 +25,7 @@ pub use what_if::{REJUDGED, WhatIf};
 
 use crate::game::{BadCells, Bots, Game, OtherFields, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
-use crate::record::{Header, Holds, Origin, Session, StateKey, usercmd_fields};
+use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
@@ -149,6 +149,9 @@ pub enum ReplayError {
     /// A setting in the log is none of this build's.
     #[error("the log's settings: {0}")]
     Settings(#[from] SettingError),
+    /// A setting that was asked for is none of this session's.
+    #[error(transparent)]
+    NotOfSession(SettingError),
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
@@ -180,7 +183,7 @@ pub enum ReplayError {
     ClientSide,
     /// There is a server, and the clients have their own logs.
     #[error(
-        "this is the server's side of a session, without what the players did: make one log of all sides with `hitreg merge` first"
+        "this is the server's side of a session, without what the players did (it is from before format 2.1): make one log of all sides with `hitreg merge` first"
     )]
     ServerSide,
     /// It begins elsewhere than at the game's spawn.
@@ -275,7 +278,11 @@ fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setu
     check_game::<G>(session)?;
     let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
     let settings = match settings {
-        Some(settings) => settings.clone(),
+        Some(settings) => {
+            let own = own_settings(&session.header)?;
+            settings.check_players(&own, session.header.players.len()).map_err(ReplayError::NotOfSession)?;
+            settings.clone()
+        }
         None => own_settings(&session.header)?,
     };
     Ok(Setup { rules, settings: Arc::new(settings), seed: session.header.seed })
@@ -298,7 +305,11 @@ pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
 const AMONG: &str = "prediction.among";
 
 fn check_input(session: &Session) -> Result<(), ReplayError> {
-    if session.players.iter().all(|p| p.frames.is_empty()) { Err(ReplayError::NoInput) } else { Ok(()) }
+    if session.players.iter().all(|p| p.frames.is_empty() && p.heard.is_empty()) {
+        Err(ReplayError::NoInput)
+    } else {
+        Ok(())
+    }
 }
 
 /// A trace that another build made of a session, held against the recorded tick hashes.
@@ -339,7 +350,9 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
     let mut machine = closed::machine::<G>(session, &setup, &Options::default())?;
-    closed::run(&mut machine, session, &setup, &mut Recorder::new(&mut again))?;
+    let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
+    let mut recorder = Recorder::new(&mut again).hearing(heard.map(|(player, _)| player));
+    closed::run(&mut machine, session, &setup, &mut recorder)?;
     again.put_in_order();
     Ok(again)
 }
@@ -364,6 +377,8 @@ pub fn play_anew<G: Bots + Netcode>(
 fn check_server(session: &Session) -> Result<(), ReplayError> {
     match (session.header.holds(), session.header.side) {
         (Holds::Whole, _) => Ok(()),
+        // A server that wrote down what it heard needs no client's log.
+        (Holds::Server, _) if session.players.iter().any(PlayerRecords::is_heard_only) => Ok(()),
         (Holds::Server, _) => Err(ReplayError::ServerSide),
         (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
         (Holds::Clients, None) => Err(ReplayError::NoServer),

@@ -12,10 +12,10 @@ mod preset;
 pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes};
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key, Kind};
-pub use players::{Players, is_of_players};
+pub use players::{Players, is_of_players, without_players};
 pub use preset::{PRESETS, Preset};
 
-use crate::units::Hz;
+use crate::units::{Hz, PlayerId};
 use engine_names::our_name;
 use nearest::nearest;
 
@@ -144,6 +144,14 @@ pub enum SettingError {
         /// The key.
         key: String,
     },
+    /// A player that the session does not have.
+    #[error("there is no player p{player} to set anything for: the session has {}", named(*players))]
+    NoSuchPlayer {
+        /// The player.
+        player: PlayerId,
+        /// How many there are.
+        players: usize,
+    },
     /// A value that the key cannot have.
     #[error("`{key}` cannot be `{value}`: it takes {takes}")]
     BadValue {
@@ -164,6 +172,14 @@ pub enum SettingError {
         /// All names.
         known: String,
     },
+}
+
+fn named(players: usize) -> String {
+    match players {
+        0 => "none".to_owned(),
+        1 => "one player, p0".to_owned(),
+        _ => format!("{players} players, p0 to p{}", players - 1),
+    }
 }
 
 impl Settings {

@@ -63,6 +63,8 @@ pub enum Property {
     Torn,
     /// A bit that has flipped anywhere is found.
     Flipped,
+    /// The server's log alone has every recorded state when it is replayed, whatever clients said.
+    Heard,
     /// The sides of a session make the whole again.
     Merge,
     /// What a session was shrunk for it still shows.
@@ -86,6 +88,7 @@ named!(Property {
     FullDisk = "full_disk",
     Torn = "torn",
     Flipped = "flipped",
+    Heard = "heard",
     Merge = "merge",
     Shrink = "shrink",
 });

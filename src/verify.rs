@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::golden;
-use crate::record::{CellKind, GapRecord, Holds, Session};
+use crate::record::{CellKind, GapRecord, Holds, PlayerRecords, Session};
 use crate::replay::{HashDifference, Replayed};
 use crate::summary::{Exercised, Summary};
 use crate::trace::Digest;
@@ -270,11 +270,11 @@ fn seconds(at: Micros) -> String {
 }
 
 fn usercmds(session: &Session) -> u64 {
-    session.players.iter().map(|player| player.frames.len() as u64).sum()
+    session.players.iter().map(|player| player.usercmds().count() as u64).sum()
 }
 
 /// Usercmds with a key down, a button pressed, an impulse, or input of the game's own.
 fn active(session: &Session) -> u64 {
-    let frames = session.players.iter().flat_map(|player| &player.frames);
-    frames.filter(|frame| frame.command.input.is_active()).count() as u64
+    let usercmds = session.players.iter().flat_map(PlayerRecords::usercmds);
+    usercmds.filter(|command| command.input.is_active()).count() as u64
 }

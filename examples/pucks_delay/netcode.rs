@@ -89,6 +89,9 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         self.snapshots.pop_front()
     }
 
+    /// It keeps to no rate.
+    fn handle_sent(&mut self, _player: PlayerId, _bytes: u16) {}
+
     fn poll_event(&mut self) -> Option<Event<G>> {
         self.events.pop_front()
     }
@@ -262,6 +265,9 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
             shots: Vec::new(),
         }
     }
+
+    /// It repeats as many usercmds over any line.
+    fn handle_sent(&mut self, _packet: &ClientPacket, _bytes: u16) {}
 
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
         &self.drawn

@@ -22,7 +22,8 @@ use crate::usercmd::{Input, buttons};
 use eyes::{Eyes, Foe};
 use hand::Hand;
 use legs::{Legs, Stride, on_keys};
-use routes::{Routes, yaw_towards};
+pub(crate) use routes::Routes;
+use routes::yaw_towards;
 
 /// Keeps the streams of bots apart from those of usercmds and respawns.
 const BOT_STREAM: u64 = 1 << 62;
@@ -62,8 +63,12 @@ impl Bot {
 
     /// A bot for each of so many players.
     pub fn crew(seed: Seed, players: u16, rules: &ArenaRules) -> Vec<Bot> {
-        let routes = Arc::new(Routes::new(rules));
-        (0..players).map(|player| Bot::on_routes(seed, PlayerId(player), &routes)).collect()
+        Bot::crew_on(seed, players, &Arc::new(Routes::new(rules)))
+    }
+
+    /// The same, on routes that were worked out before.
+    pub(crate) fn crew_on(seed: Seed, players: u16, routes: &Arc<Routes>) -> Vec<Bot> {
+        (0..players).map(|player| Bot::on_routes(seed, PlayerId(player), routes)).collect()
     }
 
     fn on_routes(seed: Seed, player: PlayerId, routes: &Arc<Routes>) -> Bot {

@@ -4,7 +4,7 @@ mod apple;
 mod arrow;
 mod bell;
 mod body;
-mod bot;
+pub(crate) mod bot;
 mod bounds;
 mod brush;
 mod bvh;

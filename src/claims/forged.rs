@@ -11,7 +11,7 @@ use super::watch::Seen;
 use crate::arena::Arena;
 use crate::client::Client;
 use crate::game::Simulate;
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::server::Server;
 use crate::session::sequence::{self, ClientEnd, ServerEnds};
@@ -40,7 +40,8 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut turns = 1;
     for now in (1..=(scene.seconds * 1000.0) as i64).map(Micros::from_ms) {
         for (at, player, packet) in take_due(&mut line.up, now) {
-            sequence::packet_reached::<Arena>(&mut server, at, player, packet, &mut seen);
+            let heard = HeardPacket { packet, received_before: 0 };
+            sequence::packet_reached::<Arena>(&mut server, at, player, heard, &mut seen);
         }
         if now >= settings.server.tick_hz.turn(turns) {
             turns += 1;

@@ -9,7 +9,7 @@ use crate::arena::{Arena, ArenaBody, WeaponId};
 use crate::client::Client;
 use crate::game::{Body as _, Categorize as _, Category, Effect, Placed};
 use crate::history::Frame;
-use crate::packet::Snapshot;
+use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
@@ -155,6 +155,10 @@ impl ClientPipeline<Arena> for Without {
             Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons) | None => {}
         }
         commanded
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.client.handle_sent(packet, bytes);
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<ArenaBody>)] {

@@ -23,6 +23,9 @@ use crate::units::Micros;
 /// arrived before it was sent, and so the fastest of both directions bound the offset from both sides. What is printed
 /// as the error is half of what is left between the bounds. Any offset within them gives the same session, bit for bit.
 ///
+/// A client whose log never came plays as the server heard it: the server's log has what each packet said. What such a
+/// client predicted and drew is not known.
+///
 /// A log that was cut off is used as far as it goes, and the session ends where the first of them does.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -62,8 +65,9 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Client<'a> {
     player: u16,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    /// `null` where its log was not given, and it plays as the server heard it.
+    #[serde(serialize_with = "crate::store::shown::path_if")]
+    path: Option<&'a Path>,
     /// What was added to its times; `null` for a client that was never heard.
     offset_us: Option<i64>,
     /// The true offset is no farther away.
@@ -110,7 +114,7 @@ impl<'a> Report<'a> {
         let info = Info::of(&merged.session);
         let client = |aligned: &Aligned| Client {
             player: aligned.player.0,
-            path: &args.logs[aligned.log],
+            path: aligned.log.map(|log| args.logs[log].as_path()),
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
             usercmds: merged.session.players[usize::from(aligned.player.0)].frames.len(),
@@ -151,7 +155,7 @@ impl<'a> Report<'a> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
-            let path = client.path.display().to_string();
+            let path = client.path.map_or("none: as the server heard it".to_owned(), |path| path.display().to_string());
             [client.player.to_string(), offset, error, usercmds, path].map(Cell::from).into_iter().collect()
         };
         let rows: Vec<Vec<Cell>> = self.clients.iter().map(row).collect();

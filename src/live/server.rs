@@ -58,10 +58,12 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
     };
     let mut records = serving.records;
     let setup = Setup { rules, settings: Arc::clone(&serving.settings), seed: serving.header.seed };
+    // A server of its own keeps what it hears: some client's log may never come.
+    let heard = (0..places).map(PlayerId).filter(|_| serving.header.side.is_some());
     let mut server = Server::<G> {
         clock: serving.clock,
         server: G::Server::new(setup, places),
-        recorder: Recorder::new(&mut records),
+        recorder: Recorder::new(&mut records).hearing(heard),
         lateness: Vec::new(),
         ends: Ends {
             endpoint: Endpoint::new(options),
@@ -141,9 +143,9 @@ impl<G: Netcode> Server<'_, G> {
                 ends.outbound.send(from, &reply);
             }
             Incoming::Connection(player) => match ends.handle_datagram(at, player, bytes) {
-                Some(ServerEvent::Packet(packet)) if ends.running => {
+                Some(ServerEvent::Packet(heard)) if ends.running => {
                     ends.counters.up_arrived.add(1);
-                    sequence::packet_reached::<G>(&mut self.server, at, player, packet, &mut self.recorder);
+                    sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
                 }
                 Some(ServerEvent::Waiting(said)) => ends.handle_waiting(player, said),
                 Some(ServerEvent::Left(_)) => ends.endpoint.free(at, player),

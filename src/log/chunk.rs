@@ -2,6 +2,7 @@
 
 mod bucket;
 mod context;
+mod heard;
 mod map;
 mod part;
 mod snapshots;
@@ -11,6 +12,7 @@ mod unknown;
 
 pub(crate) use bucket::Bucket;
 pub(super) use context::Context;
+pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
 pub(crate) use map::{Place, encode_end, to_messagepack};
 pub(crate) use part::Part;
 pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
@@ -27,8 +29,8 @@ use super::kinds::{Layout, named_by};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, PacketRecord, PresenceRecord,
-    ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
+    PresenceRecord, ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
 };
 
 /// One kind of record of all players, or of the session: series by number.

@@ -76,8 +76,7 @@ impl SeekTable {
     }
 }
 
-/// zstd's level for a header, and how large one may be to be packed so.
-const HEADER_LEVEL: i32 = 19;
+/// How large a header may be to be packed at a level of its own.
 const HEADER_BYTES_SMALL: usize = 256 << 10;
 
 /// Writes chunks, and remembers what the tail needs. After a failure it writes nothing more.
@@ -110,11 +109,10 @@ impl<W: Write> ChunkSink<W> {
         self.written
     }
 
-    /// Writes the first chunk. There is one, and in a short log it is a good part of the file, so zstd tries as hard on it as it
-    /// can, unless it is so large that a recording would wait for it.
-    pub(crate) fn header(&mut self, content: &[u8]) -> Result<(), WriteError> {
+    /// Writes the first chunk, at a level of its own unless it is so large that a recording would wait for it.
+    pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
         if content.len() <= HEADER_BYTES_SMALL {
-            self.compressor.set_parameter(CParameter::CompressionLevel(HEADER_LEVEL))?;
+            self.compressor.set_parameter(CParameter::CompressionLevel(level))?;
         }
         self.chunk("the header", content)?;
         Ok(self.compressor.set_parameter(CParameter::CompressionLevel(self.level))?)

@@ -4,8 +4,8 @@
 use super::chunk::{Columns, Context, Rows};
 use crate::log::limits::Budget;
 use crate::record::{
-    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, PacketRecord, Presence,
-    PresenceRecord, Reason, Recorded, ShotRecord, SnapshotRecord, TickRecord,
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HeardRecord,
+    PacketRecord, Presence, PresenceRecord, Reason, Recorded, ShotRecord, SnapshotRecord, TickRecord,
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
@@ -36,6 +36,7 @@ pub(super) fn named_by(kind: &str) -> Option<&'static str> {
     match kind {
         "sent" => Some("frames"),
         "reached" => Some("sent"),
+        "heard" => Some("reached"),
         "received" => Some("snapshots"),
         _ => None,
     }
@@ -109,6 +110,43 @@ impl Layout for ArrivalRecord {
     columns! {
         "number" Whole number,
         "at_us" ToNamed("number") at,
+    }
+}
+
+impl Layout for HeardRecord {
+    columns! {
+        "number" Whole number,
+        "at_us" ToNamed("number") at,
+        "ack" Whole ack,
+        "received_before" Whole received_before,
+    }
+    /// From the fourth on, the columns of frames for the usercmds that are not repeats.
+    const LISTS: &'static [&'static str] = &[
+        "newest",
+        "usercmds",
+        "fresh",
+        "usercmd_seq",
+        "usercmd_at_us",
+        "usercmd_server_time_us",
+        "usercmd_lerp_ms",
+        "usercmd_msec",
+        "usercmd_pitch",
+        "usercmd_yaw",
+        "usercmd_roll",
+        "usercmd_forwardmove",
+        "usercmd_sidemove",
+        "usercmd_upmove",
+        "usercmd_buttons",
+        "usercmd_impulse",
+        "usercmd_extra",
+    ];
+
+    fn put_lists(rows: &mut Rows<'_, Self>, _: &Context) {
+        super::chunk::put_lists_of_heard(rows);
+    }
+
+    fn take_lists(records: &mut [Self], columns: &Columns<'_>, _: &Context, budget: &mut Budget) -> Result<(), String> {
+        super::chunk::take_lists_of_heard(records, columns, budget)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::kinds::Layout;
 use super::version::{LOG_FORMAT, Version};
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, PacketRecord, PlayerRecords,
-    PresenceRecord, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
+    PlayerRecords, PresenceRecord, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
 };
 
 /// The columns of each kind of record, by name.

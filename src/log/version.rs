@@ -13,7 +13,7 @@ pub struct Version {
 }
 
 /// What this build writes of logs.
-pub const LOG_FORMAT: Version = Version { major: 2, minor: 0 };
+pub const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
 
 /// What it writes of traces. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
@@ -106,6 +106,6 @@ mod tests {
 
     #[test]
     fn a_version_is_stored_as_a_pair() {
-        assert_eq!(rmp_serde::to_vec_named(&LOG_FORMAT).unwrap(), [0x92, 2, 0]);
+        assert_eq!(rmp_serde::to_vec_named(&LOG_FORMAT).unwrap(), [0x92, 2, 1]);
     }
 }

@@ -19,6 +19,9 @@ use crate::units::Micros;
 pub struct Options {
     /// zstd's level, 1 to 22.
     pub level: i32,
+    /// zstd's level for the header. There is one, and in a short log it is a good part of the file, so that it is worth more
+    /// than the rest.
+    pub header_level: i32,
     /// How much time of the session a chunk spans at most.
     pub span: Micros,
     /// How many bytes of records in memory a chunk holds at most; more than [`MAX_RECORD_BYTES`](super::MAX_RECORD_BYTES)
@@ -26,15 +29,17 @@ pub struct Options {
     pub bytes: usize,
 }
 
+const HEADER_LEVEL: i32 = 19;
+
 impl Options {
     /// For recording: at most one second or 256 KiB of session is unwritten at any time.
     pub const fn live() -> Options {
-        Options { level: 3, span: Micros::from_s(1), bytes: 256 << 10 }
+        Options { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 256 << 10 }
     }
 
     /// For data that is already safe elsewhere, as in `import` and `recover`: long chunks compress better.
     pub const fn whole() -> Options {
-        Options { level: 15, span: Micros::from_s(60), bytes: 4 << 20 }
+        Options { level: 15, header_level: HEADER_LEVEL, span: Micros::from_s(60), bytes: 4 << 20 }
     }
 }
 
@@ -57,7 +62,7 @@ impl<W: Write> LogWriter<W> {
     /// When that cannot be written, or does not fit into a chunk.
     pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
-        sink.header(&header::encode_log(header)?)?;
+        sink.header(&header::encode_log(header)?, options.header_level)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
     }
 
@@ -123,7 +128,7 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
 pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
     check(session)?;
     let mut sink = ChunkSink::new(out, options.level)?;
-    sink.header(&header::encode_log(&session.header)?)?;
+    sink.header(&header::encode_log(&session.header)?, options.header_level)?;
     let mut timeline = Timeline::new(session, options);
     while let Some(part) = timeline.next()? {
         write_part(&mut sink, &part, &session.header)?;

@@ -204,6 +204,7 @@ impl Record {
         }
         match self {
             Record::State(state) => state.key().check(state.cells.len(), header),
+            Record::Heard(_, heard) if !heard.is_sound() => Err(Misfit::Heard { number: heard.number }),
             _ => Ok(()),
         }
     }
@@ -245,6 +246,15 @@ pub enum Misfit {
         id: PlayerId,
         /// How many there are.
         players: usize,
+    },
+    /// No packet is like that.
+    #[error(
+        "packet {number} was heard with more than {max} usercmds, or with some between them left out",
+        max = super::HEARD_COMMANDS_MAX
+    )]
+    Heard {
+        /// The packet's number.
+        number: u32,
     },
     /// There is no such class.
     #[error("a state of class {class}, but the session has {classes} classes")]

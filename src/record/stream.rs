@@ -2,8 +2,8 @@
 //! counted all follow from it, so that a new kind is a line here and the columns of its record in the log.
 
 use super::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, PacketRecord, PresenceRecord, Session,
-    ShotRecord, SnapshotRecord, StateRecord, TickRecord,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
+    Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -98,6 +98,8 @@ macro_rules! each_stream {
                 Client Sent sent PacketRecord;
                 /// Their arrivals at the server, in the order of arrival.
                 Server Reached reached ArrivalRecord;
+                /// What the server was told in them, where nobody else keeps it.
+                Server Heard heard HeardRecord;
                 /// What the server did about each usercmd, in the order of doing.
                 Server Executed executed ExecutionRecord;
                 /// Shots as the server judged them.
@@ -153,6 +155,11 @@ macro_rules! declare {
             /// The records by kind, in the order of [`OF_PLAYERS`].
             pub fn streams(&self) -> [&dyn Stream; OF_PLAYERS_COUNT] {
                 [$( &self.$field ),*]
+            }
+
+            /// Whether nothing is known of its input but what the server heard.
+            pub fn is_heard_only(&self) -> bool {
+                self.frames.is_empty() && !self.heard.is_empty()
             }
 
             /// The same, to be changed.

@@ -6,7 +6,7 @@ use super::made::{Counted, Made};
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
 use crate::game::{Bots, Game, StateRows, Verdict};
 use crate::link::RecordedLink;
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Session, StateKey};
 use crate::session::{BotInput, InputSource, Links, Machine, Observer, Packed, Screen, Shown};
@@ -190,6 +190,7 @@ fn tick_times<'a>(
 /// The recorded input.
 struct RecordedInput<'a> {
     session: &'a Session,
+    /// The next frame of each player; of one who was heard only, the next packet.
     next: Vec<usize>,
 }
 
@@ -210,6 +211,14 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
         let frame = &self.session.players[index].frames[self.next[index]];
         self.next[index] += 1;
         frame.command.input
+    }
+
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        let index = usize::from(player.0);
+        let records = &self.session.players[index];
+        let heard = records.heard.get(self.next[index]).filter(|_| records.is_heard_only())?;
+        self.next[index] += 1;
+        Some((heard.at, HeardPacket::of(heard)))
     }
 }
 

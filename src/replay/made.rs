@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::ReplayError;
 use crate::game::{Body, Game, Verdict};
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::session::{InputSource, Observer, Packed, Screen, Shown};
@@ -84,6 +84,10 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for Bound<'_, I> {
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
         self.input.input(at, screen)
     }
+
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        if self.made.is_too_much() { None } else { self.input.next_heard(player) }
+    }
 }
 
 /// An observer whose memory is counted.
@@ -127,6 +131,10 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
 
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
         self.observer.packet_reached(player, arrival);
+    }
+
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
+        self.observer.packet_heard(player, at, heard);
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

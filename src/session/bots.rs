@@ -37,8 +37,14 @@ pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
 
 impl<G: Bots> BotInput<G> {
     pub(crate) fn new(seed: Seed, players: u16, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
+        let bots = G::bots(&rules, seed, players);
+        BotInput::of(bots, seed, rules, settings)
+    }
+
+    /// Of bots that are there already, one for each player.
+    pub(crate) fn of(bots: Vec<G::Bot>, seed: Seed, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
         let players = (0u16..)
-            .zip(G::bots(&rules, seed, players))
+            .zip(bots)
             .map(|(p, bot)| {
                 let cmd_hz = settings.of_player(PlayerId(p)).client.cmd_hz;
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);

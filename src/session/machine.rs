@@ -11,6 +11,7 @@ use super::queue::What;
 use super::{Observer, Screen, sequence};
 use crate::game::Game;
 use crate::link::Link;
+use crate::packet::HeardPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Input;
@@ -22,6 +23,12 @@ pub trait InputSource<G: Game> {
 
     /// What the player does in that frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
+
+    /// The next packet of a player of whom a recording has nothing but what the server heard, and when it came. Such a player
+    /// has no frames.
+    fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        None
+    }
 }
 
 /// Server, clients and what is between them. The clients are the netcode's own, unless [`Machine::with_clients`] says
@@ -70,6 +77,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         self.network.let_in(intruder);
     }
 
+    /// Lets one player's client say which snapshots it has, true or not.
+    #[cfg(feature = "arena")]
+    pub(crate) fn let_lie(&mut self, player: PlayerId) {
+        self.network.let_lie(player);
+    }
+
     /// The server.
     pub fn server(&mut self) -> &mut G::Server {
         &mut self.server
@@ -96,6 +109,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         }
         for player in 0..self.clients.len() {
             self.queue_frame(PlayerId(player as u16), input);
+            self.queue_heard(PlayerId(player as u16), input);
         }
         while let Some((at, what)) = self.network.queue.pop() {
             match what {
@@ -107,8 +121,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
                     }
                 }
                 What::Arrives(player, carried) => match self.network.open(at, player, carried) {
-                    Opened::Packet(packet) => {
-                        sequence::packet_reached::<G>(&mut self.server, at, player, packet, observer);
+                    Opened::Packet(heard) => {
+                        sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
                     }
                     Opened::Snapshot(snapshot) => {
                         let client = &mut self.clients[usize::from(player.0)];
@@ -116,6 +130,11 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
                     }
                     Opened::Nothing => {}
                 },
+                What::Heard(player, heard) => {
+                    self.network.handle_heard(player, &heard);
+                    sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
+                    self.queue_heard(player, input);
+                }
                 What::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut self.network.end_of(player);
@@ -126,6 +145,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
             if self.network.bytes_matter() {
                 return;
             }
+        }
+    }
+
+    fn queue_heard(&mut self, player: PlayerId, input: &mut impl InputSource<G>) {
+        if let Some((at, heard)) = input.next_heard(player) {
+            self.network.queue.push_heard(at, player, heard);
         }
     }
 

@@ -13,7 +13,7 @@ use super::sequence::{ClientEnd, ServerEnds};
 use super::unencoded::Unencoded;
 use crate::game::Body;
 use crate::link::Link;
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
 use crate::units::{Micros, PlayerId, Seed};
@@ -42,6 +42,8 @@ pub(super) struct Network<B, L> {
     pub(super) queue: Queue<B>,
     carriage: Carriage<B>,
     intruder: Option<Box<dyn Intruder>>,
+    /// Whose acks are not the connection's, but what its client says.
+    liar: Option<PlayerId>,
 }
 
 /// How packets and snapshots travel.
@@ -56,7 +58,7 @@ enum Carriage<B> {
 
 /// What arrived.
 pub(super) enum Opened<B> {
-    Packet(ClientPacket),
+    Packet(HeardPacket),
     Snapshot(Snapshot<B>),
     /// A part of something, or nothing to act on.
     Nothing,
@@ -72,18 +74,24 @@ impl<B: Body, L: Link> Network<B, L> {
                 Carriage::Datagrams { servers, clients }
             }
         };
-        Network { links, queue: Queue::default(), carriage, intruder: None }
+        Network { links, queue: Queue::default(), carriage, intruder: None, liar: None }
     }
 
     pub(super) fn unencoded<G: Netcode<Body = B>>(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Network<B, L>> {
         let carriage = Carriage::Unencoded(Unencoded::new(&setup.settings, links.len() as u16)?);
-        Some(Network { links, queue: Queue::default(), carriage, intruder: None })
+        Some(Network { links, queue: Queue::default(), carriage, intruder: None, liar: None })
     }
 
     /// Lets somebody see all datagrams from now on.
     #[cfg(feature = "arena")]
     pub(super) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
         self.intruder = Some(intruder);
+    }
+
+    /// Sends the acks that one player's client says.
+    #[cfg(feature = "arena")]
+    pub(super) fn let_lie(&mut self, player: PlayerId) {
+        self.liar = Some(player);
     }
 
     pub(super) fn players(&self) -> u16 {
@@ -99,13 +107,23 @@ impl<B: Body, L: Link> Network<B, L> {
         EndOf { network: self, player }
     }
 
+    /// Tells the server's end what a packet says of snapshots that came without a datagram.
+    pub(super) fn handle_heard(&mut self, player: PlayerId, heard: &HeardPacket) {
+        let index = usize::from(player.0);
+        match &mut self.carriage {
+            Carriage::Datagrams { servers, .. } => servers[index].handle_heard(heard),
+            Carriage::Unencoded(unencoded) => unencoded.handle_heard(index, heard.packet.ack),
+            Carriage::Nominal => {}
+        }
+    }
+
     /// Hands what arrived to the end of the connection that it is for.
     pub(super) fn open(&mut self, at: Micros, player: PlayerId, carried: Carried<B>) -> Opened<B> {
         let index = usize::from(player.0);
         match (carried, &mut self.carriage) {
             (Carried::Up(datagram), Carriage::Datagrams { servers, .. }) => {
                 match servers[index].handle_datagram(at, &datagram) {
-                    Ok(ServerEvent::Packet(packet)) => Opened::Packet(packet),
+                    Ok(ServerEvent::Packet(heard)) => Opened::Packet(heard),
                     Ok(ServerEvent::Waiting(_) | ServerEvent::Left(_)) | Err(_) => Opened::Nothing,
                 }
             }
@@ -117,7 +135,7 @@ impl<B: Body, L: Link> Network<B, L> {
             }
             (Carried::Packet(packet), Carriage::Unencoded(unencoded)) => {
                 unencoded.handle_packet(index, packet.number, packet.ack);
-                Opened::Packet(packet)
+                Opened::Packet(HeardPacket { packet, received_before: 0 })
             }
             (Carried::Snapshot(snapshot, base), Carriage::Unencoded(unencoded)) => {
                 match unencoded.handle_snapshot(index, snapshot.seq, base) {
@@ -125,7 +143,7 @@ impl<B: Body, L: Link> Network<B, L> {
                     false => Opened::Nothing,
                 }
             }
-            (Carried::Packet(packet), _) => Opened::Packet(packet),
+            (Carried::Packet(packet), _) => Opened::Packet(HeardPacket { packet, received_before: 0 }),
             (Carried::Snapshot(snapshot, _), _) => Opened::Snapshot(snapshot),
             (Carried::Up(_) | Carried::Down(_), _) => Opened::Nothing,
         }
@@ -193,7 +211,11 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
         match &mut self.network.carriage {
             // All usercmds that `client.redundancy` allows go into a datagram.
             Carriage::Datagrams { clients, .. } => {
-                clients[index].send_packet(packet, perceived).ok().flatten().map(size)
+                let sent = match self.network.liar == Some(self.player) {
+                    true => clients[index].send_packet_as_is(packet, perceived),
+                    false => clients[index].send_packet(packet, perceived),
+                };
+                sent.ok().flatten().map(size)
             }
             Carriage::Nominal => Some(packet.nominal_bytes()),
             Carriage::Unencoded(_) => None,

@@ -1,7 +1,7 @@
 //! Whoever watches a session run: recorders, tables, progress.
 
 use crate::game::{Game, Placed, Verdict};
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -42,6 +42,8 @@ pub trait Observer<G: Game> {
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
     /// A client's packet reached the server.
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {}
+    /// What it says, as the server hears it; told just after [`Observer::packet_reached`].
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {}
     /// The server dealt with a usercmd.
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {}
     /// A player joined or left.

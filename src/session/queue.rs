@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::units::{Micros, PlayerId, SnapshotSeq};
 
 /// What travels over a link.
@@ -22,6 +22,8 @@ pub(super) enum Carried<B> {
 pub(super) enum What<B> {
     /// Something of a player's connection reaches its other end.
     Arrives(PlayerId, Carried<B>),
+    /// A client's packet reaches the server, of which a log says what the server heard.
+    Heard(PlayerId, HeardPacket),
     /// The server ticks.
     Tick,
     /// A client frame.
@@ -59,6 +61,10 @@ impl<B> Queue<B> {
             Carried::Down(_) | Carried::Snapshot(..) => 2,
         };
         self.push(at, kind, player, number, What::Arrives(player, carried));
+    }
+
+    pub(super) fn push_heard(&mut self, at: Micros, player: PlayerId, heard: HeardPacket) {
+        self.push(at, 0, player, heard.packet.number, What::Heard(player, heard));
     }
 
     pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {

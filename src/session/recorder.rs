@@ -1,12 +1,12 @@
 //! Turns what happens in a session into log records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Observer, Packed, Shown};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Reconciled, Ticked};
 use crate::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Presence, PresenceRecord, Record,
@@ -35,12 +35,21 @@ pub struct Recorder<'a, S, G: Game> {
     shared: BTreeMap<EntityId, (ClassId, Vec<u32>)>,
     /// The last snapshot's: most servers send all their clients the same.
     last: Option<Arc<Frame<G::Body>>>,
+    /// Whose packets are recorded as the server hears them, besides what their clients record.
+    heard: BTreeSet<PlayerId>,
 }
 
 impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
     /// A recorder into `sink`.
     pub fn new(sink: &'a mut S) -> Recorder<'a, S, G> {
-        Recorder { sink, rows: StateRows::own::<G>(), shared: BTreeMap::new(), last: None }
+        Recorder { sink, rows: StateRows::own::<G>(), shared: BTreeMap::new(), last: None, heard: BTreeSet::new() }
+    }
+
+    /// Records what these players' packets say, as the server hears it: for a log that is to be replayed without theirs.
+    #[must_use]
+    pub fn hearing(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
+        self.heard.extend(players);
+        self
     }
 
     /// Records the states of a snapshot that were not recorded yet: those that nobody was sent before, and those that this
@@ -79,6 +88,12 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
 
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
         self.sink.record(Record::Reached(player, arrival));
+    }
+
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
+        if self.heard.contains(&player) {
+            self.sink.record(Record::Heard(player, heard.record(at)));
+        }
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

@@ -4,7 +4,7 @@
 
 use super::{Observer, Packed, Shown};
 use crate::game::{Body, Game, Placed};
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, Netcode, ServerPipeline};
 use crate::record::ArrivalRecord;
 use crate::units::{EntityId, Micros, PlayerId};
@@ -80,11 +80,12 @@ pub(crate) fn packet_reached<G: Netcode>(
     server: &mut G::Server,
     at: Micros,
     player: PlayerId,
-    packet: ClientPacket,
+    heard: HeardPacket,
     observer: &mut impl Observer<G>,
 ) {
-    observer.packet_reached(player, ArrivalRecord { number: packet.number, at });
-    server.handle_packet(at, player, packet);
+    observer.packet_reached(player, ArrivalRecord { number: heard.packet.number, at });
+    observer.packet_heard(player, at, &heard);
+    server.handle_packet(at, player, heard.packet);
 }
 
 /// One frame of a client: what it shows, what the player does then, and the packet that says so.

@@ -36,6 +36,7 @@ impl Scenario {
         for (key, value) in &self.settings {
             settings.set(key, value)?;
         }
+        settings.check_players(&Settings::default(), usize::from(self.players))?;
         Ok(settings)
     }
 

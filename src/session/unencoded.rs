@@ -116,6 +116,14 @@ impl Unencoded {
         }
     }
 
+    /// A packet as the server heard it, with whatever ack: one of a snapshot that was never sent says nothing.
+    pub(super) fn handle_heard(&mut self, player: usize, ack: SnapshotSeq) {
+        let ends = &self.players[player];
+        if ends.sent.is_some_and(|(last, ..)| ack <= last) {
+            self.handle_packet(player, ends.newest_packet, ack);
+        }
+    }
+
     /// A snapshot reaches its client; false when it has come before. `base` is what the server knew the client to have.
     pub(super) fn handle_snapshot(&mut self, player: usize, seq: SnapshotSeq, base: Option<SnapshotSeq>) -> bool {
         let ends = &mut self.players[player];

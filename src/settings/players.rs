@@ -1,7 +1,7 @@
 //! What single players have otherwise than all others: "we allow the user to ask for as many updates per second as he or she
 //! wants" (Bernier 2001), and so for the rest of what is a client's own business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::keys::KEYS;
@@ -29,6 +29,21 @@ pub(super) fn split(key: &str) -> Option<(PlayerId, &str)> {
     Some((PlayerId(player.parse().ok().filter(|_| is_number)?), key))
 }
 
+/// The settings of a log from which players were taken: theirs are gone, and who follows them has its own under its new
+/// number.
+pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {
+    pairs.retain(|(key, _)| split(key).is_none_or(|(player, _)| !removed.contains(&usize::from(player.0))));
+    for (key, _) in pairs {
+        let renamed = split(key).map(|(player, own)| {
+            let before = removed.iter().filter(|gone| **gone < usize::from(player.0)).count();
+            format!("p{}.{own}", usize::from(player.0) - before)
+        });
+        if let Some(renamed) = renamed {
+            *key = renamed;
+        }
+    }
+}
+
 impl Players {
     /// Whether all players have the same.
     pub fn is_empty(&self) -> bool {
@@ -45,6 +60,22 @@ impl Players {
 }
 
 impl Settings {
+    /// Refuses what is set for players that a session of so many does not have, but for what its log says already.
+    ///
+    /// # Errors
+    /// Names the first of them.
+    pub fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
+        let beyond = self
+            .players
+            .0
+            .iter()
+            .find(|(player, set)| usize::from(player.0) >= players && own.players.0.get(player) != Some(set));
+        match beyond {
+            Some((player, _)) => Err(SettingError::NoSuchPlayer { player: *player, players }),
+            None => Ok(()),
+        }
+    }
+
     /// The settings of one player: those of all, with what it has otherwise.
     pub fn of_player(self: &Arc<Settings>, player: PlayerId) -> Arc<Settings> {
         let Some(own) = self.players.0.get(&player) else { return Arc::clone(self) };
@@ -87,6 +118,29 @@ mod tests {
         let unlike = settings.keys_unlike(&Settings::default());
         assert_eq!(unlike, ["p2.interpolation.lerp_ms", "p2.server.update_hz"]);
         assert_eq!(Settings::default().keys_unlike(&settings), unlike);
+    }
+
+    #[test]
+    fn players_that_a_session_lacks_are_refused_unless_its_log_has_them() {
+        let own = Settings::default();
+        let mut asked = own.clone();
+        asked.set_pair("p1.client.cmd_hz=30").expect("a player's own");
+        assert_eq!(asked.check_players(&own, 2), Ok(()));
+        let refused = asked.check_players(&own, 1).unwrap_err().to_string();
+        assert_eq!(refused, "there is no player p1 to set anything for: the session has one player, p0");
+        asked.set_pair("p9.client.cmd_hz=30").expect("a player's own");
+        let refused = asked.check_players(&own, 4).unwrap_err().to_string();
+        assert_eq!(refused, "there is no player p9 to set anything for: the session has 4 players, p0 to p3");
+        assert_eq!(asked.check_players(&asked, 1), Ok(()));
+    }
+
+    #[test]
+    fn settings_follow_players_to_their_new_numbers() {
+        let pair = |key: &str| (key.to_owned(), "1".to_owned());
+        let mut pairs =
+            ["client.cmd_hz", "p0.client.cmd_hz", "p1.a", "p3.b", "p4.client.lead_ms", "pots.c"].map(pair).to_vec();
+        without_players(&mut pairs, &BTreeSet::from([1, 3]));
+        assert_eq!(pairs, ["client.cmd_hz", "p0.client.cmd_hz", "p2.client.lead_ms", "pots.c"].map(pair));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::Kind;
 use crate::record::{PlayerRecords, Session, SnapshotRecord};
+use crate::settings::without_players;
 
 /// One thing that can be taken out. Players and usercmds are named by their places in the session's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +102,7 @@ fn inputs_of(session: &Session) -> Session {
         frames: p.frames.clone(),
         sent: p.sent.clone(),
         reached: p.reached.clone(),
+        heard: p.heard.clone(),
         snapshots: p.snapshots.iter().map(snapshot).collect(),
         received: p.received.clone(),
         // Builds that play usercmds in the ticks in which they ran have nothing else to go by.
@@ -115,6 +117,7 @@ fn inputs_of(session: &Session) -> Session {
 
 fn remove_players(session: &mut Session, removed: &BTreeSet<usize>) {
     beginning::remove_players(&mut session.states, removed);
+    without_players(&mut session.header.settings, removed);
     let mut place = 0..;
     session.header.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
     let mut place = 0..;

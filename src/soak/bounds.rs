@@ -10,7 +10,7 @@ use super::plan::{Fault, Plan};
 use super::play::Tape;
 use crate::arena::Arena;
 use crate::game::Verdict;
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::session::{Observer, Packed, Recorder, Shown};
@@ -69,7 +69,7 @@ impl Bounds {
     #[expect(clippy::new_ret_no_self, reason = "they are what watching comes to")]
     pub(super) fn new<'a>(tape: &'a mut Tape, plan: &Plan, settings: &Settings) -> Watching<'a> {
         Watching {
-            recorder: Recorder::new(tape),
+            recorder: Recorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
             found: Bounds::default(),
             max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
             credit: Micros::from_ms(settings.server.command_credit_ms),
@@ -172,6 +172,10 @@ impl Observer<Arena> for Watching<'_> {
 
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
         self.recorder.packet_reached(player, arrival);
+    }
+
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
+        self.recorder.packet_heard(player, at, heard);
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {

@@ -1,11 +1,11 @@
 //! Holds a session against every property, the cheap ones always and the others by the seed's own chances.
 
-use super::Property::{Bounds, Datagrams, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
+use super::Property::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
 use super::plan::Plan;
 use super::play::{Played, Stage};
 use super::{Broken, Exercised, Property, agree, disk, drawn, sides};
 use crate::arena::Arena;
-use crate::record::Session;
+use crate::record::{PlayerRecords, Session};
 use crate::replay::{self, Options, Replayed};
 use crate::rng::Rng;
 use crate::settings::{Settings, Sizes};
@@ -36,14 +36,27 @@ pub(super) fn check(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
     disk::check(&played, &mut rng, &mut exercised)?;
     // A replay makes honest packets of the input that was recorded.
     let has_input = played.session.players.iter().any(|player| !player.frames.is_empty());
+    heard(&played, &mut exercised)?;
     if plan.lie.is_none() && has_input && !played.session.ticks.is_empty() {
         replays(plan, &played, &mut rng, &mut exercised)?;
     }
     Ok(exercised)
 }
 
+/// The server's log alone, whatever the clients' packets said.
+fn heard(played: &Played, exercised: &mut Exercised) -> Finding {
+    let session = played.heard();
+    if session.ticks.is_empty() || !session.players.iter().any(PlayerRecords::is_heard_only) {
+        return Ok(());
+    }
+    let again = replayed(&session, &Options::default(), Heard)?;
+    as_recorded(Heard, &session, &again)?;
+    exercised.held(Heard);
+    Ok(())
+}
+
 fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
-    let session = &played.session;
+    let session = &played.seen();
     let every = 1 + rng.below(12) as u32;
     let first = replayed(session, &Options { rollback_every: Some(every), ..Options::default() }, Replay)?;
     as_recorded(Replay, session, &first)?;
@@ -79,7 +92,7 @@ fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercise
         agree::check(plan, session, &first.trace, rng, exercised)?;
     }
     if rng.chance(0.4) {
-        sides::check(session, rng, exercised)?;
+        sides::check(played, rng, exercised)?;
     }
     if session.players.len() <= 2 && rng.chance(0.02) {
         shrinks(session, exercised)?;

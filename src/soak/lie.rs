@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::arena::{Arena, ArenaBody};
 use crate::client::Client;
 use crate::game::Placed;
-use crate::packet::Snapshot;
+use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
@@ -22,8 +22,8 @@ pub struct Lie {
     pub msec: Option<u8>,
     /// So many numbers of usercmds are left out before each.
     pub gap: u32,
-    /// The snapshots that it acks are so many older than the newest.
-    pub ack_back: u32,
+    /// The snapshots that it acks are so many older than the newest that it has; below 0, newer ones that it cannot have.
+    pub ack_back: i32,
 }
 
 impl Lie {
@@ -37,13 +37,8 @@ impl Lie {
         let lerp_ms = rng.chance(0.3).then(|| rng.below(1 << 16) as u16);
         let msec = rng.chance(0.4).then(|| rng.below(256) as u8);
         let gap = if rng.chance(0.4) { rng.below(40) as u32 } else { 0 };
-        let ack_back = if rng.chance(0.3) { rng.below(80) as u32 } else { 0 };
+        let ack_back = if rng.chance(0.3) { rng.below(80) as i32 - 10 } else { 0 };
         Lie { clock_ms, lerp_ms, msec, gap, ack_back }
-    }
-
-    /// Datagrams are acked by the connection, which cannot be talked into anything.
-    pub(super) fn settings(&self) -> Option<(&'static str, &'static str)> {
-        (self.ack_back > 0).then_some(("wire.sizes", "nominal"))
     }
 }
 
@@ -92,8 +87,12 @@ impl ClientPipeline<Arena> for Liar {
             command.lerp_msec = lie.lerp_ms.unwrap_or(command.lerp_msec);
             command.input.msec = lie.msec.unwrap_or(command.input.msec);
         }
-        packet.ack = SnapshotSeq(self.newest.0.saturating_sub(lie.ack_back));
+        packet.ack = SnapshotSeq(self.newest.0.saturating_add_signed(lie.ack_back.saturating_neg()));
         commanded
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.client.handle_sent(packet, bytes);
     }
 
     fn drawn(&self) -> &[(EntityId, Placed<ArenaBody>)] {

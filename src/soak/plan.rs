@@ -225,7 +225,7 @@ impl Plan {
     /// Its settings.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::preset(self.preset).unwrap_or_default();
-        for (key, value) in self.settings.iter().copied().chain(self.lie.iter().flat_map(Lie::settings)) {
+        for (key, value) in self.settings.iter().copied() {
             let set = settings.set(key, value);
             debug_assert_eq!(set, Ok(()), "the settings that are tried are settings");
         }

@@ -6,10 +6,11 @@ use super::bounds::Bounds;
 use super::intruder::Meddler;
 use super::lie::Liar;
 use super::plan::{Plan, PlayerPlan};
+use crate::arena::bot::{Bot, Routes};
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::link::{Holed, LinkModel, ModelledLink};
 use crate::pipeline::Setup;
-use crate::record::{Header, Record, Session};
+use crate::record::{By, Header, PlayerRecords, Record, Session};
 use crate::rng::Rng;
 use crate::session::scenario::Scenario;
 use crate::session::{BotInput, InputSource, Links, Machine, RecordSink, Screen, SynthError};
@@ -19,28 +20,54 @@ use crate::usercmd::Input;
 
 /// What is the same for all plans: the maps, ready to be played on.
 pub struct Stage {
-    courtyard: Arc<ArenaRules>,
-    orchard: Arc<ArenaRules>,
+    courtyard: Course,
+    orchard: Course,
+}
+
+/// A map, and the ways that bots go there, which take longer to work out than most plans to play.
+struct Course {
+    rules: Arc<ArenaRules>,
+    routes: Arc<Routes>,
 }
 
 /// A session that was played, and its records as they came.
 pub(super) struct Played {
+    /// With what clients recorded, and what the server heard of it.
     pub(super) session: Session,
     pub(super) tape: Vec<Record>,
     /// What of the documented bounds was not kept.
     pub(super) bounds: Bounds,
 }
 
+impl Played {
+    /// As one program records a session of which it sees both sides.
+    pub(super) fn seen(&self) -> Session {
+        let mut session = self.session.clone();
+        session.players.iter_mut().for_each(|records| records.heard.clear());
+        session
+    }
+
+    /// As the server records it alone.
+    pub(super) fn heard(&self) -> Session {
+        let mut session = self.session.clone();
+        session.players.iter_mut().for_each(|records| records.take(By::Client, PlayerRecords::default()));
+        session
+    }
+}
+
 impl Default for Stage {
     fn default() -> Stage {
-        let rules = |map| Arc::new(ArenaRules::new(map));
-        Stage { courtyard: rules(ArenaMap::courtyard()), orchard: rules(ArenaMap::orchard()) }
+        let course = |map| {
+            let rules = ArenaRules::new(map);
+            Course { routes: Arc::new(Routes::new(&rules)), rules: Arc::new(rules) }
+        };
+        Stage { courtyard: course(ArenaMap::courtyard()), orchard: course(ArenaMap::orchard()) }
     }
 }
 
 impl Stage {
     pub(super) fn play(&self, plan: &Plan) -> Result<Played, SynthError> {
-        let rules = if plan.in_orchard { &self.orchard } else { &self.courtyard };
+        let Course { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
         let settings = Arc::new(plan.settings());
         let header = header(plan, rules, &settings)?;
         let seed = Seed(plan.seed);
@@ -51,12 +78,15 @@ impl Stage {
             <Liar as crate::pipeline::ClientPipeline<Arena>>::new(setup, player).with(lie)
         };
         let mut machine = Machine::<Arena, Holed, Liar>::with_clients(&setup, links, client);
+        if plan.lie.is_some() {
+            machine.let_lie(PlayerId(0));
+        }
         if plan.intrusions > 0.0 {
             machine.let_in(Box::new(Meddler::new(seed, plan.intrusions)));
         }
         let mut tape = Tape(Vec::new());
         let mut bounds = Bounds::new(&mut tape, plan, &settings);
-        let mut input = Paced::new(plan, rules, &settings);
+        let mut input = Paced::new(plan, rules, routes, &settings);
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
         let bounds = bounds.finish();
         let mut session = Session::new(header);
@@ -116,9 +146,10 @@ struct Paced<'a> {
 }
 
 impl Paced<'_> {
-    fn new<'a>(plan: &'a Plan, rules: &Arc<ArenaRules>, settings: &Arc<Settings>) -> Paced<'a> {
-        let players = plan.players.len() as u16;
-        Paced { bots: BotInput::new(Seed(plan.seed), players, Arc::clone(rules), settings), players: &plan.players }
+    fn new<'a>(plan: &'a Plan, rules: &Arc<ArenaRules>, routes: &Arc<Routes>, settings: &Arc<Settings>) -> Paced<'a> {
+        let seed = Seed(plan.seed);
+        let crew = Bot::crew_on(seed, plan.players.len() as u16, routes);
+        Paced { bots: BotInput::of(crew, seed, Arc::clone(rules), settings), players: &plan.players }
     }
 }
 

@@ -4,17 +4,26 @@ use super::Exercised;
 use super::Property::Merge;
 use super::check::{Finding, as_recorded, broken, replayed};
 use super::disk::unlike;
+use super::play::Played;
 use crate::merge::{Aligned, MergeError, merge};
 use crate::record::{By, Header, Session, SessionId, Side};
 use crate::replay::Options;
 use crate::rng::Rng;
 use crate::units::{Micros, PlayerId, Tick};
 
-pub(super) fn check(session: &Session, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+    let session = &played.seen();
     let clocks: Vec<Micros> =
         session.players.iter().map(|_| Micros(rng.below(20_000_000_000) as i64 - 10_000_000_000)).collect();
-    let mut sides = sides(session, &clocks);
-    let (turn, count) = (rng.below(sides.len() as u64) as usize, sides.len());
+    let mut sides = sides(&played.session, &clocks);
+    // A client's log may never come.
+    let lost =
+        (session.players.len() > 1 && rng.chance(0.3)).then(|| 1 + rng.below(session.players.len() as u64) as usize);
+    let lost = lost.filter(|side| !played.session.players[side - 1].heard.is_empty());
+    if let Some(lost) = lost {
+        sides.remove(lost);
+    }
+    let turn = rng.below(sides.len() as u64) as usize;
     sides.rotate_left(turn);
     let merged = match merge(sides) {
         Ok(merged) => merged,
@@ -24,7 +33,7 @@ pub(super) fn check(session: &Session, rng: &mut Rng, exercised: &mut Exercised)
         }
         Err(error) => return Err(broken(Merge, error.to_string())),
     };
-    if merged.cut.is_some() || merged.clients.len() + 1 != count {
+    if merged.cut.is_some() || merged.clients.len() != session.players.len() {
         return Err(broken(Merge, "the session is cut, and no log was"));
     }
     let mut back = merged.session.clone();
@@ -44,11 +53,12 @@ pub(super) fn check(session: &Session, rng: &mut Rng, exercised: &mut Exercised)
     let shifts = merged.clients.iter().zip(&clocks).map(shift).map(|by| by.0.abs());
     let sure = shifts.max().unwrap_or_default();
     let (back, whole_session) = (without_end(&back, sure), without_end(session, sure));
-    if (0..session.players.len()).all(|player| heard(&PlayerId(player as u16))) && back != whole_session {
+    let all_heard = (0..session.players.len()).all(|player| heard(&PlayerId(player as u16)));
+    if lost.is_none() && all_heard && back != whole_session {
         return Err(broken(Merge, unlike(&back, &whole_session)));
     }
     // Nothing is left of who was never heard.
-    if back.players.iter().all(|player| player.frames.is_empty()) {
+    if back.players.iter().all(|player| player.frames.is_empty() && player.heard.is_empty()) {
         return Ok(());
     }
     let again = replayed(&merged.session, &Options::default(), Merge)?;

@@ -5,8 +5,8 @@
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
 use hitreg::log::{Options, read_session, read_trace, version_of, write_session, write_trace};
 use hitreg::record::{
-    DamageRecord, GapCause, GapRecord, OutOfSequence, Presence, PresenceRecord, Record, Session, SessionId, ShotRecord,
-    Side, StateRecord, Timing,
+    ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
+    Session, SessionId, ShotRecord, Side, StateRecord, Timing,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -27,12 +27,14 @@ fn the_logs_of_all_versions_can_be_read() {
     one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
     // 2.0 brought classes, states for one viewer alone, and more kinds of records.
     let everything = of_all_kinds(&session);
+    // 2.1 brought what a server heard.
+    let heard = with_what_was_heard(&everything);
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let bytes = write_session(Vec::new(), &everything, Options::live()).unwrap();
-        std::fs::write(format!("{folder}/log-v2.0.hitlog"), bytes).unwrap();
+        let bytes = write_session(Vec::new(), &heard, Options::live()).unwrap();
+        std::fs::write(format!("{folder}/log-v2.1.hitlog"), bytes).unwrap();
     }
     let version = |file: &[u8]| version_of(file).map(|v| v.to_string());
-    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything)] {
+    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything), ("2.1", heard)] {
         let log = std::fs::read(format!("{folder}/log-v{name}.hitlog")).unwrap();
         assert_eq!(read_session(&log[..]).unwrap(), session);
         assert_eq!(version(&log).as_deref(), Some(name));
@@ -105,7 +107,25 @@ fn small_trace() -> Trace {
     Trace { header, tables: vec![Table::new("views", columns), Table::new("shots", vec![])] }
 }
 
-/// The session with records of every kind that there is, and entities of another class that one player alone is shown.
+/// The same, with what the server heard: each packet with the usercmds that it says it carries.
+fn with_what_was_heard(session: &Session) -> Session {
+    let mut all = session.clone();
+    for player in &mut all.players {
+        let of = |number: u32| player.sent.iter().find(|packet| packet.number == number);
+        let heard = |arrival: &ArrivalRecord| {
+            let packet = of(arrival.number)?;
+            let first = (packet.newest.0 + 1).saturating_sub(packet.count.into());
+            let commands = player.frames.iter().map(|frame| frame.command);
+            let commands = commands.filter(|command| (first..=packet.newest.0).contains(&command.seq.0)).collect();
+            Some(HeardRecord { number: arrival.number, at: arrival.at, ack: packet.ack, received_before: 5, commands })
+        };
+        player.heard = player.reached.iter().filter_map(heard).collect();
+        assert!(player.heard.iter().any(|heard| heard.commands.len() > 1));
+    }
+    all
+}
+
+/// The session with records of every kind that 2.0 has, and entities of another class that one player alone is shown.
 fn of_all_kinds(session: &Session) -> Session {
     let mut all = session.clone();
     let lamp = Field::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");

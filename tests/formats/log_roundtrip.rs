@@ -7,9 +7,9 @@ use hitreg::log::{
     read_session, read_trace, write_session, write_trace,
 };
 use hitreg::record::{
-    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, Header, Origin,
-    OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session, ShotRecord, SnapshotRecord,
-    StateRecord, TickRecord, Timing, usercmd_fields,
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HEARD_COMMANDS_MAX,
+    Header, HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
+    ShotRecord, SnapshotRecord, StateRecord, TickRecord, Timing, usercmd_fields,
 };
 use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -182,7 +182,21 @@ fn record() -> impl Strategy<Value = Record> {
         player,
         why: GapCause::Overrun,
     });
+    let heard = (
+        number(),
+        micros(),
+        number(),
+        any::<u32>(),
+        number(),
+        proptest::collection::vec(frame(), 0..=HEARD_COMMANDS_MAX),
+    )
+        .prop_map(|(number, at, ack, received_before, first, frames)| {
+            let of = |(seq, frame): (u32, FrameRecord)| Usercmd { seq: CommandSeq(seq), ..frame.command };
+            let commands = (first % (u32::MAX - 64)..).zip(frames).map(of).collect();
+            HeardRecord { number, at, ack: SnapshotSeq(ack), received_before, commands }
+        });
     prop_oneof![
+        (player(), heard).prop_map(|(p, r)| Record::Heard(p, r)),
         (player(), frame()).prop_map(|(p, r)| Record::Frame(p, r)),
         (player(), packet).prop_map(|(p, r)| Record::Sent(p, r)),
         (player(), arrival()).prop_map(|(p, r)| Record::Reached(p, r)),
@@ -201,6 +215,7 @@ fn record() -> impl Strategy<Value = Record> {
 
 fn options() -> impl Strategy<Value = Options> {
     (1i32..4, 1i64..3_000_000, 64usize..8192).prop_map(|(level, span, bytes)| Options {
+        header_level: level,
         level,
         span: Micros(span),
         bytes,

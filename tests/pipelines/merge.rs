@@ -6,7 +6,7 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::merge::{MergeError, Merged, merge};
 use hitreg::record::{Header, Origin, PlayerRecords, Session, SessionId, Side};
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{Options, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId};
@@ -15,6 +15,14 @@ const CLOCKS: [Micros; 3] = [Micros(-1_234_567), Micros(0), Micros(98_765_432_10
 
 /// A session over bad links.
 fn session() -> Session {
+    let (scenario, rules) = scenario();
+    let header = scenario.header::<Arena>(&rules).expect("a good scenario");
+    let mut session = Session::new(Header { origin: Origin::Live, ..header });
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn scenario() -> (Scenario, Arc<ArenaRules>) {
     let link = LinkModel {
         delay_ms: 30.0,
         jitter: Jitter::Exponential(8.0),
@@ -25,11 +33,7 @@ fn session() -> Session {
         ..LinkModel::default()
     };
     let scenario = Scenario { players: 3, seconds: 4.0, seed: 3, link, ..Scenario::default() };
-    let rules = Arc::new(ArenaRules::default());
-    let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-    let mut session = Session::new(Header { origin: Origin::Live, ..header });
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
-    session
+    (scenario, Arc::new(ArenaRules::default()))
 }
 
 fn of_side(session: &Session, player: Option<PlayerId>) -> Session {
@@ -132,6 +136,68 @@ fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
             Err(error @ MergeError::Unbounded { .. }) => assert!(cut < 8, "{cut}: {error}"),
             Err(error) => panic!("{cut}: {error}"),
         }
+    }
+}
+
+/// The same session, of which the server wrote down what it heard.
+fn heard() -> Session {
+    let whole = session();
+    let mut heard = Session::new(whole.header.clone());
+    let mut again = Recorder::new(&mut heard).hearing((0..3).map(PlayerId));
+    let (scenario, rules) = scenario();
+    record_synthetic::<Arena>(&scenario, &rules, &mut again).expect("a good scenario");
+    assert_eq!(heard.ticks, whole.ticks);
+    heard
+}
+
+fn sides_heard() -> Vec<Session> {
+    let heard = heard();
+    let mut logs = sides(&heard, CLOCKS);
+    for (server, all) in logs[0].players.iter_mut().zip(&heard.players) {
+        assert_eq!(all.heard.len(), all.reached.len());
+        server.heard.clone_from(&all.heard);
+    }
+    logs
+}
+
+/// What a server heard is all that it depends on: neither predictions nor clocks of clients are in it.
+#[test]
+fn a_server_that_wrote_down_what_it_heard_replays_alone() {
+    let server = sides_heard().swap_remove(0);
+    let replayed = replay::<Arena>(&server, &Options::default(), &mut |_| {}).expect("a log of this build");
+    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
+    let with_sizes = Options { sizes: true, ..Options::default() };
+    let replayed = replay::<Arena>(&server, &with_sizes, &mut |_| {}).expect("a log of this build");
+    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
+    // One usercmd that was heard otherwise is another session.
+    let mut other = server;
+    let heard = other.players[1].heard.iter_mut().filter(|heard| !heard.commands.is_empty()).nth(40).expect("a packet");
+    heard.commands.iter_mut().for_each(|command| command.input.forwardmove = -command.input.forwardmove);
+    heard.commands.iter_mut().for_each(|command| command.input.viewangles.y += 90.0);
+    let replayed = replay::<Arena>(&other, &Options::default(), &mut |_| {}).expect("a log of this build");
+    assert!(replayed.first_difference.is_some());
+}
+
+#[test]
+fn a_client_without_a_log_plays_as_the_server_heard_it() {
+    let whole = heard();
+    for missing in [vec![2], vec![1, 3], vec![1, 2, 3]] {
+        let mut logs = sides_heard();
+        missing.iter().rev().for_each(|log| drop(logs.remove(*log)));
+        let merged = merge(logs).expect("what is missing was heard");
+        assert_eq!(merged.session.ticks, whole.ticks);
+        assert_replays(&merged);
+        let without = merged.clients.iter().filter(|client| client.log.is_none());
+        assert_eq!(without.map(|client| usize::from(client.player.0) + 1).collect::<Vec<_>>(), missing);
+        for (player, records) in merged.session.players.iter().enumerate() {
+            assert_eq!(records.is_heard_only(), missing.contains(&(player + 1)));
+            assert_eq!(records.heard.is_empty(), !records.is_heard_only());
+        }
+        // The same session recorded again from its own input is the same.
+        let again = rerecord::<Arena>(&merged.session, None).expect("a log of this build");
+        assert_eq!(again.ticks, merged.session.ticks);
+        let heard = |session: &Session| session.players.iter().map(|records| records.heard.clone()).collect::<Vec<_>>();
+        assert_eq!(heard(&again), heard(&merged.session));
     }
 }
 

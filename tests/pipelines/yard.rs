@@ -258,6 +258,10 @@ impl ServerPipeline<Yard> for Culling {
         Some((viewer, snapshot))
     }
 
+    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
+        self.server.handle_sent(player, bytes);
+    }
+
     fn poll_event(&mut self) -> Option<Event<Yard>> {
         // Being connected is not yet being there.
         let is_news = |event: &Event<Yard>| !matches!(event, Event::Presence { .. });

@@ -74,6 +74,13 @@ impl<'a, T> Rows<'a, T> {
         self.columns.push(ByteBuf::from(bytes));
     }
 
+    /// Appends the columns of records that lie in lists of these rows, in series of their own.
+    pub(super) fn nest<N: Layout>(&mut self, parts: Parts<'_, N>) {
+        let mut nested = Rows::new(parts);
+        nested.put(|_, _| Vec::new());
+        self.columns.extend(nested.columns);
+    }
+
     pub(super) fn finish(self) -> Table<ByteBuf> {
         Table::trimmed(self.parts.iter().map(|(id, _)| *id).collect(), &self.series, self.columns)
     }
@@ -174,6 +181,16 @@ impl<'a> Columns<'a> {
             }
         }
         Ok(records)
+    }
+
+    /// Records that lie in lists of these rows, in series of their own; their columns' names begin with `prefix`.
+    pub(super) fn nested<T: Layout>(&self, prefix: &str, series: Vec<usize>) -> Result<Vec<T>, String> {
+        let names: Vec<String> = T::COLUMNS.iter().map(|column| format!("{prefix}{}", column.name)).collect();
+        let bytes: Vec<&Bytes> = names.iter().map(|name| Bytes::new(self.raw(name))).collect();
+        let declared: Vec<String> = T::COLUMNS.iter().map(|column| column.name.to_owned()).collect();
+        let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
+        let nested = Columns { name: self.name, declared: &declared, ids: &[], series, rows, columns: &bytes };
+        nested.take::<T>(|_, _| Vec::new())
     }
 
     pub(super) fn row_counts(&self) -> Vec<(u32, usize)> {

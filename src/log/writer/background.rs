@@ -94,7 +94,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// When the header cannot be written, or no thread can be started.
     pub fn new(out: W, header: &Header, options: Options) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
-        sink.header(&header::encode_log(header)?)?;
+        sink.header(&header::encode_log(header)?, options.header_level)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let (give_back, used) = channel();
         let fields = header.clone();

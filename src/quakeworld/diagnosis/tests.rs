@@ -3,7 +3,7 @@
 
 use crate::client::Client;
 use crate::game::Placed;
-use crate::packet::Snapshot;
+use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
 use crate::quakeworld::*;
@@ -241,6 +241,9 @@ impl ClientPipeline<QuakeWorld> for OneTooFew {
     }
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<QuakeWorld> {
         self.0.command(now, input)
+    }
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.0.handle_sent(packet, bytes);
     }
     fn drawn(&self) -> &[(EntityId, Placed<BodyRow>)] {
         self.0.drawn()

@@ -182,10 +182,22 @@ impl<B: Body> ClientConnection<B> {
         packet: &mut ClientPacket,
         perceived: Option<Perceived>,
     ) -> Result<Option<usize>, CommandsError> {
+        packet.ack = self.receiver.received().newest;
+        self.send_packet_as_is(packet, perceived)
+    }
+
+    /// The same with the ack that the packet has, true or not: what a client that lies can say.
+    ///
+    /// # Errors
+    /// As [`ClientConnection::send_packet`].
+    pub fn send_packet_as_is(
+        &mut self,
+        packet: &ClientPacket,
+        perceived: Option<Perceived>,
+    ) -> Result<Option<usize>, CommandsError> {
         let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };
-        let received = self.receiver.received();
-        packet.ack = received.newest;
-        let message = ClientMessage { packet: packet.clone(), received_before: received.before, perceived };
+        let received_before = self.receiver.received().before;
+        let message = ClientMessage { packet: packet.clone(), received_before, perceived };
         let datagram = encode_commands(&message)?;
         if let Some(newest) = packet.commands.last() {
             self.newest_command = self.newest_command.max(newest.seq);

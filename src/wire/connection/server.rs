@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
 use crate::game::Body;
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{HeardPacket, Snapshot};
 use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::wire::ReceivedSet;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     ClientReference, DecodeError, EncodeError, Key, Leaving, MESSAGE_BYTES_MAX, MessageType, OutOfSeqWarning,
@@ -36,7 +37,7 @@ pub struct ServerConnection<B> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
-    Packet(ClientPacket),
+    Packet(HeardPacket),
     /// The client waits for the session to begin.
     Waiting(Waiting),
     /// The client has left.
@@ -108,6 +109,11 @@ impl<B: Body> ServerConnection<B> {
         Ok(event)
     }
 
+    /// Takes what a packet says of snapshots, where there is no datagram of it: a log has it as it was heard.
+    pub(crate) fn handle_heard(&mut self, heard: &HeardPacket) {
+        self.sender.handle_ack(&ReceivedSet { newest: heard.packet.ack, before: heard.received_before });
+    }
+
     /// How long ago the client was last heard.
     pub fn silent_for(&self, now: Micros) -> Micros {
         now - self.heard_at
@@ -156,9 +162,10 @@ impl<B: Body> ServerConnection<B> {
         self.outgoing.pop_front()
     }
 
-    fn handle_commands(&mut self, datagram: &[u8]) -> Result<ClientPacket, Unusable> {
+    fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, Unusable> {
         let message = decode_commands(datagram, &self.reference)?;
         let (received, packet) = (message.received(), message.packet);
+        let received_before = received.before;
         if !self.arrivals.count(packet.number) {
             return Err(Unusable::Repeat { number: packet.number });
         }
@@ -170,7 +177,7 @@ impl<B: Body> ServerConnection<B> {
             }
         }
         self.sender.handle_ack(&received);
-        Ok(packet)
+        Ok(HeardPacket { packet, received_before })
     }
 
     fn remember(&mut self, seq: CommandSeq, perceived: Perceived) {

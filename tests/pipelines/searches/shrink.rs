@@ -115,6 +115,29 @@ fn what_is_left_is_a_log_like_any_other() {
 }
 
 #[test]
+fn players_keep_their_own_settings_under_their_new_numbers() {
+    let mut scenario = scenario(3, 1.0, 0.0);
+    for (key, value) in [("p1.interpolation.lerp_ms", "20"), ("p2.interpolation.lerp_ms", "50")] {
+        scenario.settings.insert(key.to_owned(), value.to_owned());
+    }
+    let session = record::<Arena>(scenario, ArenaRules::default());
+    let edited = without(&session, &[Thing::Player(1)]);
+    let of_players = |session: &Session| -> Vec<(String, String)> {
+        session
+            .header
+            .settings
+            .iter()
+            .filter(|(key, _)| key.starts_with("p1.") || key.starts_with("p2."))
+            .cloned()
+            .collect()
+    };
+    assert_eq!(of_players(&session).len(), 2);
+    assert_eq!(of_players(&edited), [("p1.interpolation.lerp_ms".to_owned(), "50".to_owned())]);
+    let again = rerecord::<Arena>(&edited, None).expect("the input replays");
+    assert_eq!(of_players(&again), of_players(&edited));
+}
+
+#[test]
 fn the_result_does_not_depend_on_how_many_threads_there_are() {
     let session = record::<Arena>(scenario(3, 8.0, 0.02), ArenaRules::default());
     let with = |threads| -> Shrunk {

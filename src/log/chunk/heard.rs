@@ -1,0 +1,112 @@
+//! The usercmds of packets as they were heard. Most repeat what an earlier packet brought, and are then a bit each; a chunk
+//! knows of no other, so that the first packets in it say all that they carry.
+
+use std::collections::BTreeMap;
+
+use super::{Columns, Rows};
+use crate::log::kinds::Layout;
+use crate::log::limits::Budget;
+use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
+use crate::units::CommandSeq;
+use crate::usercmd::Usercmd;
+
+/// The usercmds of one player that were heard so far.
+type Known = BTreeMap<CommandSeq, Usercmd>;
+
+const NESTED: &str = "usercmd_";
+
+pub(in crate::log) fn put_lists(rows: &mut Rows<'_, HeardRecord>) {
+    rows.whole(|r| r.newest().0.into());
+    rows.whole(|r| r.commands.len() as i64);
+    let mut masks = Vec::new();
+    let mut fresh: Vec<(u32, Vec<FrameRecord>)> = Vec::new();
+    let mut known = Known::new();
+    for (id, record) in rows.with_ids() {
+        if fresh.last().is_none_or(|(of, _)| *of != id) {
+            known.clear();
+            fresh.push((id, Vec::new()));
+        }
+        let Some((_, fresh)) = fresh.last_mut() else { continue };
+        let mut mask = 0_i64;
+        for (bit, command) in record.commands.iter().enumerate() {
+            if !known.get(&command.seq).is_some_and(|before| is_same(before, command)) {
+                known.insert(command.seq, *command);
+                mask |= 1 << bit;
+                // The numbers and the times follow from the packet.
+                fresh.push(FrameRecord {
+                    command: Usercmd { seq: CommandSeq(0), ..*command },
+                    ..FrameRecord::default()
+                });
+            }
+        }
+        masks.push(mask);
+    }
+    rows.numbers(&masks);
+    rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect());
+}
+
+/// Whether two usercmds are the same to the bit.
+fn is_same(a: &Usercmd, b: &Usercmd) -> bool {
+    let [a, b] = [a, b].map(|command| FrameRecord { command: *command, ..FrameRecord::default() });
+    FrameRecord::COLUMNS.iter().all(|column| (column.get)(&a) == (column.get)(&b))
+}
+
+pub(in crate::log) fn take_lists(
+    records: &mut [HeardRecord],
+    columns: &Columns<'_>,
+    budget: &mut Budget,
+) -> Result<(), String> {
+    let newest: Vec<u32> = columns.narrow("newest")?;
+    let counts: Vec<u32> = columns.narrow("usercmds")?;
+    let masks: Vec<u32> = columns.narrow("fresh")?;
+    for (count, mask) in counts.iter().zip(&masks) {
+        if *count as usize > HEARD_COMMANDS_MAX || mask.checked_shr(*count).unwrap_or(0) != 0 {
+            return Err(columns.bad("fresh", format_args!("{mask:#x} of {count} usercmds")));
+        }
+    }
+    let all = counts.iter().map(|count| *count as usize).sum::<usize>();
+    let fresh = masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>();
+    budget.take(all, size_of::<Usercmd>())?;
+    budget.take(fresh, 2 * size_of::<FrameRecord>())?;
+    let row_counts = columns.row_counts();
+    let mut rows = masks.iter();
+    let series =
+        row_counts.iter().map(|&(_, count)| rows.by_ref().take(count).map(|mask| mask.count_ones()).sum::<u32>());
+    let series = series.map(|count| count as usize).filter(|count| *count > 0).collect();
+    let mut fresh = columns.nested::<FrameRecord>(NESTED, series)?.into_iter();
+    let starts = row_counts.iter().flat_map(|&(_, count)| (0..count).map(|row| row == 0));
+    let mut known = Known::new();
+    for (row, (record, is_first)) in records.iter_mut().zip(starts).enumerate() {
+        if is_first {
+            known.clear();
+        }
+        // A client's first usercmd is 1, but one that lies may count from 0.
+        let Ok(first) = u32::try_from(i64::from(newest[row]) + 1 - i64::from(counts[row])) else {
+            return Err(columns.bad("newest", format_args!("{} of {} usercmds", newest[row], counts[row])));
+        };
+        for bit in 0..counts[row] {
+            let seq = CommandSeq(first + bit);
+            if masks[row] & 1 << bit != 0 {
+                let Some(frame) = fresh.next() else { return Err(columns.bad("fresh", "it ends too early")) };
+                known.insert(seq, Usercmd { seq, ..frame.command });
+            }
+            let command = known.get(&seq);
+            let command =
+                command.ok_or_else(|| columns.bad("fresh", format_args!("usercmd {} was never told", seq.0)))?;
+            record.commands.push(*command);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usercmds_columns_are_those_of_frames() {
+        let nested: Vec<String> =
+            FrameRecord::COLUMNS.iter().map(|column| format!("{NESTED}{}", column.name)).collect();
+        assert_eq!(HeardRecord::LISTS[3..], nested);
+    }
+}
