@@ -25,14 +25,14 @@ pub use error::ReplayError;
 pub use tables::Tables;
 pub use what_if::{REJUDGED, WhatIf};
 
-use crate::game::{BadCells, Bots, Game, StateRows};
+use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
 use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use crate::trace::Trace;
 use crate::trace::schema::ticks;
-use crate::units::{EntityId, Micros, PlayerId, Seed, Tick};
+use crate::units::{Micros, PlayerId, Seed, Tick};
 
 /// How to replay.
 #[derive(Clone, Debug, Default)]

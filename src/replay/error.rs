@@ -1,8 +1,9 @@
 //! Why a session cannot be replayed.
 
+use super::REJUDGED;
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
-use crate::units::Tick;
+use crate::units::{EntityId, PlayerId, Tick};
 
 /// A log that this build cannot replay.
 #[derive(Debug, thiserror::Error)]
