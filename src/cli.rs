@@ -27,6 +27,8 @@ mod output;
 mod outputs;
 mod program;
 mod progress;
+#[cfg(all(feature = "live", feature = "quake3"))]
+mod proxy;
 mod quickstart;
 mod record;
 mod recover;

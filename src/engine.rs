@@ -31,6 +31,8 @@ mod games;
 mod import;
 mod log_file;
 mod looked;
+#[cfg(feature = "quake3")]
+mod protocols;
 mod rejudged;
 mod shrink;
 mod sides;
@@ -50,6 +52,8 @@ pub use import::{Maps, demos_below, import_qwd};
 pub use import::{Quake3Capture, import_quake3_udp};
 pub use log_file::LogFile;
 pub use looked::Looked;
+#[cfg(feature = "quake3")]
+pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};

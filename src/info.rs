@@ -157,7 +157,8 @@ impl Info {
     /// The figures of a session.
     pub fn of(session: &Session) -> Info {
         let header = &session.header;
-        let recorded = || session.players.iter().zip(&header.players).filter(|(records, _)| !records.frames.is_empty());
+        let is_recorded = |records: &PlayerRecords| !(records.frames.is_empty() && records.received.is_empty());
+        let recorded = || session.players.iter().zip(&header.players).filter(move |(records, _)| is_recorded(records));
         let commands = || session.players.iter().flat_map(PlayerRecords::usercmds);
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let of_player = |(records, player): (&PlayerRecords, &crate::record::PlayerInfo)| PlayerFigures {

@@ -1,5 +1,60 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
 //! in reconciliation, in interpolation, in who was hit.
+//!
+//! | you have | you need | features |
+//! | --- | --- | --- |
+//! | an engine whose sessions are to be recorded | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
+//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
+//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
+//! | shots to judge against the past | [`history`], [`game`] | none |
+//! | an engine in C or C++ | `capi`, as `include/hitreg.h` | `capi` |
+//! | a game that hitreg itself shall replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
+//! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
+//! | tools of your own around builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
+//! | the built-in games and importers | `arena`, `quakeworld`, `quake3` | of the same names |
+//!
+//! All else is public for these, and may change. With `default-features = false` there is no command line, no pipeline and no socket.
+//! What an engine records, and what a log of it is read as:
+//!
+//! ```
+//! use hitreg::record::{CellKind, Class, ClassId, Field, Scope};
+//! use hitreg::recorder::{Description, Options, Recorder};
+//! use hitreg::units::{EntityId, Micros, Tick};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("session.hitlog");
+//! let health = Field::new("health", CellKind::I32, Scope::Status);
+//! let about = Description::new("mygame").class(Class::new("player", vec![health])).player("p0");
+//! let recorder = Recorder::create(&path, about, Options::default())?;
+//! let mut server = recorder.stream();
+//! server.tick(Tick(1), Micros::from_ms(16), Some(0x1234))?;
+//! server.body(Tick(1), EntityId(0), ClassId(0), &[100])?;
+//! recorder.finish()?;
+//!
+//! let session = hitreg::log::read_session(&std::fs::read(&path)?[..])?;
+//! assert_eq!((session.header.game.as_str(), session.ticks.len(), session.states.len()), ("mygame", 1, 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Two traces, whoever made them, and where they part:
+//!
+//! ```
+//! use hitreg::diff::{DiffOptions, Verdict, diff};
+//! use hitreg::trace::{Trace, schema::ticks};
+//!
+//! let of = |hashes: [u64; 3]| {
+//!     let mut table = ticks::Writer::default();
+//!     for (tick, hash) in (1..).zip(hashes) {
+//!         table.push(ticks::Row { tick, at_us: i64::from(tick) * 16_667, hash });
+//!     }
+//!     Trace { tables: vec![table.finish(vec![])], ..Trace::default() }
+//! };
+//! let found = diff(&of([7, 8, 9]), &of([7, 8, 10]), &DiffOptions::default()).expect("no tolerances");
+//! assert_eq!(found.verdict, Verdict::Differs);
+//! assert_eq!(found.first.expect("a place").place.tick, Some(3));
+//! ```
 
 #[cfg(feature = "arena")]
 pub mod arena;
@@ -45,6 +100,8 @@ pub mod parquet_file;
 pub mod perfetto;
 #[cfg(feature = "pipelines")]
 pub mod pipeline;
+#[cfg(feature = "pipelines")]
+pub mod protocol;
 #[cfg(feature = "quake3")]
 pub mod quake3;
 #[cfg(feature = "quakeworld")]
@@ -86,3 +143,6 @@ pub mod verify;
 pub mod why;
 #[cfg(feature = "pipelines")]
 pub mod wire;
+
+/// Vectors and quaternions, as bodies have them.
+pub use glam;

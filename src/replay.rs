@@ -269,12 +269,12 @@ pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
 
 const AMONG: &str = "prediction.among";
 
+/// Who only watched made no usercmds, and was shown something.
 fn check_input(session: &Session) -> Result<(), ReplayError> {
-    if session.players.iter().all(|p| p.frames.is_empty() && p.heard.is_empty()) {
-        Err(ReplayError::NoInput)
-    } else {
-        Ok(())
-    }
+    let imported = matches!(session.header.origin, Origin::Imported { .. });
+    let was_shown = |player: &PlayerRecords| imported && !player.received.is_empty();
+    let has = |player: &PlayerRecords| !(player.frames.is_empty() && player.heard.is_empty()) || was_shown(player);
+    if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
 /// A trace that another build made of a session, held against the recorded tick hashes.

@@ -76,8 +76,11 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     }
 
     fn check_rollback(&mut self, every: u32) -> bool {
-        self.rollback = Some(Rollback::new(every));
-        true
+        let mut words = Vec::new();
+        G::save(&self.world, &mut words);
+        let is_offered = !matches!(G::load(&self.rules, &words), Ok(None));
+        self.rollback = is_offered.then(|| Rollback::new(every));
+        is_offered
     }
 
     fn rollbacks(&self) -> Option<Rollbacks> {

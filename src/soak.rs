@@ -19,6 +19,7 @@ mod smaller;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::units::named;
 use serde::Serialize;
 
 pub use lie::Lie;
@@ -27,9 +28,8 @@ pub use play::Stage;
 pub use smaller::smaller;
 
 /// What must be true of every session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub enum Property {
     /// Nothing panics, and every plan can be played.
     Plays,
@@ -71,10 +71,28 @@ pub enum Property {
     Shrink,
 }
 
-impl Property {
-    /// All of them, in the order in which they are held.
-    pub const ALL: &[Property] = <Property as strum::VariantArray>::VARIANTS;
+named!(Property {
+    Plays = "plays",
+    Bounds = "bounds",
+    Log = "log",
+    Replay = "replay",
+    Rollback = "rollback",
+    Datagrams = "datagrams",
+    Rerecord = "rerecord",
+    Verify = "verify",
+    ViewError = "view_error",
+    Prediction = "prediction",
+    DiffSelf = "diff_self",
+    DiffMirror = "diff_mirror",
+    Crash = "crash",
+    FullDisk = "full_disk",
+    Torn = "torn",
+    Flipped = "flipped",
+    Merge = "merge",
+    Shrink = "shrink",
+});
 
+impl Property {
     /// Its name.
     pub fn name(self) -> &'static str {
         self.into()

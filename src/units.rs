@@ -1,7 +1,11 @@
 //! The quantities that every room speaks in: times, ticks, and the numbers that name things.
 
+mod named;
+
 use std::fmt;
 
+pub use named::UnknownName;
+pub(crate) use named::named;
 use serde::{Deserialize, Serialize};
 
 /// A point in time, or a span, in whole microseconds. What its zero is depends on whose clock it was read from:

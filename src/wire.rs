@@ -68,5 +68,5 @@ pub use wrapping::Wrapping16;
 /// How many snapshots back a base may be, and states are kept for; Quake's `UPDATE_BACKUP`.
 pub const WINDOW: u32 = 64;
 
-/// The most entities that a client keeps.
-pub const ENTITIES_MAX: usize = 1024;
+/// The most entities that a client keeps. A server that has more tells each client of those that matter to it.
+pub const ENTITIES_MAX: usize = 16_384;

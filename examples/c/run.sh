@@ -48,6 +48,11 @@ expect 0 '1 same' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 
+# The smallest session that still shows it: the log is edited, and the builds judge.
+expect 0 'shows' "$hitreg" shrink slide.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
+expect 1 'shots' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
+expect 0 'recorded states' "$hitreg" verify slide.hitlog --build ./game
+
 # A part of a session is played from where it begins.
 expect 0 'records in' ./game rotate long.hitlog
 expect 0 '4 same' "$hitreg" verify long-0001.hitlog long-0002.hitlog long-0003.hitlog long-0004.hitlog --build ./game

@@ -138,10 +138,10 @@ impl<V: Version> Simulate for Pucks<V> {
         }
     }
 
-    fn load(_: &Rules, words: &[u32]) -> Result<Ice, BadCells> {
+    fn load(_: &Rules, words: &[u32]) -> Result<Option<Ice>, BadCells> {
         use hitreg::game::Body;
         let pucks = words.chunks(Puck::CELLS).map(Puck::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() })
+        Ok(Some(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() }))
     }
 
     fn effect_name(kind: u8) -> &'static str {

@@ -5,28 +5,28 @@ use glam::Vec3;
 use super::pmove::{MoveInput, MoveState};
 use super::solid::Hull;
 use super::weapon::WeaponId;
-use crate::game::{CellKind, Cells, Field, Meaning, Role, body};
+use crate::game::{Cells, Field, Role, Said, Scope, body, cells};
 use crate::usercmd::Input;
 
-/// What an entity is. All that a kind does not speak of stays at its default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyKind {
-    /// Somebody.
-    #[default]
-    Player,
-    /// A rocket in flight. It uses the place and motion of its row, and `teleports`, which tells it from an earlier
-    /// rocket of the same entity; everything else stays at its default.
-    Rocket,
-    /// An arrow: where it is going to hit is decided when it leaves.
-    Arrow,
-    /// A tree. It stands.
-    Tree,
-    /// An apple: hangs, falls, lies. It hangs while it neither moves nor lies on the ground.
-    Apple,
-    /// A bell, which rings now and then. Each ringing counts in `teleports`.
-    Bell,
-    /// Somebody whom the server moves: walks from post to post.
-    Walker,
+cells! {
+    /// What an entity is. All that a kind does not speak of stays at its default.
+    pub enum BodyKind {
+        /// Somebody.
+        Player,
+        /// A rocket in flight. It uses the place and motion of its row, and `teleports`, which tells it from an earlier
+        /// rocket of the same entity; everything else stays at its default.
+        Rocket,
+        /// An arrow: where it is going to hit is decided when it leaves.
+        Arrow,
+        /// A tree. It stands.
+        Tree,
+        /// An apple: hangs, falls, lies. It hangs while it neither moves nor lies on the ground.
+        Apple,
+        /// A bell, which rings now and then. Each ringing counts in `teleports`.
+        Bell,
+        /// Somebody whom the server moves: walks from post to post.
+        Walker,
+    }
 }
 
 /// What a walker decided.
@@ -38,15 +38,17 @@ pub struct Decision {
     pub to: u8,
 }
 
-/// Rounds per weapon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rounds {
-    /// For the pistol.
-    pub pistol: u16,
-    /// For the shotgun.
-    pub shotgun: u16,
-    /// For the launcher.
-    pub launcher: u16,
+cells! {
+    /// Rounds per weapon.
+    #[derive(Eq)]
+    pub struct Rounds {
+        /// For the pistol.
+        pub pistol: u16,
+        /// For the shotgun.
+        pub shotgun: u16,
+        /// For the launcher.
+        pub launcher: u16,
+    }
 }
 
 body! {
@@ -209,50 +211,17 @@ impl Rounds {
     }
 }
 
-impl Cells for Rounds {
-    const COUNT: usize = 3;
-    const PARTS: &'static [(&'static str, CellKind)] =
-        &[(".pistol", CellKind::U32), (".shotgun", CellKind::U32), (".launcher", CellKind::U32)];
-    fn put(&self, cells: &mut [u32]) {
-        self.pistol.put(&mut cells[..1]);
-        self.shotgun.put(&mut cells[1..2]);
-        self.launcher.put(&mut cells[2..]);
-    }
-    fn get(cells: &[u32]) -> Result<Self, u32> {
-        Ok(Rounds { pistol: u16::get(&cells[..1])?, shotgun: u16::get(&cells[1..])?, launcher: u16::get(&cells[2..])? })
-    }
-}
-
 /// One cell: 256 times the post that it leaves and the post that it walks to.
 impl Cells for Decision {
     const COUNT: usize = 1;
-    const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
+    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+        u16::fields(name, scope, said)
+    }
     fn put(&self, cells: &mut [u32]) {
         cells[0] = u32::from(u16::from_be_bytes([self.from, self.to]));
     }
     fn get(cells: &[u32]) -> Result<Self, u32> {
         let [from, to] = u16::get(cells)?.to_be_bytes();
         Ok(Decision { from, to })
-    }
-}
-
-impl Cells for BodyKind {
-    const MEANING: Meaning = Meaning::Name;
-    const COUNT: usize = 1;
-    const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
-    fn put(&self, cells: &mut [u32]) {
-        cells[0] = *self as u32;
-    }
-    fn get(cells: &[u32]) -> Result<Self, u32> {
-        match cells[0] {
-            0 => Ok(BodyKind::Player),
-            1 => Ok(BodyKind::Rocket),
-            2 => Ok(BodyKind::Arrow),
-            3 => Ok(BodyKind::Tree),
-            4 => Ok(BodyKind::Apple),
-            5 => Ok(BodyKind::Bell),
-            6 => Ok(BodyKind::Walker),
-            other => Err(other),
-        }
     }
 }

@@ -94,8 +94,8 @@ impl Simulate for Arena {
         world.save(words);
     }
 
-    fn load(_rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
-        ArenaWorld::load(words)
+    fn load(_rules: &ArenaRules, words: &[u32]) -> Result<Option<ArenaWorld>, BadCells> {
+        ArenaWorld::load(words).map(Some)
     }
 
     fn effect_name(kind: u8) -> &'static str {

@@ -2,18 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::game::{CellKind, Cells, Meaning};
+use crate::game::cells;
 
-/// A weapon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum WeaponId {
-    /// One bullet at a time.
-    #[default]
-    Pistol,
-    /// A handful of pellets, spread by the usercmd's number.
-    Shotgun,
-    /// A rocket, which flies for itself.
-    Launcher,
+cells! {
+    /// A weapon.
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum WeaponId {
+        /// One bullet at a time.
+        Pistol,
+        /// A handful of pellets, spread by the usercmd's number.
+        Shotgun,
+        /// A rocket, which flies for itself.
+        Launcher,
+    }
 }
 
 impl WeaponId {
@@ -37,18 +38,6 @@ impl WeaponId {
             WeaponId::Shotgun => "shotgun",
             WeaponId::Launcher => "launcher",
         }
-    }
-}
-
-impl Cells for WeaponId {
-    const MEANING: Meaning = Meaning::Name;
-    const COUNT: usize = 1;
-    const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::U32)];
-    fn put(&self, cells: &mut [u32]) {
-        cells[0] = *self as u32;
-    }
-    fn get(cells: &[u32]) -> Result<Self, u32> {
-        WeaponId::ALL.get(cells[0] as usize).copied().ok_or(cells[0])
     }
 }
 

@@ -13,6 +13,8 @@ use super::output::Output;
 use super::outputs::OutPath;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
+#[cfg(all(feature = "live", feature = "quake3"))]
+use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use super::{Outcome, files};
@@ -37,6 +39,9 @@ enum Source {
     #[cfg(feature = "live")]
     #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
+    #[cfg(all(feature = "live", feature = "quake3"))]
+    #[command(about = proxy::ABOUT, long_about = proxy::LONG_ABOUT, after_long_help = proxy::EXAMPLES)]
+    Proxy(proxy::Args),
 }
 
 /// Record bots on modelled links, in virtual time: the same scenario gives the same log
@@ -103,6 +108,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Source::Synth(args) => args,
         #[cfg(feature = "live")]
         Source::Live(args) => return live::run(games, args, output),
+        #[cfg(all(feature = "live", feature = "quake3"))]
+        Source::Proxy(args) => return proxy::run(args, output),
     };
     let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.scenario()?;

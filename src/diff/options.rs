@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::trace::Trace;
 use crate::trace::schema::{About, Role, TableSchema, shots};
+use crate::units::named;
 
 /// What a comparison looks at, and how exactly. The default looks at everything, bit by bit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +23,7 @@ pub struct DiffOptions {
 }
 
 /// Which part of the traces counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames, strum::EnumString)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum On {
     /// Every table.
     #[default]
@@ -40,10 +40,16 @@ pub enum On {
     Network,
 }
 
-impl On {
-    /// The names that command lines use, in the order of the variants.
-    pub const NAMES: &[&str] = <On as strum::VariantNames>::VARIANTS;
+named!(On {
+    Any = "any",
+    State = "state",
+    Hits = "hits",
+    Corrections = "corrections",
+    Views = "views",
+    Network = "network",
+});
 
+impl On {
     pub(crate) fn has_table(self, name: &str) -> bool {
         let about = match self {
             On::Any => return true,

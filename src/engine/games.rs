@@ -134,7 +134,10 @@ impl Games {
 
 /// A log of a game that this build does not play.
 #[derive(Debug, thiserror::Error)]
-#[error("the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it")]
+#[error(
+    "the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it \
+     (`BUILD replay LOG -o TRACE`; commands take a build by --build, --a and --b)"
+)]
 pub struct UnknownGame {
     log: String,
     build: String,

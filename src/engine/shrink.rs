@@ -90,7 +90,7 @@ impl<'a> Property<'a> {
 pub enum Recorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),
-    /// A build that understands `replay LOG --record LOG`.
+    /// A build. One that does not understand `replay LOG --record LOG` judges what is left as it is.
     Build(&'a Build, &'a Runner),
 }
 
@@ -114,6 +114,15 @@ fn recorded_by(
     }
 }
 
+/// A candidate as it is, without the hashes, which are of the session that it was.
+fn unrecorded(session: &Session) -> Session {
+    let mut session = session.clone();
+    for tick in &mut session.ticks {
+        tick.hash = None;
+    }
+    session
+}
+
 /// The smallest session that still shows it. `progress` is told of each step.
 ///
 /// # Errors
@@ -129,7 +138,11 @@ pub fn shrink(
     let shrunk = match recorder {
         Recorder::Game(game) => game.shrink(session, &still, progress),
         Recorder::Build(build, runner) => {
-            let record = |session: &Session| recorded_by(engine, build, runner, session).map_err(ShrinkError::Property);
+            let records = recorded_by(engine, build, runner, session).map_err(ShrinkError::Property)?.is_some();
+            let record = |session: &Session| match records {
+                true => recorded_by(engine, build, runner, session).map_err(ShrinkError::Property),
+                false => Ok(Some(unrecorded(session))),
+            };
             shrink_by(session, &record, &still, progress)
         }
     };

@@ -1,12 +1,11 @@
 //! Acked predictions: how well they agree with the server, and why they go wrong.
 
 use crate::game::{Body, Effect, Scene, Touch};
-use crate::units::EntityId;
+use crate::units::{EntityId, named};
 use crate::usercmd::Usercmd;
 
 /// How well a prediction agrees with the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// As exactly as the recorded state can tell.
     Exact,
@@ -16,10 +15,13 @@ pub enum Grade {
     Miss,
 }
 
-impl Grade {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <Grade as strum::VariantNames>::VARIANTS;
+named!(Grade {
+    Exact = "exact",
+    Near = "near",
+    Miss = "miss",
+});
 
+impl Grade {
     /// [`Grade::Exact`] for bodies that are in the same place at the same speed to the bit, else by distance.
     pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
         let origin = predicted.origin() - authoritative.origin();
@@ -35,10 +37,7 @@ impl Grade {
 }
 
 /// Why a prediction was wrong.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames, strum::EnumString,
-)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// A usercmd never reached the server, which ran another in its place or none.
     InputLost,
@@ -62,10 +61,18 @@ pub enum Cause {
     Unknown,
 }
 
-impl Cause {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <Cause as strum::VariantNames>::VARIANTS;
-}
+named!(Cause {
+    InputLost = "input_lost",
+    InputLate = "input_late",
+    Teleport = "teleport",
+    SpawnOrDeath = "spawn_or_death",
+    Knockback = "knockback",
+    OtherPlayer = "other_player",
+    Mover = "mover",
+    WaterEdge = "water_edge",
+    Quantisation = "quantisation",
+    Unknown = "unknown",
+});
 
 /// What shows that a cause is the right one, as tables name it: `told` (the snapshot itself says so), `touched` (the body
 /// met it while it was predicted), `reproduced` (running it so gives the server's state to the bit), `none`, or a game's own.

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::{CellKind, Field, Meaning, Role};
+use super::{Field, Role};
 
 /// Cells that are not a state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,10 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn role(field: &Field) -> Role {
         Role::by_default(field)
     }
+    /// The engine's own number for it, which no other entity has; 0 where it has none, and for nobody.
+    fn id(&self) -> u64 {
+        0
+    }
     /// Where it is, in units.
     fn origin(&self) -> Vec3;
     /// How it moves, in units/s.
@@ -51,90 +55,49 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn adopt_client_only(&mut self, predicted: &Self);
 }
 
-/// A type that is stored in one or more cells.
-pub trait Cells: Sized {
-    /// How many.
-    const COUNT: usize;
-    /// Each cell's name suffix and kind.
-    const PARTS: &'static [(&'static str, CellKind)];
-    /// What cells of the type measure, unless their field says otherwise.
-    const MEANING: Meaning = Meaning::Plain;
-    /// Writes exactly [`Cells::COUNT`] words.
-    fn put(&self, cells: &mut [u32]);
-    /// Reads exactly [`Cells::COUNT`] words; `Err` holds the word that it cannot be.
-    ///
-    /// # Errors
-    /// When a word is not a value of this type.
-    fn get(cells: &[u32]) -> Result<Self, u32>;
-}
-
-macro_rules! one_cell {
-    ($type:ty, $kind:ident $(as $meaning:ident)?, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
-        impl Cells for $type {
-            const COUNT: usize = 1;
-            const PARTS: &'static [(&'static str, CellKind)] = &[("", CellKind::$kind)];
-            $(const MEANING: Meaning = Meaning::$meaning;)?
-            fn put(&self, cells: &mut [u32]) {
-                let $v = *self;
-                cells[0] = $put;
-            }
-            fn get(cells: &[u32]) -> Result<Self, u32> {
-                let $w = cells[0];
-                $get
-            }
-        }
-    };
-}
-
-one_cell!(f32, F32, |v| v.to_bits(), |w| Ok(f32::from_bits(w)));
-one_cell!(i32, I32, |v| v as u32, |w| Ok(w as i32));
-one_cell!(u32, U32, |v| v, |w| Ok(w));
-one_cell!(u16, U32, |v| u32::from(v), |w| u16::try_from(w).map_err(|_| w));
-one_cell!(u8, U32, |v| u32::from(v), |w| u8::try_from(w).map_err(|_| w));
-one_cell!(bool, U32 as Flag, |v| u32::from(v), |w| match w {
-    0 => Ok(false),
-    1 => Ok(true),
-    _ => Err(w),
-});
-
-impl Cells for Vec3 {
-    const COUNT: usize = 3;
-    const PARTS: &'static [(&'static str, CellKind)] =
-        &[(".x", CellKind::F32), (".y", CellKind::F32), (".z", CellKind::F32)];
-    fn put(&self, cells: &mut [u32]) {
-        cells[0] = self.x.to_bits();
-        cells[1] = self.y.to_bits();
-        cells[2] = self.z.to_bits();
-    }
-    fn get(cells: &[u32]) -> Result<Self, u32> {
-        Ok(Vec3::new(f32::from_bits(cells[0]), f32::from_bits(cells[1]), f32::from_bits(cells[2])))
-    }
-}
-
-/// Declares a struct whose fields are cells, with the parts of [`Body`] that follow from the list.
+/// Declares a struct whose fields are [`Cells`](crate::game::Cells), with the parts of [`Body`] that follow from the list.
 ///
-/// Each field says its [`Scope`](super::Scope). The struct must have `origin`, `velocity` and `viewangles` (`Vec3`),
-/// `teleports` (`u32`) and `alive` (`bool`); what these mean is known. Other fields mean what their type does
-/// ([`Cells::MEANING`]), or what stands behind `as`, with a unit where it is not the usual one. Behind the struct a game may name its own [`Body::role`]: `role = my_role;`.
+/// Each field says its [`Scope`](super::Scope). What these fields mean is known; those that a body lacks are as nothing:
+///
+/// | field | type | is |
+/// | --- | --- | --- |
+/// | `origin`, `velocity` | `Vec3`, on a plane `Vec2`; in an `Option` where it may have none | [`Body::origin`], [`Body::velocity`] |
+/// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
+/// | `teleports` | `u32` | [`Body::teleports`] |
+/// | `alive` | `bool` | [`Body::is_alive`]; what lacks it is alive |
+/// | `id` | `u64` | [`Body::id`]: another one is another entity, and 0 is not alive |
+///
+/// Other fields mean what their type does, or what stands behind `as`, with a unit where it is not the usual one. Behind the struct a
+/// game may name its own [`Body::role`]: `role = my_role;`.
 ///
 /// ```
-/// use glam::Vec3;
 /// use hitreg::game::{Body, body};
+/// use hitreg::glam::{Vec2, Vec3};
 ///
 /// body! {
 ///     /// A disc that glides.
 ///     pub struct Disc {
 ///         Movement origin: Vec3,
 ///         Movement velocity: Vec3,
-///         Status viewangles: Vec3,
-///         Status teleports: u32,
 ///         Status alive: bool,
 ///         Weapons refire_us: u32 as Time("us"),
 ///     }
 /// }
-/// assert_eq!(Disc::CELLS, 12);
+/// assert_eq!(Disc::CELLS, 8);
 /// assert_eq!((&*Disc::fields()[4].name, Disc::fields()[4].unit()), ("velocity.y", "units/s"));
-/// assert_eq!(Disc::fields()[11].unit(), "us");
+/// assert_eq!(Disc::fields()[7].unit(), "us");
+///
+/// body! {
+///     /// A bird's eye view of what may carry something.
+///     pub struct Ant {
+///         Status id: u64,
+///         Movement origin: Vec2,
+///         Status load: Option<f32>,
+///     }
+/// }
+/// let ant = Ant { id: 1 << 40, origin: Vec2::X, load: None };
+/// assert_eq!((ant.origin(), ant.velocity(), ant.is_alive()), (Vec3::X, Vec3::ZERO, true));
+/// assert_ne!(ant.teleports(), Ant { id: 2 << 40, ..ant }.teleports());
 /// ```
 #[macro_export]
 macro_rules! hitreg_body {
@@ -157,16 +120,9 @@ macro_rules! hitreg_body {
             fn fields() -> Vec<$crate::game::Field> {
                 let mut fields = Vec::with_capacity(Self::CELLS);
                 $(
-                    let meaning = $crate::hitreg_body!(@meaning $field, $type $(, $meaning)?);
-                    let unit = None::<&str> $($(.or(Some($unit)))?)?;
-                    for (suffix, kind) in <$type as $crate::game::Cells>::PARTS {
-                        let name = format!("{}{suffix}", stringify!($field));
-                        let field = $crate::game::Field::new(name, *kind, $crate::game::Scope::$scope).meaning(meaning);
-                        fields.push(match unit {
-                            Some(unit) => field.in_unit(unit),
-                            None => field,
-                        });
-                    }
+                    let said = $crate::hitreg_body!(@said $field $(, $meaning $(($unit))?)?);
+                    let (name, scope) = (stringify!($field), $crate::game::Scope::$scope);
+                    fields.extend(<$type as $crate::game::Cells>::fields(name, scope, said));
                 )*
                 fields
             }
@@ -206,28 +162,44 @@ macro_rules! hitreg_body {
                 Ok($name { $( $field, )* })
             }
 
-            fn origin(&self) -> ::glam::Vec3 {
-                self.origin
+            fn id(&self) -> u64 {
+                0 $( + $crate::hitreg_body!(@only id, $field, self.$field, 0) )*
             }
 
-            fn velocity(&self) -> ::glam::Vec3 {
-                self.velocity
+            fn origin(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place origin, $field, self.$field)) )*
+                    .unwrap_or_default()
             }
 
-            fn viewangles(&self) -> ::glam::Vec3 {
-                self.viewangles
+            fn velocity(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place velocity, $field, self.$field)) )*
+                    .unwrap_or_default()
             }
 
-            fn moved_to(&self, origin: ::glam::Vec3) -> Self {
-                $name { origin, ..*self }
+            fn viewangles(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place viewangles, $field, self.$field)) )*
+                    .unwrap_or_default()
+            }
+
+            #[allow(unused_variables, unused_mut, reason = "not every body is in a place")]
+            fn moved_to(&self, origin: $crate::glam::Vec3) -> Self {
+                let mut moved = *self;
+                $( $crate::hitreg_body!(@move $field, moved.$field, origin); )*
+                moved
             }
 
             fn teleports(&self) -> u32 {
-                self.teleports
+                // Another entity is elsewhere.
+                let entity = (self.id().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+                entity $( .wrapping_add($crate::hitreg_body!(@only teleports, $field, self.$field, 0)) )*
             }
 
             fn is_alive(&self) -> bool {
-                self.alive
+                true $( && $crate::hitreg_body!(@only alive, $field, self.$field, true) )*
+                    $( && $crate::hitreg_body!(@only id, $field, self.$field != 0, true) )*
             }
 
             fn strip_client_only(&mut self) {
@@ -240,12 +212,24 @@ macro_rules! hitreg_body {
             }
         }
     };
-    (@meaning origin, $type:ty) => { $crate::game::Meaning::Position };
-    (@meaning velocity, $type:ty) => { $crate::game::Meaning::Velocity };
-    (@meaning viewangles, $type:ty) => { $crate::game::Meaning::Angle };
-    (@meaning teleports, $type:ty) => { $crate::game::Meaning::Counter };
-    (@meaning $field:ident, $type:ty) => { <$type as $crate::game::Cells>::MEANING };
-    (@meaning $field:ident, $type:ty, $meaning:ident) => { $crate::game::Meaning::$meaning };
+    (@said $field:ident, $meaning:ident) => { Some(($crate::game::Meaning::$meaning, None)) };
+    (@said $field:ident, $meaning:ident ($unit:literal)) => { Some(($crate::game::Meaning::$meaning, Some($unit))) };
+    (@said origin) => { Some(($crate::game::Meaning::Position, None)) };
+    (@said velocity) => { Some(($crate::game::Meaning::Velocity, None)) };
+    (@said viewangles) => { Some(($crate::game::Meaning::Angle, None)) };
+    (@said teleports) => { Some(($crate::game::Meaning::Counter, None)) };
+    (@said id) => { Some(($crate::game::Meaning::Name, None)) };
+    (@said $field:ident) => { None };
+    (@only id, id, $value:expr, $else:expr) => { $value };
+    (@only teleports, teleports, $value:expr, $else:expr) => { $value };
+    (@only alive, alive, $value:expr, $else:expr) => { $value };
+    (@only $known:ident, $field:ident, $value:expr, $else:expr) => { $else };
+    (@place origin, origin, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place velocity, velocity, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place viewangles, viewangles, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place $known:ident, $field:ident, $value:expr) => { None };
+    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::Spatial::put_there($value, $to) };
+    (@move $field:ident, $value:expr, $to:expr) => {};
     (@when_client_only ClientOnly, $do:expr) => { $do };
     (@when_client_only $scope:ident, $do:expr) => {};
 }

@@ -8,11 +8,10 @@
 //! where the client's own avatar is: the server time at which a usercmd that is made now will run.
 
 use super::{Field, Scope, Simulate};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, named};
 
 /// How a client comes by the value of a variable that it draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// "Are never modified, thus updates never need to be sent or waited for": as the entity was when it became known.
     Constant,
@@ -40,10 +39,18 @@ pub enum Category {
     Inverted,
 }
 
-impl Category {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <Category as strum::VariantNames>::VARIANTS;
+named!(Category {
+    Constant = "constant",
+    SelfContained = "self-contained",
+    Authoritative = "authoritative",
+    Controlled = "controlled",
+    Simulated = "simulated",
+    DeterministicAi = "deterministic-ai",
+    Reactive = "reactive",
+    Inverted = "inverted",
+});
 
+impl Category {
     /// The name that traces use.
     pub fn name(self) -> &'static str {
         self.into()

@@ -2,15 +2,17 @@
 
 use glam::Vec3;
 
-use super::{BadCells, Simulate, Verdict, WorldSink};
+use super::{BadCells, Reason, Simulate, Verdict, WorldSink};
 use crate::record::Session;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
-/// Judging shots, and letting them act.
+/// Judging shots, and letting them act. A game without shots leaves all of it out.
 pub trait Judge: Simulate {
     /// Where a shot goes among `targets`, which are the others as the shooter saw them, or as they are now.
-    fn judge(rules: &Self::Rules, fire: &Self::Fire, targets: &[(EntityId, Self::Body)]) -> Verdict;
+    fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> Verdict {
+        Verdict::miss(Reason::Missed)
+    }
 
     /// Whether any part of a body can be seen from a place, with the map in the way. `None` where the game does not say.
     fn sees(_rules: &Self::Rules, _from: Vec3, _body: &Self::Body) -> Option<bool> {
@@ -18,7 +20,9 @@ pub trait Judge: Simulate {
     }
 
     /// The line along which a shot is aimed: from where, in which direction (a unit vector).
-    fn aim(fire: &Self::Fire) -> (Vec3, Vec3);
+    fn aim(_fire: &Self::Fire) -> (Vec3, Vec3) {
+        (Vec3::ZERO, Vec3::X)
+    }
 
     /// True for what flies on its own through the present (Bernier's footnote 9): such a shot is launched, never judged
     /// against a past.
@@ -28,14 +32,15 @@ pub trait Judge: Simulate {
 
     /// Lets a judged shot act on the present world: damage, knockback, or a projectile leaving its muzzle.
     fn apply(
-        rules: &Self::Rules,
-        world: &mut Self::World,
-        shooter: PlayerId,
-        command: &Usercmd,
-        fire: &Self::Fire,
-        verdict: &Verdict,
-        out: &mut impl WorldSink,
-    );
+        _rules: &Self::Rules,
+        _world: &mut Self::World,
+        _shooter: PlayerId,
+        _command: &Usercmd,
+        _fire: &Self::Fire,
+        _verdict: &Verdict,
+        _out: &mut impl WorldSink,
+    ) {
+    }
 
     /// The hits that a recording of another server tells, judged again as that server judges; none where the game does not know how.
     ///
@@ -46,10 +51,14 @@ pub trait Judge: Simulate {
     }
 
     /// The name of a [`Wound::hitgroup`](super::Wound::hitgroup).
-    fn hitgroup_name(hitgroup: u8) -> &'static str;
+    fn hitgroup_name(_hitgroup: u8) -> &'static str {
+        "body"
+    }
 
     /// The name of the weapon that a shot came from.
-    fn weapon_name(fire: &Self::Fire) -> &'static str;
+    fn weapon_name(_fire: &Self::Fire) -> &'static str {
+        "weapon"
+    }
 }
 
 /// A hit that another server gave.

@@ -1,6 +1,7 @@
 //! A body as it is drawn or judged.
 
 use super::category::Rendering;
+use crate::units::named;
 
 /// A body at a time, and how it came to be there.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +22,7 @@ impl<B> Placed<B> {
 }
 
 /// How a body's place was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// Between two known states.
     Interpolated,
@@ -34,7 +34,9 @@ pub enum How {
     Teleported,
 }
 
-impl How {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <How as strum::VariantNames>::VARIANTS;
-}
+named!(How {
+    Interpolated = "interpolated",
+    Extrapolated = "extrapolated",
+    Held = "held",
+    Teleported = "teleported",
+});

@@ -16,13 +16,15 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// All that does not change during a session: map, movement constants, weapons. Stored whole in the log.
     type Rules: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// The authoritative state.
-    type World: Clone + Send + 'static;
+    /// The authoritative state. It need not be one that can be cloned: an engine's own world will do, in a
+    /// [`Roster`](super::Roster).
+    type World: Send + 'static;
 
     /// One entity's state, as snapshots carry it and prediction advances it.
     type Body: Body;
 
-    /// A weapon going off: all that is needed to judge the shot later, against any past.
+    /// A weapon going off: all that is needed to judge the shot later, against any past. A game without shots has
+    /// [`Infallible`](std::convert::Infallible).
     type Fire: Clone + std::fmt::Debug + Send + 'static;
 
     /// The classes that entities' states are recorded as, each with some of the body's fields; [`Simulate::class`] says which
@@ -37,7 +39,9 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     }
 
     /// The name of the map that the rules hold.
-    fn map_name(rules: &Self::Rules) -> String;
+    fn map_name(_rules: &Self::Rules) -> String {
+        "the only one".to_owned()
+    }
 
     /// The walls of the map, for whoever draws it from above. None where a game does not say.
     fn outline(_rules: &Self::Rules) -> Vec<Wall> {
@@ -53,7 +57,8 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Runs one usercmd on one body. Server and prediction both call this and nothing else to move a player.
+    /// Runs one usercmd on one body. Prediction calls this and nothing else to move a player, and so does the server, unless
+    /// [`Simulate::run`] says otherwise.
     fn step_body(
         rules: &Self::Rules,
         scene: &Scene<'_, Self::Body>,
@@ -70,15 +75,38 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// The world's entities in ascending order of id; players are the first ids.
     fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
 
+    /// Runs one usercmd on the server, where the whole world is in reach: what a body meets can be pushed, opened, or asked
+    /// of the engine's physics. By itself it steps the player's body and puts it back. Whoever writes another sees to it
+    /// that [`Simulate::step_body`] comes to the same, as far as a client can know.
+    fn run(
+        rules: &Self::Rules,
+        seed: Seed,
+        world: &mut Self::World,
+        player: PlayerId,
+        command: &Usercmd,
+        out: &mut impl Sink<Self::Fire>,
+    ) {
+        let entities = Self::entities(world);
+        if let Some((_, body)) = entities.get(usize::from(player.0)) {
+            let scene = Scene { seed, player, entities, weapons: true };
+            let next = Self::step_body(rules, &scene, body, command, out);
+            Self::place_body(rules, world, player, next);
+        }
+    }
+
     /// Puts back a player's body after [`Simulate::step_body`], with what follows from it on the server alone
-    /// (picking things up, walking into a trigger).
-    fn place_body(rules: &Self::Rules, world: &mut Self::World, player: PlayerId, body: Self::Body);
+    /// (picking things up, walking into a trigger). Only [`Simulate::run`] calls it.
+    fn place_body(_rules: &Self::Rules, _world: &mut Self::World, _player: PlayerId, _body: Self::Body) {
+        panic!("{}: `Simulate` needs `place_body`, or a `run` of its own that does without", Self::NAME)
+    }
 
     /// Advances what the server moves by itself: projectiles, respawns, things on their way.
-    fn step_world(rules: &Self::Rules, world: &mut Self::World, dt: Micros, out: &mut impl WorldSink);
+    fn step_world(_rules: &Self::Rules, _world: &mut Self::World, _dt: Micros, _out: &mut impl WorldSink) {}
 
-    /// The body between two samples of it; `fraction` is in `0..=1`.
-    fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body;
+    /// The body between two samples of it; `fraction` is in `0..=1`. By itself all but the place is as in the later one.
+    fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body {
+        to.moved_to(from.origin().lerp(to.origin(), fraction))
+    }
 
     /// The body carried on for `dt` after its last known state: in a straight line, unless the game knows better.
     fn extrapolate(_rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
@@ -89,14 +117,18 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// The state hash is taken over these words, and a rollback restores from them, so what is left out is found.
     fn save(world: &Self::World, words: &mut Vec<u32>);
 
-    /// The world back from [`Simulate::save`]'s words.
+    /// The world back from [`Simulate::save`]'s words. `None` where a game does not offer that: then nothing can be rolled back.
     ///
     /// # Errors
     /// When the words are not a whole world.
-    fn load(rules: &Self::Rules, words: &[u32]) -> Result<Self::World, BadCells>;
+    fn load(_rules: &Self::Rules, _words: &[u32]) -> Result<Option<Self::World>, BadCells> {
+        Ok(None)
+    }
 
     /// The name of an [`Effect::kind`].
-    fn effect_name(kind: u8) -> &'static str;
+    fn effect_name(_kind: u8) -> &'static str {
+        "effect"
+    }
 }
 
 /// What a command is run among.

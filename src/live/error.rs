@@ -14,6 +14,12 @@ pub enum LiveError {
     /// A live session has datagrams, so nothing else counts.
     #[error("wire.sizes cannot be nominal in a live session: what is sent is what counts")]
     NominalSizes,
+    /// A link that cannot be.
+    #[error("{0}")]
+    Link(String),
+    /// The session that a proxy heard is not what was asked for.
+    #[error("{0}")]
+    Session(String),
     /// Another program has the port.
     #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
     PortTaken {

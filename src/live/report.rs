@@ -96,7 +96,7 @@ pub struct Perception {
 }
 
 /// One direction of all connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Datagrams that left.
     pub datagrams: u64,
@@ -132,16 +132,23 @@ pub struct Lateness {
     pub max_us: u32,
 }
 
-impl LiveReport {
-    pub(super) fn new(counters: &Counters, mut lateness_us: Vec<u32>) -> LiveReport {
+impl Lateness {
+    /// Of single ones, in µs; `None` without any.
+    pub(super) fn of(mut lateness_us: Vec<u32>) -> Option<Lateness> {
         lateness_us.sort_unstable();
         let at = |percent| percentile(&lateness_us, percent);
-        let lateness = match (at(50.0), at(95.0), at(99.0), at(100.0)) {
+        match (at(50.0), at(95.0), at(99.0), at(100.0)) {
             (Some(p50_us), Some(p95_us), Some(p99_us), Some(max_us)) => {
                 Some(Lateness { p50_us, p95_us, p99_us, max_us })
             }
             _ => None,
-        };
+        }
+    }
+}
+
+impl LiveReport {
+    pub(super) fn new(counters: &Counters, lateness_us: Vec<u32>) -> LiveReport {
+        let lateness = Lateness::of(lateness_us);
         let up = (&counters.up_datagrams, &counters.up_bytes, &counters.up_arrived);
         let down = (&counters.down_datagrams, &counters.down_bytes, &counters.down_arrived);
         let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| Traffic {

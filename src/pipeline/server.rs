@@ -2,7 +2,7 @@
 
 use crate::game::{Game, Verdict};
 use crate::record::{Execution, Presence};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
 /// What happened during a tick, in the order in which it happened.
 #[derive(Debug)]
@@ -78,8 +78,7 @@ pub struct Rewind<B> {
 }
 
 /// What kept a rewind from reaching what the shooter saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// Nothing.
     None,
@@ -93,10 +92,13 @@ pub enum Limit {
     Oldest,
 }
 
-impl Limit {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <Limit as strum::VariantNames>::VARIANTS;
-}
+named!(Limit {
+    None = "none",
+    Off = "off",
+    MaxUnlag = "max_unlag",
+    Claim = "claim",
+    Oldest = "oldest",
+});
 
 /// What a rollback check has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

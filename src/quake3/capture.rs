@@ -3,7 +3,7 @@
 
 use std::io::{BufReader, Read};
 
-use super::protocol::Direction;
+use crate::protocol::Direction;
 
 const MAGIC: &[u8; 8] = b"UDPTRC1\n";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

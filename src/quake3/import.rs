@@ -4,9 +4,10 @@ use super::body::BodyRow;
 use super::capture::{Capture, CaptureError};
 use super::listener::{Counts, Listener};
 use super::map::MapError;
-use super::protocol::{Direction, Undecoded};
+use super::protocol::Undecoded;
 use super::rules::Rules;
 use super::server_log::ServerLog;
+use crate::protocol::Direction;
 use crate::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
 use crate::settings::{SettingError, Settings};
 use crate::units::{Micros, Seed};
@@ -15,6 +16,7 @@ use crate::units::{Micros, Seed};
 pub(crate) const NAME: &str = "quake3";
 const PRESET: &str = "quake3";
 const FORMAT: &str = "quake3-udp";
+const PROXIED: &str = "quake3-proxy";
 
 /// Why a capture does not become a log.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +112,11 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
 /// As [`survey`].
 pub fn import(capture: &[u8], log: &ServerLog, out: &mut dyn FnMut(Record)) -> Result<(), ImportError> {
     listen(capture, log, out).map(|_| ())
+}
+
+/// The origin of a log that a proxy made.
+pub(crate) fn overheard() -> Origin {
+    Origin::Imported { format: PROXIED.to_owned() }
 }
 
 /// The origin of an imported log.

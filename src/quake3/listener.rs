@@ -1,9 +1,9 @@
 //! Somebody between clients and a server, who sees their datagrams and makes records of them as they pass. The same code
 //! imports captures and listens to a live session.
 //!
-//! Times are those at which the datagrams pass. What happens beyond is not seen: when a client had a snapshot is told by
-//! the first packet of it that acks the snapshot, so it is late by what there is between two packets, and a
-//! snapshot that is never acked is taken for lost.
+//! Times are those at which the datagrams pass. What happens beyond is not seen by who only listens: when a client had a snapshot
+//! is told by the first packet of it that acks the snapshot, so it is late by what there is between two packets, and a
+//! snapshot that is never acked is taken for lost. Who sends the datagrams on knows when each went, and which he kept.
 
 mod client;
 mod hits;
@@ -15,10 +15,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::body::BodyRow;
-use super::protocol::{Connection, Direction, EntityCells, Gamestate, Snapshot, Told, Undecoded};
+use super::protocol::{Connection, EntityCells, Gamestate, Snapshot, Told, Undecoded};
 use super::rules::Rules;
 use super::server_log::ServerLog;
-use crate::record::{Record, ShotRecord, SnapshotRecord, StateRecord};
+use crate::protocol::{Direction, Passing};
+use crate::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use client::Client;
 use hits::Hits;
@@ -79,6 +80,20 @@ struct Connected {
     client: Option<Client>,
     /// It has gone on to another level.
     is_elsewhere: bool,
+    /// What became of the parts of the message that is not whole yet, from the client and from the server.
+    parts: [Onward; 2],
+}
+
+/// When something went on to where it was to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Onward {
+    /// It did, and only who got it knows when.
+    #[default]
+    Unknown,
+    /// At that time.
+    At(Micros),
+    /// Never.
+    Lost,
 }
 
 /// How many undecoded datagrams are remembered.
@@ -112,12 +127,40 @@ impl Listener {
 
     /// Hears a datagram of the session's time `at`. `out` takes the records that follow from it, in the order of their times.
     pub fn hear(&mut self, at: Micros, client: u16, direction: Direction, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        self.take(at, client, direction, bytes, Onward::Unknown, out);
+    }
+
+    /// The same for a datagram that is sent on, or kept: records say which packets and snapshots arrived, and when.
+    pub fn hear_passing(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
+        let onward = passing.released.map_or(Onward::Lost, Onward::At);
+        self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
+    }
+
+    fn take(
+        &mut self,
+        at: Micros,
+        client: u16,
+        direction: Direction,
+        bytes: &[u8],
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
         self.counts.datagrams += 1;
         if self.clients.len() == MOST_CLIENTS && !self.clients.contains_key(&client) {
             self.counts.undecoded += 1;
             return;
         }
-        let told = self.clients.entry(client).or_default().connection.take(direction, bytes);
+        let connected = self.clients.entry(client).or_default();
+        let told = connected.connection.take(direction, bytes);
+        // A message is there when its last part is, and lost with any.
+        let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
+        let onward = match told {
+            Ok(Told::Part) => {
+                *parts = onward.max(*parts);
+                onward
+            }
+            _ => onward.max(std::mem::take(parts)),
+        };
         match told {
             Err(undecoded) => {
                 self.counts.undecoded += 1;
@@ -131,7 +174,11 @@ impl Listener {
             Ok(Told::Input { sequence, message_ack, commands }) => {
                 let ticks = std::mem::take(&mut self.ticks);
                 if let Some(client) = self.playing(client) {
+                    client.acks_tell = onward == Onward::Unknown;
                     let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes.len(), out);
+                    if let (Onward::At(at), false) = (onward, commands.is_empty()) {
+                        out(Record::Reached(client.player, ArrivalRecord { number: sequence, at }));
+                    }
                     self.counts.usercmds += made;
                 }
                 self.ticks = ticks;
@@ -145,7 +192,7 @@ impl Listener {
                 }
                 let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
                 if let Some(snapshot) = in_game.filter(|_| self.playing(client).is_some()) {
-                    self.snapshot(at, client, &snapshot, bytes.len(), out);
+                    self.snapshot(at, client, &snapshot, bytes.len(), onward, out);
                 }
             }
         }
@@ -179,7 +226,15 @@ impl Listener {
         }
     }
 
-    fn snapshot(&mut self, at: Micros, from: u16, snapshot: &Snapshot, bytes: usize, out: &mut dyn FnMut(Record)) {
+    fn snapshot(
+        &mut self,
+        at: Micros,
+        from: u16,
+        snapshot: &Snapshot,
+        bytes: usize,
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
         let hz = self.rules.as_ref().map_or(1, |rules| rules.server_hz);
         let Some(tick) = self.ticks.of(at, snapshot.server_time, hz) else {
             // Older than anything that is remembered: no server goes back so far.
@@ -218,6 +273,9 @@ impl Listener {
             },
         ));
         self.states(tick, player, snapshot, out);
+        if let Onward::At(at) = onward {
+            out(Record::Received(player, ArrivalRecord { number: snapshot.message, at }));
+        }
     }
 
     /// The own state is the client's alone; those of others are everyone's, but where this client was told something else.

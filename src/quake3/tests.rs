@@ -8,8 +8,9 @@ use super::protocol::{
     entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
 };
 use super::testing::{Scribe, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
-use super::{ServerLog, header, import, imported, survey};
+use super::{Capture, Overheard, ServerLog, header, import, imported, survey};
 use crate::game::Body as _;
+use crate::protocol::{Direction, Listen as _, Passing};
 use crate::quake3::BodyRow;
 use crate::record::{Record, Session};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -205,6 +206,72 @@ fn a_capture_becomes_a_session() {
     let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
     assert_eq!((class.0, cells[y], cells[0]), (1, 25.5f32.to_bits(), 640.5f32.to_bits()));
     assert_eq!(BodyRow::fields().len(), BodyRow::CELLS);
+}
+
+/// Who sends datagrams on knows which arrived, and need not wait for acks.
+#[test]
+fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
+    let (capture, ..) = session();
+    let mut overheard = Overheard::new(None);
+    let mut session: Option<Session> = None;
+    let mut capture = Capture::new(&capture).expect("a capture");
+    let (mut begun, mut passed, mut kept) = (0, 0, 0);
+    while let Some(captured) = capture.read().expect("a capture") {
+        let at = Micros((captured.at_ns / 1_000) as i64);
+        // Every third snapshot is lost, and so is every fifth packet.
+        let mut made = Vec::new();
+        let (direction, bytes) = (captured.direction, &captured.bytes);
+        let mut hear = |released| {
+            let mut once = Vec::new();
+            let passing = Passing { at, client: captured.client, direction, bytes, released };
+            overheard.hear(&passing, &mut |record| once.push(record));
+            once
+        };
+        let is_kept = match direction {
+            Direction::Up => passed % 5 == 4,
+            Direction::Down => passed % 3 == 2,
+        };
+        passed += 1;
+        made.extend(hear((!is_kept).then_some(at + Micros::from_ms(20))));
+        let snapshots = made.iter().filter(|record| matches!(record, Record::Snapshot(..))).count();
+        let received = made.iter().filter(|record| matches!(record, Record::Received(..))).count();
+        assert_eq!(received, if is_kept { 0 } else { snapshots });
+        kept += usize::from(is_kept && snapshots > 0);
+        if let Some(header) = overheard.header() {
+            begun += 1;
+            session = Some(Session::new(header.expect("a header")));
+        }
+        let Some(session) = &mut session else {
+            assert!(made.is_empty(), "nothing is recorded before it is known what is played");
+            continue;
+        };
+        made.into_iter().for_each(|record| session.push(record).expect("it fits"));
+    }
+    let session = session.expect("a session");
+    assert!(begun == 1 && kept > 0);
+    let records = &session.players[2];
+    assert_eq!(records.frames.len(), 30);
+    assert_eq!(records.received.len() + kept, records.snapshots.len());
+    assert!(!records.reached.is_empty() && records.reached.len() < records.sent.len());
+    let sent = |number| records.sent.iter().find(|packet| packet.number == number).expect("it was sent").at;
+    assert!(records.reached.iter().all(|arrival| arrival.at - sent(arrival.number) == Micros::from_ms(20)));
+    assert_eq!(overheard.heard().usercmds, 30);
+    // A map that is another's is told, and nothing begins.
+    let mut lost = Overheard::new(Some(b"no map".to_vec()));
+    let (capture, ..) = super::tests::session();
+    let mut capture = Capture::new(&capture).expect("a capture");
+    let said = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
+        let passing = Passing {
+            at: Micros::ZERO,
+            client: captured.client,
+            direction: captured.direction,
+            bytes: &captured.bytes,
+            released: None,
+        };
+        lost.hear(&passing, &mut |_| {});
+        lost.header()
+    });
+    assert!(said.expect("the level is told").is_err());
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl BodyRow {
         BodyRow {
             origin: Vec3::from_array(other.origin),
             velocity: Vec3::from_array(other.velocity.map(f32::from)),
-            viewangles: Vec3::from_array(command.angles),
+            viewangles: Vec3::from_array(other.angles),
             alive: !other.dead,
             flags: bit(other.bot, flag::BOT) | bit(other.gib, flag::GIB) | bit(other.command.is_some(), flag::COMMAND),
             age_ms: other.age_ms,

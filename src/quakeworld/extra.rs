@@ -9,11 +9,12 @@ use crate::game::{self, BadCells, Effect};
 use crate::quakeworld::demo::{EffectKind, Event};
 
 /// In the order of [`Effect::kind`].
-const KINDS: [(EffectKind, &str); 4] = [
+const KINDS: [(EffectKind, &str); 5] = [
     (EffectKind::Explosion, "explosion"),
     (EffectKind::Teleport, "teleport"),
     (EffectKind::Blood, "blood"),
     (EffectKind::LightningBlood, "lightning_blood"),
+    (EffectKind::Gunshot, "gunshot"),
 ];
 
 /// The extra bytes of a snapshot, in MessagePack.

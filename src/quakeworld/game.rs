@@ -130,13 +130,13 @@ impl Simulate for QuakeWorld {
         }
     }
 
-    fn load(_rules: &Rules, words: &[u32]) -> Result<Moment, BadCells> {
+    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment>, BadCells> {
         let read = |row: &[u32]| {
             let entity = row.first().copied().unwrap_or(u32::MAX);
             let bad = |_| BadCells { what: "an entity's number".to_owned(), found: entity };
             Ok((EntityId(u16::try_from(entity).map_err(bad)?), BodyRow::read(row.get(1..).unwrap_or(&[]))?))
         };
-        Ok(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? })
+        Ok(Some(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? }))
     }
 
     fn effect_name(kind: u8) -> &'static str {
@@ -144,39 +144,7 @@ impl Simulate for QuakeWorld {
     }
 }
 
-impl Judge for QuakeWorld {
-    fn judge(_rules: &Rules, fire: &Shot, _targets: &[(EntityId, BodyRow)]) -> Verdict {
-        match *fire {}
-    }
-
-    fn aim(fire: &Shot) -> (Vec3, Vec3) {
-        match *fire {}
-    }
-
-    fn is_projectile(fire: &Shot) -> bool {
-        match *fire {}
-    }
-
-    fn apply(
-        _rules: &Rules,
-        _world: &mut Moment,
-        _shooter: PlayerId,
-        _command: &Usercmd,
-        fire: &Shot,
-        _verdict: &Verdict,
-        _out: &mut impl WorldSink,
-    ) {
-        match *fire {}
-    }
-
-    fn hitgroup_name(_hitgroup: u8) -> &'static str {
-        "body"
-    }
-
-    fn weapon_name(fire: &Shot) -> &'static str {
-        match *fire {}
-    }
-}
+impl Judge for QuakeWorld {}
 
 impl Categorize for QuakeWorld {}
 

@@ -26,8 +26,8 @@ mod testing;
 
 pub use body::{BodyRow, FIRST_MODEL, flag};
 pub use demo::{
-    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer, OwnState,
-    Percentiles, QwdError, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
+    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer,
+    OwnState, Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
 pub use game::{Moment, QuakeWorld, Shot};
 pub use import::{

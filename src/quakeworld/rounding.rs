@@ -69,7 +69,11 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
         state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
     if predicted.dead && !recorded.dead {
-        state = PlayerState { origin: state.origin, velocity: state.velocity, ..PlayerState::at(recorded.origin) };
+        // At rest, the usercmd ran for the dead, and the new life begins with its jump held. On servers that let players in
+        // before they run it, gravity has acted already.
+        let ran_dead = recorded.velocity == [0; 3];
+        let start = PlayerState { jump_held: ran_dead && predicted.jump_held, ..PlayerState::at(recorded.origin) };
+        state = PlayerState { origin: state.origin, velocity: state.velocity, ..start };
     }
     state.fall_speed = state.velocity[2];
     state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
@@ -150,8 +154,10 @@ mod tests {
     #[test]
     fn a_new_life_forgets_the_old_one() {
         let old = PlayerState { dead: true, jump_held: true, corpse: true, ..PlayerState::at([0.0; 3]) };
-        let alive = reconcile(&old, &recorded([0, 0, 0]), OriginWire::Cut);
-        assert!(!alive.dead && !alive.jump_held && !alive.corpse);
+        let alive = |velocity| reconcile(&old, &recorded(velocity), OriginWire::Cut);
+        let [ran_alive, ran_dead] = [[0, 0, -11], [0; 3]].map(alive);
+        assert!(!ran_alive.dead && !ran_alive.jump_held && !ran_alive.corpse);
+        assert!(!ran_dead.dead && ran_dead.jump_held, "its usercmd ran for the dead, and jump is still held");
     }
 
     #[test]

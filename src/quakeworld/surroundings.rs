@@ -14,6 +14,8 @@ const REACH: f32 = 256.0;
 /// How far two players' boxes reach into each other before it is more than rounding, in units: half of both boxes, less two
 /// steps of the wire.
 const OVERLAP: [f32; 3] = [31.75, 31.75, 55.75];
+/// How far apart the origins of players are whose boxes touch, in units: both halves, and what movement stops short.
+const TOUCHING: [f32; 3] = [32.031_25, 32.031_25, 56.031_25];
 /// So near to a place of rest a brush model rests, in units: within the wire's rounding.
 const AT_REST: f32 = 0.126;
 
@@ -52,10 +54,23 @@ pub(crate) fn solids(
         let off = (body.origin - start.origin).abs().to_array();
         let came_later = start.alive && (0..3).all(|axis| off[axis] < OVERLAP[axis]);
         if !came_later {
-            solids.push(Solid::Player { slot: entity.0 as u8, origin: body.origin.to_array() });
+            let origin = if start.alive { beside(body.origin, start.origin) } else { body.origin };
+            solids.push(Solid::Player { slot: entity.0 as u8, origin: origin.to_array() });
         }
     }
     solids
+}
+
+/// Where another player is whose box reaches into one's own by no more than rounding: beside it.
+fn beside(other: Vec3, own: Vec3) -> Vec3 {
+    let off = (other - own).to_array();
+    let over = [0, 1, 2].map(|axis| TOUCHING[axis] - off[axis].abs());
+    let least = (0..3).min_by(|a, b| over[*a].total_cmp(&over[*b])).unwrap_or(0);
+    let mut origin = other.to_array();
+    if over[least] > 0.0 {
+        origin[least] += if off[least] < 0.0 { -over[least] } else { over[least] };
+    }
+    Vec3::from_array(origin)
 }
 
 /// Where a brush model is: where the wire says when it is at rest, and on its way in the middle of all that it may say.
@@ -93,6 +108,15 @@ mod tests {
         let player = Solid::Player { slot: 5, origin: [40.0, 0.0, 0.0] };
         // On its way, the lift is in the middle of what the wire may mean; number 6 came into the box afterwards.
         assert_eq!(solids, [mover(1, 4.0 + 0.0624375, 2.5), mover(2, 2.0, 0.0), player]);
+    }
+
+    #[test]
+    fn who_reaches_into_ones_box_by_rounding_stands_beside_it() {
+        let own = Vec3::new(10.0, 20.0, 24.0);
+        assert_eq!(beside(own + Vec3::new(3.0, -31.9, 5.0), own), own + Vec3::new(3.0, -32.031_25, 5.0));
+        assert_eq!(beside(own + Vec3::new(3.0, 20.0, -55.9), own), own + Vec3::new(3.0, 20.0, -56.031_25));
+        let apart = own + Vec3::new(40.0, 1.0, 1.0);
+        assert_eq!(beside(apart, own), apart);
     }
 
     #[test]

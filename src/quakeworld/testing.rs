@@ -169,3 +169,87 @@ pub(crate) fn own_state(origin: [f32; 3], velocity: [f32; 3]) -> Vec<u8> {
     }
     out
 }
+
+/// Writes a server's demo (`.mvd`) block by block.
+#[derive(Default)]
+pub(crate) struct ServerDemoWriter {
+    pub(crate) bytes: Vec<u8>,
+    /// Milliseconds that the next block says.
+    ms: u8,
+    first: bool,
+}
+
+impl ServerDemoWriter {
+    const TO_SOME: u8 = 3;
+    const TO_ALL: u8 = 6;
+
+    fn block(&mut self, kind: u8, body: &[u8]) {
+        self.bytes.extend([std::mem::take(&mut self.ms), kind]);
+        if kind == Self::TO_SOME {
+            self.bytes.extend(0u32.to_le_bytes());
+        }
+        self.bytes.extend((body.len() as u32).to_le_bytes());
+        self.bytes.extend(body);
+    }
+
+    /// Server data, server info and model list of the small map.
+    pub(crate) fn signon(&mut self) {
+        let mut messages = vec![11];
+        messages.extend(28i32.to_le_bytes());
+        messages.extend(1i32.to_le_bytes());
+        messages.extend(b"qw\0");
+        messages.extend(0f32.to_le_bytes());
+        messages.extend(b"Small\0");
+        for value in [800.0f32, 100.0, 320.0, 500.0, 10.0, 0.7, 10.0, 6.0, 1.0, 1.0] {
+            messages.extend(value.to_le_bytes());
+        }
+        messages.extend(stufftext("fullserverinfo \"\\*version\\MVDSV 1.20-dev\\*z_ext\\511\"\n"));
+        messages.extend([45, 0]);
+        messages.extend(b"maps/small.bsp\0*1\0*2\0\0\0");
+        self.block(Self::TO_ALL, &messages);
+        self.first = true;
+    }
+
+    /// What follows is so many milliseconds later.
+    pub(crate) fn moment(&mut self, ms: u8) {
+        self.ms = ms;
+    }
+
+    /// A player's place and view.
+    pub(crate) fn player(&mut self, slot: u8, origin: [f32; 3], yaw: f32) {
+        let flags: u16 = 1 | 2 | 4 | 1 << 4;
+        let mut out = vec![42, slot];
+        out.extend(flags.to_le_bytes());
+        out.push(0);
+        for axis in origin {
+            out.extend(((axis * 8.0) as i16).to_le_bytes());
+        }
+        out.extend(((yaw * (65_536.0 / 360.0)) as i32 as i16).to_le_bytes());
+        self.block(Self::TO_ALL, &out);
+    }
+
+    /// The lift, so many units up; first in full, then as a delta.
+    pub(crate) fn lift(&mut self, height: u8) {
+        let kind: &[u8] = if std::mem::take(&mut self.first) { &[47] } else { &[48, 77] };
+        self.block(Self::TO_ALL, &[kind, &[40, 0x88, 4, 2, height * 8, 0, 0, 0]].concat());
+    }
+
+    fn hidden(&mut self, kind: u16, body: &[u8]) {
+        let block = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), body].concat();
+        self.block(Self::TO_SOME, &block);
+    }
+
+    /// Entity `attacker` hurt entity `victim`.
+    pub(crate) fn hit(&mut self, attacker: u16, victim: u16, damage: u16) {
+        self.hidden(7, &[5, attacker, victim, damage].map(u16::to_le_bytes).concat());
+    }
+
+    /// A usercmd that the server ran.
+    pub(crate) fn ran(&mut self, slot: u8, cmd: &UserCmd) {
+        let mut body = vec![slot, 0, cmd.msec];
+        body.extend(cmd.angles.map(f32::to_le_bytes).concat());
+        body.extend([cmd.forward, cmd.side, cmd.up].map(i16::to_le_bytes).concat());
+        body.extend([cmd.buttons, cmd.impulse]);
+        self.hidden(1, &body);
+    }
+}

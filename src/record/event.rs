@@ -5,7 +5,7 @@ use glam::Vec3;
 
 use super::Recorded;
 use super::stream::When;
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
 /// A player who joined the session or left it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,7 @@ pub struct PresenceRecord {
 }
 
 /// Whether a player came or went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
     /// Came.
     #[default]
@@ -28,6 +27,11 @@ pub enum Presence {
     /// Went.
     Left,
 }
+
+named!(Presence {
+    Joined = "joined",
+    Left = "left",
+});
 
 /// A shot, as its shooter's client predicted it or as the server judged it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,28 +55,30 @@ pub struct ShotRecord {
 }
 
 /// Why a shot ended as it did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// It hit somebody.
     Hit,
     /// A part of the map was in the way of a target that the line would have met.
-    #[strum(serialize = "hit the world")]
     HitWorld,
     /// The line meets nobody.
     #[default]
     Missed,
     /// It met somebody who is already dead at present: no damage.
-    #[strum(serialize = "already dead")]
     AlreadyDead,
     /// A projectile left the muzzle; its impact is a row of its own.
     Launched,
 }
 
-impl Reason {
-    /// All reasons; a reason's place in this list is its code in a trace.
-    pub const NAMES: &[&str] = <Reason as strum::VariantNames>::VARIANTS;
+named!(Reason {
+    Hit = "hit",
+    HitWorld = "hit the world",
+    Missed = "missed",
+    AlreadyDead = "already dead",
+    Launched = "launched",
+});
 
+impl Reason {
     /// The name that traces and reports use.
     pub fn name(self) -> &'static str {
         self.into()
@@ -108,8 +114,7 @@ pub struct GapRecord {
 }
 
 /// Why records are missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GapCause {
     /// A part of the file was damaged.
     #[default]
@@ -122,15 +127,12 @@ pub enum GapCause {
     Disconnected,
 }
 
-impl Presence {
-    /// The names that logs and reports use, in the order of the variants.
-    pub const NAMES: &[&str] = <Presence as strum::VariantNames>::VARIANTS;
-}
-
-impl GapCause {
-    /// The names that logs and reports use, in the order of the variants.
-    pub const NAMES: &[&str] = <GapCause as strum::VariantNames>::VARIANTS;
-}
+named!(GapCause {
+    Damaged = "damaged",
+    Overrun = "overrun",
+    Paused = "paused",
+    Disconnected = "disconnected",
+});
 
 /// A sound or sight that is heard or seen once.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -142,6 +142,21 @@ impl Class {
         Class { name: name.into(), fields }
     }
 
+    /// A class of some of a body's fields: those of these names, with all their parts (`origin` is `origin.x` and so on).
+    ///
+    /// # Panics
+    /// When a name is none of the fields': the class would silently lack it.
+    pub fn of(name: impl Into<String>, fields: &[Field], names: &[&str]) -> Class {
+        let of = |field: &Field, name: &str| {
+            field.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        for name in names {
+            assert!(fields.iter().any(|field| of(field, name)), "no field of the body is called `{name}`");
+        }
+        let own = fields.iter().filter(|field| names.iter().any(|name| of(field, name)));
+        Class::new(name, own.cloned().collect())
+    }
+
     /// The only class of a game whose entities all have the same fields.
     pub fn only(fields: Vec<Field>) -> Vec<Class> {
         vec![Class::new("entity", fields)]

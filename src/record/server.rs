@@ -3,7 +3,7 @@
 use super::Recorded;
 use super::event::Effect;
 use super::stream::When;
-use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
+use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick, named};
 
 /// What the server did about one usercmd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,7 @@ pub struct ExecutionRecord {
 }
 
 /// How the server dealt with a usercmd.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Execution {
     /// It ran.
     #[default]
@@ -33,10 +32,13 @@ pub enum Execution {
     OverBudget,
 }
 
-impl Execution {
-    /// The names that traces use, in the order of the variants.
-    pub const NAMES: &[&str] = <Execution as strum::VariantNames>::VARIANTS;
-}
+named!(Execution {
+    Run = "run",
+    StoodIn = "stood_in",
+    Missing = "missing",
+    Late = "late",
+    OverBudget = "over_budget",
+});
 
 /// One snapshot that a server sent.
 #[derive(Clone, Debug, Default, PartialEq)]

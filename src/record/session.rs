@@ -57,7 +57,8 @@ impl Session {
     /// From the first record to the last, whichever they are.
     pub fn duration(&self) -> Micros {
         let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
-        let arrivals = self.players.iter().filter_map(|p| p.received.last()).map(|a| a.at);
+        let arrivals =
+            self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
         let ticks = [self.ticks.first(), self.ticks.last()].into_iter().flatten().map(|t| t.at);
         let (mut first, mut last) = (Micros(i64::MAX), Micros(i64::MIN));
         for at in frames.chain(arrivals).chain(ticks) {

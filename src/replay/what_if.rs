@@ -1,9 +1,10 @@
 //! What is asked of a session under other settings than its own. The three answers differ, and which of them a count of hits
 //! is belongs beside the count (docs/what-if.md).
 
+use crate::units::named;
+
 /// A question about other settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames, strum::EnumString)]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhatIf {
     /// The recorded input runs through pipelines with the other settings.
     #[default]
@@ -13,6 +14,12 @@ pub enum WhatIf {
     /// Bots play the session anew under the other settings, from many seeds.
     Rerecord,
 }
+
+named!(WhatIf {
+    Replay = "replay",
+    Rejudge = "rejudge",
+    Rerecord = "rerecord",
+});
 
 /// The settings, and sections of settings, that decide about a recorded shot and about nothing else. [`WhatIf::Rejudge`]
 /// takes no others.

@@ -1,7 +1,7 @@
 //! Running usercmds: which ones, in what order, and what happens to those that are missing, late or too many.
 
 use super::Server;
-use crate::game::{Body, Effect, Game, Reason, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::game::{Body, Effect, Game, Reason, Sink, Touch, Verdict, WorldSink};
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, Judged, Rewind};
 use crate::record::Execution;
@@ -85,12 +85,8 @@ impl<G: Game> Server<G> {
 
     /// Runs one command on its player's body, and judges what it fires.
     fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
-        let entities = G::entities(&self.world);
-        let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
-        let scene = Scene { seed: self.seed, player, entities, weapons: true };
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
-        let next = G::step_body(&self.rules, &scene, body, command, &mut output);
-        G::place_body(&self.rules, &mut self.world, player, next);
+        G::run(&self.rules, self.seed, &mut self.world, player, command, &mut output);
         if let Some(rollback) = &mut self.rollback {
             rollback.command_ran(player, *command);
         }

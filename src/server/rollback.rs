@@ -1,7 +1,7 @@
 //! The rollback check: every so many ticks the world is restored from its saved words and the tick is run again.
 //! What a save leaves out is lost on the way, and shows as another hash.
 
-use crate::game::{Effect, Game, Scene, Sink, Touch, Verdict, WorldSink};
+use crate::game::{Effect, Game, Sink, Touch, Verdict, WorldSink};
 use crate::hash;
 use crate::pipeline::{RollbackError, Rollbacks};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
@@ -59,17 +59,15 @@ impl<G: Game> Rollback<G> {
         let steps = std::mem::take(&mut self.steps);
         let tick = Tick(self.ticks);
         self.so_far.checked += 1;
-        let result = match G::load(rules, &saved) {
-            Ok(world) => run_again::<G>(rules, seed, world, &steps),
-            Err(why) => {
-                self.so_far.failed.get_or_insert(RollbackError::Load { tick, why: why.to_string() });
-                return;
+        let error = match G::load(rules, &saved) {
+            Ok(Some(world)) => {
+                let again = run_again::<G>(rules, seed, world, &steps);
+                (again != hash).then_some(RollbackError::Differs { tick, from: self.every, first: hash, again })
             }
+            Ok(None) => Some(RollbackError::Load { tick, why: "it is not offered any more".to_owned() }),
+            Err(why) => Some(RollbackError::Load { tick, why: why.to_string() }),
         };
-        if result != hash {
-            let error = RollbackError::Differs { tick, from: self.every, first: hash, again: result };
-            self.so_far.failed.get_or_insert(error);
-        }
+        self.so_far.failed = self.so_far.failed.take().or(error);
     }
 }
 
@@ -78,12 +76,7 @@ fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: 
     for step in steps {
         match step {
             Step::Command(player, command) => {
-                let entities = G::entities(&world);
-                let scene = Scene { seed, player: *player, entities, weapons: true };
-                if let Some((_, body)) = entities.get(usize::from(player.0)) {
-                    let next = G::step_body(rules, &scene, body, command, &mut Silence);
-                    G::place_body(rules, &mut world, *player, next);
-                }
+                G::run(rules, seed, &mut world, *player, command, &mut Silence);
                 last = Some((*player, *command));
             }
             Step::Shot(fire, verdict) => {

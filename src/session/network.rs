@@ -33,8 +33,9 @@ pub struct Links<L> {
 
 /// Somebody on the way between server and clients.
 pub(crate) trait Intruder: Send {
-    /// Sees a datagram that leaves an end of a player's connection, and may send another to where it goes, so long after it.
-    fn sees(&mut self, player: PlayerId, datagram: &[u8]) -> Option<(Micros, Vec<u8>)>;
+    /// Sees a datagram of the packet or snapshot of that number, which leaves an end of a player's connection, and may send
+    /// another to where it goes: so long after it, of that number, with those bytes.
+    fn sees(&mut self, player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)>;
 }
 
 pub(super) struct Network<B, L> {
@@ -175,7 +176,8 @@ impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
             Carriage::Datagrams { servers, .. } => {
                 while let Some(datagram) = servers[index].poll_transmit() {
                     let bytes = size(datagram.len());
-                    if let Some((after, other)) = intruder.as_mut().and_then(|i| i.sees(player, &datagram)) {
+                    let other = intruder.as_mut().and_then(|i| i.sees(player, number, &datagram));
+                    if let Some((after, number, other)) = other {
                         queue.push_arrival(at + after, player, number, Carried::Down(other));
                     }
                     deliver(link, queue, at, player, number, bytes, Carried::Down(datagram));
@@ -230,7 +232,8 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
             Carriage::Datagrams { clients, .. } => {
                 while let Some(datagram) = clients[index].poll_transmit() {
                     let bytes = size(datagram.len());
-                    if let Some((after, other)) = intruder.as_mut().and_then(|i| i.sees(self.player, &datagram)) {
+                    let other = intruder.as_mut().and_then(|i| i.sees(self.player, number, &datagram));
+                    if let Some((after, number, other)) = other {
                         queue.push_arrival(at + after, self.player, number, Carried::Up(other));
                     }
                     deliver(link, queue, at, self.player, number, bytes, Carried::Up(datagram));

@@ -105,6 +105,8 @@ fn inputs_of(session: &Session) -> Session {
         heard: p.heard.clone(),
         snapshots: p.snapshots.iter().map(snapshot).collect(),
         received: p.received.clone(),
+        // Builds that play usercmds in the ticks in which they ran have nothing else to go by.
+        executed: p.executed.clone(),
         ..PlayerRecords::default()
     };
     let mut inputs = Session::new(session.header.clone());

@@ -8,7 +8,7 @@ use super::check::{Finding, broken};
 use super::play::Played;
 use super::{Exercised, Property};
 use crate::log::{self, LogWriter, Options};
-use crate::record::{Record, Session, When};
+use crate::record::{Record, Session, When, each_stream};
 use crate::rng::Rng;
 use crate::units::Micros;
 
@@ -214,9 +214,17 @@ pub(super) fn unlike(a: &Session, b: &Session) -> String {
                 return format!("{} {name} of player {player} instead of {}", x.len(), y.len());
             }
         }
-        if a != b {
-            return format!("the records of player {player}");
+        macro_rules! first_unlike {
+            (
+                players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+                session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+            ) => { $(
+                if let Some((a, b)) = a.$field.iter().zip(&b.$field).find(|(a, b)| a != b) {
+                    return format!("{} of player {player}: {a:?} instead of {b:?}", stringify!($field));
+                }
+            )* };
         }
+        each_stream!(first_unlike);
     }
     if a.ticks != b.ticks {
         return format!("{} ticks and {}", a.ticks.len(), b.ticks.len());

@@ -9,23 +9,23 @@ use crate::units::{Micros, PlayerId, Seed};
 pub(super) struct Meddler {
     rng: Rng,
     chance: f64,
-    /// One datagram of somebody, to be sent as another's.
-    kept: Vec<u8>,
+    /// One datagram of somebody, to be sent as another's, and its number: what arrives at one time does so by number.
+    kept: (u32, Vec<u8>),
 }
 
 impl Meddler {
     pub(super) fn new(seed: Seed, chance: f64) -> Meddler {
-        Meddler { rng: Rng::new(seed, 0x696e_7472), chance, kept: Vec::new() }
+        Meddler { rng: Rng::new(seed, 0x696e_7472), chance, kept: (0, Vec::new()) }
     }
 
-    fn worsened(&mut self, datagram: &[u8]) -> Vec<u8> {
+    fn worsened(&mut self, number: u32, datagram: &[u8]) -> (u32, Vec<u8>) {
         let mut bytes = datagram.to_vec();
         let place = self.rng.below(bytes.len().max(1) as u64) as usize;
         match self.rng.below(6) {
             0 => bytes.truncate(place),
             1 => bytes.extend((0..self.rng.below(40)).map(|n| n as u8)),
             2 => bytes.iter_mut().skip(1).for_each(|byte| *byte = self.rng.next_u64() as u8),
-            3 => return std::mem::replace(&mut self.kept, bytes),
+            3 => return std::mem::replace(&mut self.kept, (number, bytes)),
             // As it is: a datagram that comes again.
             4 => {}
             _ => {
@@ -34,16 +34,17 @@ impl Meddler {
                 }
             }
         }
-        bytes
+        (number, bytes)
     }
 }
 
 impl Intruder for Meddler {
-    fn sees(&mut self, _player: PlayerId, datagram: &[u8]) -> Option<(Micros, Vec<u8>)> {
+    fn sees(&mut self, _player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)> {
         if !self.rng.chance(self.chance) {
             return None;
         }
         let after = Micros(self.rng.below(200_000) as i64);
-        Some((after, self.worsened(datagram)))
+        let (number, bytes) = self.worsened(number, datagram);
+        Some((after, number, bytes))
     }
 }

@@ -8,7 +8,7 @@ use super::lie::Lie;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::rng::Rng;
 use crate::settings::{PRESETS, Settings};
-use crate::units::{Micros, Seed};
+use crate::units::{Micros, Seed, named};
 
 /// A session and its faults, all from one seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,21 +55,8 @@ pub struct PlayerPlan {
 }
 
 /// What can go wrong. Each can be left out of a plan, and the rest stays as it is.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    strum::IntoStaticStr,
-    strum::EnumString,
-    strum::VariantNames,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub enum Fault {
     /// Other settings than the preset's.
     Settings,
@@ -95,10 +82,19 @@ pub enum Fault {
     Lies,
 }
 
-impl Fault {
-    /// The names that command lines use, in the order of the variants.
-    pub const NAMES: &[&str] = <Fault as strum::VariantNames>::VARIANTS;
-}
+named!(Fault {
+    Settings = "settings",
+    Loss = "loss",
+    Jitter = "jitter",
+    Narrow = "narrow",
+    Outages = "outages",
+    Drift = "drift",
+    Stalls = "stalls",
+    Leaving = "leaving",
+    Ticks = "ticks",
+    Intruder = "intruder",
+    Lies = "lies",
+});
 
 /// What is left of a seed's plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -311,21 +307,6 @@ impl PlayerPlan {
 }
 
 impl Fault {
-    /// All of them.
-    pub const ALL: [Fault; 11] = [
-        Fault::Settings,
-        Fault::Loss,
-        Fault::Jitter,
-        Fault::Narrow,
-        Fault::Outages,
-        Fault::Drift,
-        Fault::Stalls,
-        Fault::Leaving,
-        Fault::Ticks,
-        Fault::Intruder,
-        Fault::Lies,
-    ];
-
     /// Its name.
     pub fn name(self) -> &'static str {
         self.into()

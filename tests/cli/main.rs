@@ -14,6 +14,7 @@ mod join;
 mod netcode;
 mod outputs;
 mod printed;
+mod proxy;
 mod pucks;
 mod report;
 mod repository;

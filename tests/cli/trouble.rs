@@ -99,7 +99,7 @@ fn demos_that_are_none_of_ours_are_told() {
     }
     let cases = [
         ("other.qwd --map junk.bsp", "other.qwd: byte 18: protocol version 26; only QuakeWorld's 28"),
-        ("spectator.qwd --map junk.bsp", "spectator.qwd: byte 29: this demo was recorded by a spectator"),
+        ("spectator.qwd --map junk.bsp", "junk.bsp: this is no map of QuakeWorld's"),
         ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is no kind of frame"),
         ("junk.qwd.xz --map junk.bsp", "junk.qwd.xz: "),
         ("lobby.qwd --map junk.bsp", "lobby.qwd: "),

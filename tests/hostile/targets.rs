@@ -24,7 +24,7 @@ use hitreg::wire::{
 };
 
 use crate::crafted::{short_log, short_trace};
-use crate::small::{DemoWriter, bsp_bytes, own_state};
+use crate::small::{DemoWriter, ServerDemoWriter, bsp_bytes, own_state};
 use crate::worse;
 
 /// How many mutants are tried without `HITREG_FUZZ_SECONDS`.
@@ -137,9 +137,18 @@ fn demos() {
         let state = own_state([f32::from(n), 0.0, 24.0], [100.0, 0.0, 0.0]);
         demo.packet(f32::from(n) * 0.013, 1 + u32::from(n), u32::from(n), &state);
     }
+    let mut served = ServerDemoWriter::default();
+    served.signon();
+    for n in 1..60u8 {
+        served.moment(40);
+        served.player(2, [f32::from(n), 0.0, 24.0], 90.0);
+        served.lift(n % 30);
+        served.hit(3, 1, 20);
+        served.ran(2, &UserCmd { msec: 13, forward: 400, ..UserCmd::default() });
+    }
     let map = bsp_bytes();
     let options = ImportOptions { map_name: None, force_map: true };
-    target("demos", vec![demo.bytes], worse::bytes, &mut |bytes| {
+    target("demos", vec![demo.bytes, served.bytes], worse::bytes, &mut |bytes| {
         said(Demo::parse(bytes)) + &said(import(bytes, &map, &options))
     });
 }

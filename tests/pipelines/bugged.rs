@@ -93,7 +93,7 @@ impl Simulate for Bugged {
         Discs::save(world, words);
     }
 
-    fn load(rules: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+    fn load(rules: &Rules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
         Discs::load(&rules.discs, words)
     }
 

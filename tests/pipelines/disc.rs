@@ -149,9 +149,9 @@ impl Simulate for Discs {
         }
     }
 
-    fn load(_: &Rules, words: &[u32]) -> Result<Plane, BadCells> {
+    fn load(_: &Rules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
         let discs = words[1..].chunks(Disc::CELLS).map(Disc::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 })
+        Ok(Some(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 }))
     }
 
     fn effect_name(kind: u8) -> &'static str {

@@ -10,6 +10,8 @@ mod claims;
 mod commands;
 mod culled;
 mod disc;
+mod drift;
+mod entities;
 #[path = "../cli/folder.rs"]
 #[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
 mod folder;

@@ -71,7 +71,7 @@ impl Simulate for Patched {
         Arena::save(world, words);
     }
 
-    fn load(rules: &ArenaRules, words: &[u32]) -> Result<ArenaWorld, BadCells> {
+    fn load(rules: &ArenaRules, words: &[u32]) -> Result<Option<ArenaWorld>, BadCells> {
         Arena::load(rules, words)
     }
 

@@ -143,9 +143,9 @@ impl Simulate for Yard {
         }
     }
 
-    fn load((): &(), words: &[u32]) -> Result<Ground, BadCells> {
+    fn load((): &(), words: &[u32]) -> Result<Option<Ground>, BadCells> {
         let thing = |row: &[u32]| Thing::read(&row[1..]).map(|thing| (EntityId(row[0] as u16), thing));
-        words.chunks(1 + Thing::CELLS).map(thing).collect::<Result<_, _>>().map(Ground)
+        words.chunks(1 + Thing::CELLS).map(thing).collect::<Result<_, _>>().map(|things| Some(Ground(things)))
     }
 
     fn effect_name(_: u8) -> &'static str {

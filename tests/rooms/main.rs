@@ -26,6 +26,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("trace", &["units", "usercmd"]),
     // The vocabulary of recordings. A game's payloads are opaque in it.
     ("record", &["units", "usercmd"]),
+    // What a proxy needs of a game's network protocol.
+    ("protocol", &["units", "record"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.
     ("game", &["units", "usercmd", "record"]),
     ("history", &["units", "settings", "game"]),
@@ -59,7 +61,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "live",
         &[
             "serial", "units", "usercmd", "stats", "hash", "rng", "settings", "game", "record", "packet", "pipeline",
-            "link", "wire", "session",
+            "link", "wire", "session", "protocol",
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
@@ -78,10 +80,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("golden", &["text_diff", "summary", "trace"]),
     ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
-    ("diff", &["stats", "trace", "summary"]),
+    ("diff", &["units", "stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
-    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
+    ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
     ("why", &["units", "trace", "record"]),
@@ -105,7 +107,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "quakeworld",
         &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
     ),
-    ("quake3", &["serial", "units", "usercmd", "settings", "game", "record", "pipeline", "server", "client"]),
+    (
+        "quake3",
+        &["serial", "units", "usercmd", "settings", "protocol", "game", "record", "pipeline", "server", "client"],
+    ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (
         "claims",
@@ -137,6 +142,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "trace",
             "game",
             "record",
+            "protocol",
             "pipeline",
             "link",
             "session",
@@ -173,6 +179,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "trace",
             "game",
             "record",
+            "protocol",
             "pipeline",
             "link",
             "session",
@@ -219,8 +226,8 @@ const UNSAFE: &str = "capi";
 /// Macros that write to a terminal. The command line writes to what it is given, so that a closed pipe is no panic.
 const PRINTING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg"];
 
-/// Exported macros, which the compiler puts at the crate's root.
-const MACROS: &[&str] = &["hitreg_body"];
+/// What stands at the root of the crate: exported macros, and glam, which they name for whoever calls them.
+const MACROS: &[&str] = &["glam", "hitreg_body", "hitreg_cells"];
 
 /// A file beyond this is cut up.
 const MOST_LINES: usize = 400;

@@ -11,7 +11,8 @@ use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
 use crate::engine::{EngineError, Quake3Capture, import_quake3_udp};
-use crate::quake3::{Counts, Direction, Overview};
+use crate::protocol::Direction;
+use crate::quake3::{Counts, Overview};
 use crate::store::Kind;
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)

@@ -1,4 +1,4 @@
-//! `hitreg import qwd`: QuakeWorld client demos become logs.
+//! `hitreg import qwd`: QuakeWorld demos become logs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,18 @@ use crate::cli::{Outcome, files};
 use crate::engine::{EngineError, Maps, demos_below, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
-use crate::quakeworld::{Cut, Finding, ImportError, Imported};
+use crate::quakeworld::{Cut, Finding, ImportError, Imported, RecordedBy};
 use crate::store::{self, Kind, Target};
 use crate::units::Micros;
 
-/// Import a QuakeWorld client demo (.qwd, protocol 28)
+/// Import a QuakeWorld demo (.qwd or .mvd, protocol 28)
 ///
 /// The log holds the player's usercmds, every server packet with its sequence and ack, the player's own states and those of
 /// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
 /// prediction is held against what the server said. Names and chat stay out of it.
+///
+/// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of all whom they saw, so that
+/// drawing them is scored; a server's says who was hit, too, where MVDSV wrote it.
 ///
 /// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be
 /// the one that the demo was played on; with --maps it is found by the name that the demo gives. Of several demos, or of a folder of
@@ -39,7 +42,7 @@ Examples:
   hitreg import qwd demos --maps id1/maps -o logs
   hitreg info match.hitlog && hitreg replay match.hitlog")]
 pub(super) struct Args {
-    /// The demo, or several, or folders that stand for every .qwd, .qwd.xz and .qwd.gz below them
+    /// The demo, or several, or folders that stand for every .qwd and .mvd below them, plain, .xz or .gz
     #[arg(value_name = "DEMO", required = true)]
     demos: Vec<PathBuf>,
     /// The map that it was played on (BSP version 29)
@@ -64,6 +67,7 @@ struct Report {
     info: Info,
     demo_bytes: usize,
     size_bytes: u64,
+    recorded_by: &'static str,
     /// What the server does that not every server does.
     server: Vec<Finding>,
     /// Walls that the played map had and the given one lacks, as far as the demo shows them.
@@ -108,7 +112,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     }
     if demos.is_empty() {
         return Err(Trouble::Request(
-            "there are no demos (*.qwd, *.qwd.xz, *.qwd.gz) below the folders given".to_owned(),
+            "there are no demos (*.qwd, *.mvd, plain, .xz or .gz) below the folders given".to_owned(),
         ));
     }
     let targets = targets(&demos, args, output)?;
@@ -136,7 +140,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Result<Vec<Target
     let target = |demo: &PathBuf| {
         let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
-        let log = format!("{}.hitlog", stem.strip_suffix(".qwd").unwrap_or(stem));
+        let log = format!("{}.hitlog", stem.strip_suffix(".qwd").or(stem.strip_suffix(".mvd")).unwrap_or(stem));
         if !names.insert(log.clone()) {
             let what =
                 format!("another of the demos has this name, too, and both would become {log}: import it by itself");
@@ -148,13 +152,19 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Result<Vec<Target
 }
 
 fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<Report, Trouble> {
-    let (Imported { session, cut, findings, walls }, demo_bytes) = import_qwd(demo, maps, force_map).map_err(blame)?;
+    let (Imported { by, session, cut, findings, walls }, demo_bytes) =
+        import_qwd(demo, maps, force_map).map_err(blame)?;
     store::save_log(target, &session, Options::whole())?;
     Ok(Report {
         path: target.path().to_owned(),
         info: Info::of(&session),
         demo_bytes,
         size_bytes: files::size_bytes(target.path()),
+        recorded_by: match by {
+            RecordedBy::Player => "player",
+            RecordedBy::Spectator => "spectator",
+            RecordedBy::Server => "server",
+        },
         server: findings,
         walls_missing: walls,
         warning: cut.map(|Cut { offset, bytes }| {
@@ -211,6 +221,14 @@ impl Report {
             page.pair("map", &format!("not quite the one played: {walls} walls were found that it lacks"));
         }
         page.pair("duration", &duration(Micros(info.duration_us)));
+        if self.recorded_by != "player" {
+            page.pair("recorded by", &format!("a {}: there is no prediction to check", self.recorded_by));
+            let of = |kind: &str| count(info.records.get(kind).copied().unwrap_or(0) as u64);
+            page.pair("shown", &format!("{} moments, {} states, {} hits", of("snapshots"), of("states"), of("damage")));
+            let demo = bytes(self.demo_bytes as u64);
+            page.pair("size", &format!("{}; the demo has {demo}", bytes(self.size_bytes)));
+            return;
+        }
         page.pair(
             "usercmds",
             &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),

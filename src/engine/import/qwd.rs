@@ -1,4 +1,4 @@
-//! QuakeWorld client demos become sessions.
+//! QuakeWorld demos become sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ pub enum Maps {
 }
 
 /// What files of demos end in.
-const DEMO_ENDINGS: [&str; 3] = ["qwd", "qwd.xz", "qwd.gz"];
+const DEMO_ENDINGS: [&str; 6] = ["qwd", "qwd.xz", "qwd.gz", "mvd", "mvd.xz", "mvd.gz"];
 /// What files of maps end in.
 const MAP_ENDINGS: [&str; 3] = ["bsp", "bsp.gz", "bsp.xz"];
 
-/// Imports a QuakeWorld client demo with the map that it was played on, or, by `force`, with any map. Gives what came of
+/// Imports a QuakeWorld demo with the map that it was played on, or, by `force`, with any map. Gives what came of
 /// it and the demo's size in bytes.
 ///
 /// # Errors

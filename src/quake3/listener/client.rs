@@ -23,6 +23,8 @@ pub(super) struct Client {
     /// The newest snapshots, until they are acked.
     sent: VecDeque<u32>,
     newest_ack: u32,
+    /// Whether nobody but its acks says which snapshots it has.
+    pub(super) acks_tell: bool,
     /// The hits that the newest snapshot tells, and its server time.
     pub(super) hits: Option<(u32, i32)>,
 }
@@ -35,6 +37,7 @@ impl Client {
             fired: CommandSeq(0),
             sent: VecDeque::new(),
             newest_ack: 0,
+            acks_tell: true,
             hits: None,
         }
     }
@@ -54,7 +57,7 @@ impl Client {
             self.newest_ack = message_ack;
             while let Some(sent) = self.sent.front().copied().filter(|sent| *sent <= message_ack) {
                 self.sent.pop_front();
-                if sent == message_ack {
+                if sent == message_ack && self.acks_tell {
                     out(Record::Received(self.player, ArrivalRecord { number: sent, at }));
                 }
             }

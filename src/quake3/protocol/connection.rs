@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::bits::BitReader;
 use super::delta::UserCmd;
 use super::message::{Gamestate, MessageError, from_server, read_client_message, read_gamestate};
-use super::netchan::{Channel, Datagram, DatagramError, Direction};
+use super::netchan::{Channel, Datagram, DatagramError};
 use super::snapshot::{Snapshot, Snapshots};
+use crate::protocol::Direction;
 
 /// How many server commands may wait for their acks.
 const KEPT_COMMANDS: usize = 64;

@@ -20,7 +20,7 @@ pub(crate) use delta::UserCmd;
 pub(crate) use fields::*;
 pub(crate) use message::Gamestate;
 pub use message::MessageError;
-pub use netchan::{DatagramError, Direction};
+pub use netchan::DatagramError;
 pub(crate) use snapshot::Snapshot;
 #[cfg(test)]
 pub(crate) use {

@@ -1,20 +1,13 @@
 //! Datagrams: their header, and messages that come in several of them (ioquake3's net_chan.c).
 
+use crate::protocol::Direction;
+
 /// The longest message.
 pub(crate) const LONGEST_MESSAGE: usize = 16_384;
 /// A fragment that is shorter is the last.
 const FRAGMENT_BYTES: usize = 1_300;
 const FRAGMENT: u32 = 1 << 31;
 const OUT_OF_BAND: &[u8] = &[0xff; 4];
-
-/// Which way a datagram goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From a client to the server.
-    Up,
-    /// From the server to a client.
-    Down,
-}
 
 /// Why a datagram is none of this connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -25,6 +25,7 @@ impl Bots {
             slot,
             origin,
             velocity: [0; 3],
+            angles: [0.0; 3],
             age_ms: 0,
             dead: false,
             gib: false,

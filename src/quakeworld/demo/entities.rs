@@ -34,6 +34,9 @@ pub(crate) struct Entities {
     /// The model of a standing player, in the server's list.
     player: Option<u16>,
     sent: Vec<Option<(u32, Vec<Entity>)>>,
+    /// As a server records: each delta is from the update before, whatever the number that it names.
+    pub(crate) each_from_last: bool,
+    last: u32,
 }
 
 impl Entities {
@@ -98,7 +101,8 @@ impl Entities {
         delta: bool,
     ) -> Result<(), QwdError> {
         let base = if delta {
-            let from = u32::from(bytes.u8()?);
+            let named = u32::from(bytes.u8()?);
+            let from = if self.each_from_last { self.last & 0xff } else { named };
             let slot = self.sent.get(from as usize % BACKUP).and_then(Option::as_ref);
             slot.filter(|(sent, _)| sent & 0xff == from && sequence.wrapping_sub(*sent) < BACKUP as u32)
                 .map(|(_, entities)| entities.clone())
@@ -133,6 +137,7 @@ impl Entities {
         if self.sent.is_empty() {
             self.sent.resize(BACKUP, None);
         }
+        self.last = sequence;
         self.sent[sequence as usize % BACKUP] = known.then(|| (sequence, now.into_values().collect()));
         Ok(())
     }

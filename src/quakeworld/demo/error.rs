@@ -21,6 +21,14 @@ pub enum QwdError {
         /// The byte found.
         kind: u8,
     },
+    /// Not one of the kinds of block of a server's demo.
+    #[error("byte {offset}: {kind} is no kind of block of a server's demo: it is damaged")]
+    UnknownBlock {
+        /// Where the kind stands.
+        offset: usize,
+        /// The number found.
+        kind: u8,
+    },
     /// A frame announces more than any client accepts.
     #[error("byte {offset}: a packet of {length} bytes; the protocol's limit is {limit}")]
     PacketLength {
@@ -38,12 +46,6 @@ pub enum QwdError {
         offset: usize,
         /// The version found.
         version: i32,
-    },
-    /// The recording client only watched.
-    #[error("byte {offset}: this demo was recorded by a spectator: it has no usercmds that a server ran")]
-    Spectator {
-        /// Where the server says so.
-        offset: usize,
     },
     /// Recorded through a proxy, which answers in the server's place.
     #[error("byte {offset}: this demo was recorded through the proxy {name}: its acks are not the server's")]

@@ -1,13 +1,16 @@
-//! Demos: the `.qwd` file, the protocol in it, and what a recording holds once it is read.
+//! Demos: the `.qwd` and `.mvd` files, the protocol in them, and what a recording holds once it is read.
 
 mod bots;
 mod entities;
 mod error;
+mod gather;
+mod mvd;
 mod origin_wire;
 mod players;
 mod protocol;
 mod qwd;
 mod recording;
+mod served;
 mod serverinfo;
 mod statistics;
 mod svc;
@@ -20,6 +23,7 @@ pub(crate) use origin_wire::cut_cell;
 pub use origin_wire::{ORIGIN_STEP, OriginWire};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
-    Cut, Demo, DemoEnd, EffectKind, Event, Level, Mover, OtherPlayer, OwnState, SentCommand, Server, ServerPacket, Span,
+    Cut, Demo, DemoEnd, EffectKind, Event, Hit, Level, Mover, OtherPlayer, OwnState, RecordedBy, SentCommand, Server,
+    ServerPacket, Span,
 };
 pub use statistics::{Percentiles, Statistics};

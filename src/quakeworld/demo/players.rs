@@ -30,6 +30,17 @@ const EXTRA_FLAGS: u32 = 1 << 15;
 const ALPHA: u32 = 1 << 17;
 const COLOUR: u32 = 1 << 19;
 
+/// The number of a player's slot.
+pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
+    let offset = bytes.offset();
+    let slot = bytes.u8()?;
+    if slot >= MOST_PLAYERS {
+        let limit = i64::from(MOST_PLAYERS);
+        return Err(QwdError::OutOfBounds { offset, what: "a player's slot", value: i64::from(slot), limit });
+    }
+    Ok(slot)
+}
+
 /// A player message, not yet sorted into own and other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlayerInfo {
@@ -42,12 +53,7 @@ pub(crate) struct PlayerInfo {
 impl PlayerInfo {
     /// Reads one; a player with the model `head` is a head, which old servers do not mark otherwise.
     pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerInfo, QwdError> {
-        let offset = bytes.offset();
-        let slot = bytes.u8()?;
-        if slot >= MOST_PLAYERS {
-            let limit = i64::from(MOST_PLAYERS);
-            return Err(QwdError::OutOfBounds { offset, what: "a player's slot", value: i64::from(slot), limit });
-        }
+        let slot = read_slot(bytes)?;
         let mut flags = u32::from(bytes.u16()?);
         if ext.trans() && flags & EXTRA_FLAGS != 0 {
             flags |= u32::from(bytes.u8()?) << 16;
@@ -81,7 +87,8 @@ impl PlayerInfo {
             bytes.take(3)?;
         }
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
-        let state = OtherPlayer { slot, origin, velocity, age_ms, dead, gib, command, bot: false };
+        let angles = command.map_or([0.0; 3], |command| command.angles);
+        let state = OtherPlayer { slot, origin, velocity, angles, age_ms, dead, gib, command, bot: false };
         Ok(PlayerInfo { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
 

@@ -1,16 +1,13 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
-use super::bots::{Bots, give_slots, without_markers};
 use super::error::QwdError;
-use super::recording::{Cut, Demo, DemoEnd, Level, SentCommand, Server, ServerPacket, Span};
-use super::svc::Client;
+use super::gather::Gather;
+use super::recording::{Cut, Demo, SentCommand};
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
 
 /// Clients with extensions accept packets of up to this many bytes; the original limit was 1450.
 const LONGEST_PACKET: usize = 65_536;
-/// More states or events than a day of play has; a few bytes of damage can ask for many.
-const MOST_LISTED: usize = 4_000_000;
 /// The sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
 /// The top bit of the sequence words says something about reliable messages.
@@ -19,24 +16,27 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 
 impl Demo {
-    /// Reads a demo up to its end, or to where it was cut off. It takes at most some ten times the memory of `data`, and 200 MiB.
+    /// Reads a client's or a server's demo up to its end, or to where it was cut off. It takes at most some ten times the memory of `data`, and 200 MiB.
     ///
     /// # Errors
     ///
-    /// Another protocol, a spectator's or a proxy's recording, any message that cannot be followed: each with the offset of the
+    /// Another protocol, a proxy's recording, any message that cannot be followed: each with the offset of the
     /// byte where it shows.
     pub fn parse(data: &[u8]) -> Result<Demo, QwdError> {
+        if let Some(demo) = super::mvd::parse(data) {
+            return demo;
+        }
         let mut import = Import::default();
         let mut bytes = Bytes::new(data, 0);
-        while !bytes.is_empty() && import.end.is_none() {
+        while !bytes.is_empty() && import.gather.end.is_none() {
             let offset = bytes.offset();
             if !starts_with_whole_frame(&data[offset..]) {
-                import.cut = Some(Cut { offset, bytes: data.len() - offset });
+                import.gather.cut = Some(Cut { offset, bytes: data.len() - offset });
                 break;
             }
             import.read_frame(&mut bytes)?;
         }
-        import.finish()
+        import.gather.finish()
     }
 }
 
@@ -58,18 +58,8 @@ fn starts_with_whole_frame(data: &[u8]) -> bool {
 
 #[derive(Default)]
 struct Import {
-    client: Client,
-    levels: Vec<Level>,
-    commands: Vec<SentCommand>,
-    packets: Vec<ServerPacket>,
-    others: Vec<super::OtherPlayer>,
-    movers: Vec<super::Mover>,
-    events: Vec<super::Event>,
-    move_vars: Vec<crate::quakeworld::movement::MoveVars>,
-    bots: Bots,
+    gather: Gather,
     next_seq: Option<i32>,
-    end: Option<DemoEnd>,
-    cut: Option<Cut>,
 }
 
 impl Import {
@@ -103,7 +93,7 @@ impl Import {
         let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
         self.next_seq = Some(seq.wrapping_add(1));
         let cmd = UserCmd { msec, angles, forward, side, up, buttons, impulse };
-        self.commands.push(SentCommand { seq, time_s, cmd });
+        self.gather.commands.push(SentCommand { seq, time_s, cmd });
         Ok(())
     }
 
@@ -126,88 +116,19 @@ impl Import {
         let sequence = sequence & SEQUENCE_BITS;
         // A stale packet is dropped unread, as clients do. One with the same number is not: a recording that starts in
         // play repeats the last packet of the state that it writes first.
-        if self.packets.last().is_some_and(|last| sequence < last.sequence) {
+        if self.gather.packets.last().is_some_and(|last| sequence < last.sequence) {
             return Ok(());
         }
-        self.take_packet(time_s, sequence, (ack & SEQUENCE_BITS) as i32, &mut packet)
+        let content = self.gather.client.read_packet(&mut packet, sequence)?;
+        self.gather.add((time_s, sequence, (ack & SEQUENCE_BITS) as i32), content, packet.offset())
     }
-
-    fn take_packet(&mut self, time_s: f32, sequence: u32, ack: i32, packet: &mut Bytes<'_>) -> Result<(), QwdError> {
-        let content = self.client.read_packet(packet, sequence)?;
-        self.note_level(content.levels_started);
-        if [self.others.len(), self.movers.len(), self.events.len()].into_iter().any(|len| len > MOST_LISTED) {
-            let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
-            return Err(QwdError::OutOfBounds { offset: packet.offset(), what, value, limit });
-        }
-        let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
-        let others = extend(&mut self.others, content.others.into_iter().chain(bots.flatten()));
-        let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
-        let events = extend(&mut self.events, content.events);
-        let own = content.own;
-        let move_vars = self.current_move_vars();
-        let level = self.levels.len().saturating_sub(1) as u16;
-        self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
-        if content.disconnected {
-            self.end = Some(DemoEnd::Disconnect);
-        }
-        Ok(())
-    }
-
-    fn note_level(&mut self, started: u32) {
-        if let Some(level) = self.client.level {
-            if started > 0 && self.levels.len() < usize::from(u16::MAX) {
-                self.levels.push(Level { map: String::new(), player: level.player });
-            }
-            if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
-                last.map.clone_from(&self.client.map);
-            }
-        }
-    }
-
-    fn current_move_vars(&mut self) -> u16 {
-        let now = self.client.level.map_or(crate::quakeworld::movement::MoveVars::default(), |level| level.move_vars);
-        if self.move_vars.last() != Some(&now) && self.move_vars.len() < usize::from(u16::MAX) {
-            self.move_vars.push(now);
-        }
-        (self.move_vars.len() - 1) as u16
-    }
-
-    fn finish(self) -> Result<Demo, QwdError> {
-        let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
-        if self.commands.is_empty() {
-            return Err(QwdError::Nothing { missing: "usercmds" });
-        }
-        let info = &self.client.info;
-        let server = Server {
-            version: info.version.clone(),
-            extensions: level.extensions,
-            server_extensions: info.server_extensions(),
-            dialect: info.dialect(),
-        };
-        let Import { levels, commands, mut packets, others, movers, events, move_vars, .. } = self;
-        let mut others = without_markers(&others, &mut packets);
-        give_slots(&mut others, &levels);
-        for packet in &packets {
-            let span = packet.others.start as usize..packet.others.end as usize;
-            others[span].sort_by_key(|other| other.slot);
-        }
-        let end = self.end.unwrap_or(DemoEnd::File);
-        let cut = self.cut;
-        Ok(Demo { server, levels, commands, packets, others, movers, events, move_vars, end, cut })
-    }
-}
-
-fn extend<T>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) -> Span {
-    let start = list.len() as u32;
-    list.extend(more);
-    Span { start, end: list.len() as u32 }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Event, Level, Mover};
+    use super::super::{DemoEnd, Event, Level, Mover};
     use super::*;
     use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
 
@@ -258,7 +179,6 @@ mod tests {
             Demo::parse(&demo.bytes).expect_err("unfit")
         };
         assert_eq!(fail(&server_data(29, 3)), QwdError::OtherProtocol { offset: 18, version: 29 });
-        assert_eq!(fail(&server_data(28, 128)), QwdError::Spectator { offset: 29 });
         let proxy = stufftext("fullserverinfo \"\\*version\\Qizmo 2.91\"\n");
         assert_eq!(fail(&proxy), QwdError::Proxy { offset: 18, name: "qizmo" });
         assert_eq!(fail(&[99]), QwdError::UnknownMessage { offset: 17, kind: 99 });

@@ -8,9 +8,11 @@ use super::protocol::{Extensions, ServerExtensions};
 use crate::quakeworld::movement::UserCmd;
 use crate::quakeworld::movement::{Dialect, MoveVars};
 
-/// A whole recording of one client. [`Demo::parse`] makes it, and every index in it fits.
+/// A whole recording. [`Demo::parse`] makes it, and every index in it fits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demo {
+    /// Who recorded.
+    pub by: RecordedBy,
     /// Which server, which rules.
     pub server: Server,
     /// The levels played, in order; packets refer to them by index.
@@ -27,10 +29,39 @@ pub struct Demo {
     pub events: Vec<Event>,
     /// Movement rules in the order in which they came into force; packets refer to them by index.
     pub move_vars: Vec<MoveVars>,
+    /// Who was hurt by whom: a server's recording tells.
+    pub hits: Vec<Hit>,
+    /// Usercmds that a server ran, where its recording tells: whose, and the packet in whose time it was.
+    pub ran: Vec<(u8, u32, UserCmd)>,
     /// Why the recording stops where it does.
     pub end: DemoEnd,
     /// What is missing of the file.
     pub cut: Option<Cut>,
+}
+
+/// Who made a recording, and so what it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordedBy {
+    /// A player: usercmds, and states of its own that they led to.
+    #[default]
+    Player,
+    /// Somebody who watched: the others' states alone.
+    Spectator,
+    /// The server: all players' states.
+    Server,
+}
+
+/// One player hurt another, or somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Index of the packet in whose time it was.
+    pub packet: u32,
+    /// Slot; none where no player did it.
+    pub attacker: Option<u8>,
+    /// Slot.
+    pub victim: u8,
+    /// Points.
+    pub damage: u16,
 }
 
 /// A file that stops inside a frame.
@@ -166,8 +197,10 @@ pub struct OtherPlayer {
     pub slot: u8,
     /// Units.
     pub origin: [f32; 3],
-    /// Whole units/s.
+    /// Whole units/s. A server's recording does not tell it: it is what the places before and after say.
     pub velocity: [i16; 3],
+    /// Pitch, yaw, roll in degrees: of the last usercmd, as far as that is known.
+    pub angles: [f32; 3],
     /// How old the state was when sent, in ms (255 means that or more).
     pub age_ms: u8,
     /// No health left: does not block.
@@ -214,6 +247,8 @@ pub enum Event {
     Pause(bool),
     /// The player's health, when it changed.
     Health(i16),
+    /// The player's armour has become so many points less.
+    ArmorLost(i16),
     /// Something flashed, flew apart or bled.
     Effect {
         /// What.
@@ -234,6 +269,8 @@ pub enum EffectKind {
     Blood,
     /// Lightning hit a body.
     LightningBlood,
+    /// Shot hit a wall. Some games let players see explosions so.
+    Gunshot,
 }
 
 /// Why a demo stops.

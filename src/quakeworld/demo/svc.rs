@@ -4,7 +4,8 @@ use super::entities::Entities;
 use super::error::QwdError;
 use super::players::{MOST_PLAYERS, PlayerInfo};
 use super::protocol::{self, Extensions};
-use super::recording::{Event, OtherPlayer, OwnState};
+use super::recording::{Event, OtherPlayer, OwnState, RecordedBy};
+use super::served::Served;
 use super::serverinfo::ServerInfo;
 use super::svc_kind as svc;
 use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
@@ -19,7 +20,11 @@ pub(crate) struct Client {
     pub(crate) info: ServerInfo,
     pub(crate) entities: Entities,
     pub(crate) map: String,
+    /// Who records; what a server writes for itself is laid out otherwise here and there.
+    pub(crate) by: RecordedBy,
+    served: Served,
     head_model: Option<u8>,
+    armor: i32,
     /// An intermission is on.
     over: bool,
 }
@@ -77,11 +82,11 @@ impl Client {
             svc::DISCONNECT => content.disconnected = true,
             svc::UPDATE_STAT => {
                 let (stat, value) = (bytes.u8()?, bytes.u8()?);
-                note_stat(stat, i32::from(value), content);
+                self.note_stat(stat, i32::from(value), content);
             }
             svc::UPDATE_STAT_LONG => {
                 let (stat, value) = (bytes.u8()?, bytes.i32()?);
-                note_stat(stat, value, content);
+                self.note_stat(stat, value, content);
             }
             svc::SOUND => skip_sound(bytes, ext)?,
             svc::TIME | svc::MAX_SPEED | svc::ENTITY_GRAVITY => self.read_number(message, bytes)?,
@@ -91,7 +96,7 @@ impl Client {
             }
             svc::STUFF_TEXT => self.read_stuffed(bytes)?,
             svc::SET_ANGLE => {
-                if ext.high_lag_teleport() {
+                if ext.high_lag_teleport() || self.by == RecordedBy::Server {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
@@ -143,6 +148,7 @@ impl Client {
             svc::DOWNLOAD => skip_download(bytes, ext)?,
             svc::PLAYER_INFO => self.read_player(message, bytes, content)?,
             svc::NAILS => skip_nails(bytes, 6)?,
+            svc::NAILS_NUMBERED => skip_nails(bytes, 7)?,
             svc::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
                 content.events.push(Event::Choked(packets));
@@ -165,6 +171,23 @@ impl Client {
             kind => return Err(QwdError::UnknownMessage { offset: message.offset, kind }),
         }
         Ok(())
+    }
+
+    fn note_stat(&mut self, stat: u8, value: i32, content: &mut PacketContent) {
+        const HEALTH: u8 = 0;
+        const ARMOR: u8 = 4;
+        let bounded = |points: i32| points.clamp(-32_768, 32_767) as i16;
+        match stat {
+            HEALTH => content.events.push(Event::Health(bounded(value))),
+            ARMOR => {
+                let lost = self.armor.saturating_sub(value);
+                self.armor = value;
+                if lost > 0 {
+                    content.events.push(Event::ArmorLost(bounded(lost)));
+                }
+            }
+            _ => {}
+        }
     }
 
     fn read_number(&mut self, message: &Message, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
@@ -207,15 +230,7 @@ impl Client {
         }
         bytes.i32()?; // how many levels the server has had
         bytes.zero_terminated()?; // game directory
-        let offset = bytes.offset();
-        let player = bytes.u8()?;
-        if player & 128 != 0 {
-            return Err(QwdError::Spectator { offset });
-        }
-        if player >= MOST_PLAYERS {
-            let limit = i64::from(MOST_PLAYERS);
-            return Err(QwdError::OutOfBounds { offset, what: "the player's slot", value: i64::from(player), limit });
-        }
+        let player = self.read_seat(bytes)?;
         let offset = bytes.offset();
         let title = bytes.zero_terminated()?.to_ascii_lowercase();
         if title.windows(5).any(|part| part == b"qizmo") {
@@ -235,11 +250,32 @@ impl Client {
             entity_gravity: number()?,
         };
         self.entities.clear();
+        self.entities.each_from_last = self.by == RecordedBy::Server;
+        self.served = Served::default();
         self.map.clear();
         self.head_model = None;
+        self.armor = 0;
         self.over = false;
         self.level = Some(Level { extensions, player, move_vars });
         Ok(())
+    }
+
+    /// The slot of who records; a server has none, and says what time it is.
+    fn read_seat(&mut self, bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
+        const SPECTATOR: u8 = 128;
+        if self.by == RecordedBy::Server {
+            bytes.f32()?;
+            return Ok(0);
+        }
+        let offset = bytes.offset();
+        let seat = bytes.u8()?;
+        self.by = if seat & SPECTATOR != 0 { RecordedBy::Spectator } else { RecordedBy::Player };
+        let player = seat & !SPECTATOR;
+        if player >= MOST_PLAYERS {
+            let limit = i64::from(MOST_PLAYERS);
+            return Err(QwdError::OutOfBounds { offset, what: "the player's slot", value: i64::from(player), limit });
+        }
+        Ok(player)
     }
 
     fn read_player(
@@ -251,9 +287,15 @@ impl Client {
         let Some(level) = self.level else {
             return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
         };
+        if self.by == RecordedBy::Server {
+            let state = self.served.read(bytes, level.extensions, self.head_model)?;
+            content.others.push(state);
+            return Ok(());
+        }
         let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
         if info.slot == level.player {
-            content.own = Some(info.own(self.info.server_extensions(), self.over));
+            let plays = self.by == RecordedBy::Player;
+            content.own = plays.then(|| info.own(self.info.server_extensions(), self.over));
         } else if content.others.len() < usize::from(MOST_PLAYERS) {
             content.others.push(info.state);
         }
@@ -286,11 +328,4 @@ fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> Result<f32, QwdError> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
     if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }
-}
-
-fn note_stat(stat: u8, value: i32, content: &mut PacketContent) {
-    const HEALTH: u8 = 0;
-    if stat == HEALTH {
-        content.events.push(Event::Health(value.clamp(-32_768, 32_767) as i16));
-    }
 }

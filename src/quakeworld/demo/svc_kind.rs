@@ -46,6 +46,7 @@ pub(crate) const ENTITY_GRAVITY: u8 = 50;
 pub(crate) const SET_INFO: u8 = 51;
 pub(crate) const SERVER_INFO: u8 = 52;
 pub(crate) const UPDATE_PACKET_LOSS: u8 = 53;
+pub(crate) const NAILS_NUMBERED: u8 = 54;
 pub(crate) const MODEL_LIST_SHORT: u8 = 60;
 pub(crate) const SPAWN_BASELINE2: u8 = 66;
 pub(crate) const QIZMO_VOICE: u8 = 83;

@@ -47,12 +47,12 @@ pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<()
 pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> Result<(), QwdError> {
     let offset = bytes.offset();
     let kind = match bytes.u8()? {
-        0 | 1 | 4 | 7 | 8 | 10 => None,
+        0 | 1 | 7 | 8 | 10 => None,
         2 => {
             bytes.u8()?;
-            None
+            Some(EffectKind::Gunshot)
         }
-        3 => Some(EffectKind::Explosion),
+        3 | 4 => Some(EffectKind::Explosion),
         5 | 6 | 9 => {
             bytes.u16()?;
             read_coords(bytes, ext)?;

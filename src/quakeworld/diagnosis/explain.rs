@@ -106,11 +106,15 @@ fn damage(miss: &Missed<'_>) -> Found {
     hurt.then_some((Cause::Knockback, "damage message"))
 }
 
-/// Servers do not tell every damage; a change of health beside a change of speed is one, too.
+/// Servers do not tell every damage; a change of health, or a loss of armour, beside a change of speed is one, too.
 fn health(miss: &Missed<'_>) -> Found {
-    let changed = miss.events.iter().any(|event| matches!(event, Event::Health(_)));
     let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity));
-    (changed && speed >= PUSH_SPEED).then_some((Cause::Knockback, "health changed, and speed"))
+    let evidence = miss.events.iter().find_map(|event| match event {
+        Event::Health(_) => Some("health changed, and speed"),
+        Event::ArmorLost(_) => Some("armour lost, and speed changed"),
+        _ => None,
+    });
+    evidence.filter(|_| speed >= PUSH_SPEED).map(|evidence| (Cause::Knockback, evidence))
 }
 
 /// Team mates' and one's own shots push without hurting, as does everything while invulnerable.
@@ -122,11 +126,10 @@ fn pushed(miss: &Missed<'_>) -> Found {
         let Event::Effect { kind, origin } = *event else { return None };
         let away = at - Vec3::from_array(origin);
         let distance = length(away);
+        let points_away = away.dot(change) > AWAY * distance * speed;
         let (shown, evidence) = match kind {
-            EffectKind::Explosion => {
-                let points_away = away.dot(change) > AWAY * distance * speed;
-                (distance < BLAST_REACH && points_away, "pushed away from an explosion")
-            }
+            EffectKind::Explosion => (distance < BLAST_REACH && points_away, "pushed away from an explosion"),
+            EffectKind::Gunshot => (distance < BLAST_REACH && points_away, "pushed away from where shot hit"),
             EffectKind::Blood | EffectKind::LightningBlood => (distance < BODY_REACH, "pushed where blood was drawn"),
             EffectKind::Teleport => return None,
         };

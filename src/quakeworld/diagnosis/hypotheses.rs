@@ -41,14 +41,13 @@ pub(crate) fn corpse(miss: &Missed<'_>) -> Found {
     }
     let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
-    reproduced(cause, evidence, grade_as_corpse(miss, other))
+    // One other way is tried, so near is enough.
+    (grade_as_corpse(miss, other) != Grade::Miss).then_some((cause, evidence))
 }
 
 /// Whether the dead player moved as a corpse, where that is the other way round than was predicted.
 pub(crate) fn lies_still(miss: &Missed<'_>) -> Option<bool> {
-    let other = !miss.from.corpse;
-    let both = miss.from.dead && miss.recorded.dead;
-    (both && grade_as_corpse(miss, other) != Grade::Miss).then_some(other)
+    corpse(miss).map(|_| !miss.from.corpse)
 }
 
 /// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
@@ -119,7 +118,7 @@ pub(crate) fn bodies(miss: &Missed<'_>) -> Found {
         reproduced(Cause::OtherPlayer, "reproduced: players on their way", found)
     });
     found.or_else(|| {
-        let solids: Vec<Solid> = met.iter().filter(|solid| matches!(solid, Solid::Mover { .. })).copied().collect();
+        let solids: Vec<Solid> = met.iter().filter(|solid| !matches!(solid, Solid::Player { .. })).copied().collect();
         reproduced(Cause::OtherPlayer, "reproduced: no players in the way", grade_from(miss, &solids, &miss.from))
     })
 }

@@ -11,14 +11,14 @@ pub(super) fn bodies_of(
     demo: &Demo,
     rules: &Rules,
     packet: &ServerPacket,
-    own: &OwnState,
+    own: Option<&OwnState>,
     unsent: &[Mover],
 ) -> Vec<(EntityId, BodyRow)> {
     let (models, is_here) = (rules.map.model_count(), rules.is_here(packet.level));
     let entity = |slot: u8| EntityId(u16::from(rules.swap_slot(packet.level, slot)));
     let others = packet.others.of(&demo.others).iter();
-    let own = (rules.player.entity(), BodyRow::of_own(own, rules.server.origin_wire()));
-    let mut bodies = vec![own];
+    let own = own.map(|own| (rules.player.entity(), BodyRow::of_own(own, rules.server.origin_wire())));
+    let mut bodies: Vec<(EntityId, BodyRow)> = own.into_iter().collect();
     bodies.extend(others.map(|other| (entity(other.slot), BodyRow::of_other(other))));
     for (_, row) in &mut bodies {
         row.move_vars = packet.move_vars;

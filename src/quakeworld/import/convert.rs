@@ -7,7 +7,7 @@ use super::packed::unpacked;
 use super::sessions::session_of;
 use super::variant::{Finding, infer};
 use super::walls::find_walls;
-use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, ServerPacket};
+use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, OtherPlayer, RecordedBy, ServerPacket};
 use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::World;
 use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
@@ -29,6 +29,8 @@ pub struct ImportOptions {
 /// What came of a demo.
 #[derive(Debug)]
 pub struct Imported {
+    /// Who recorded: of a demo of anybody but a player there are no predictions to check.
+    pub by: RecordedBy,
     /// All that it holds.
     pub session: Session,
     /// Where it was cut off, if it was.
@@ -52,9 +54,18 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
         check_walls(&demo, &map)?;
     }
     let mut rules = rules(&demo, map)?;
-    let findings = infer(&demo, &mut rules);
-    find_walls(&demo, &mut rules);
-    Ok(Imported { session: session_of(&demo, &rules, options)?, cut: demo.cut, findings, walls: rules.map.walls.len() })
+    let plays = demo.by == RecordedBy::Player;
+    let findings = if plays { infer(&demo, &mut rules) } else { Vec::new() };
+    if plays {
+        find_walls(&demo, &mut rules);
+    }
+    Ok(Imported {
+        by: demo.by,
+        session: session_of(&demo, &rules, options)?,
+        cut: demo.cut,
+        findings,
+        walls: rules.map.walls.len(),
+    })
 }
 
 /// The name of the map that a demo was played on, which may be packed with gzip or xz: `dm3`.
@@ -91,13 +102,20 @@ fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
 fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
     let world = World { map, solids: &[] };
     let first = |packet: &&ServerPacket| packet.level == 0;
-    let living = demo.packets.iter().filter(first).filter_map(|packet| packet.own).filter(|own| !own.dead);
+    let living = demo.packets.iter().filter(first).flat_map(|packet| {
+        let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
+        // Bots and heads have other boxes.
+        let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
+        let others = packet.others.of(&demo.others).iter().filter(stands).map(|other| other.origin);
+        let others = others.filter(|_| demo.by != RecordedBy::Player);
+        own.into_iter().chain(others)
+    });
     let signs = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
     let corners =
         || signs.into_iter().flat_map(|x| signs.into_iter().flat_map(move |y| signs.map(|z| Vec3::new(x, y, z))));
     let (mut places, mut in_walls) = (0, 0);
-    for own in living {
-        let at = Vec3::from_array(own.origin);
+    for origin in living {
+        let at = Vec3::from_array(origin);
         places += 1;
         in_walls += usize::from(!world.has_room(at) && !corners().any(|off| world.has_room(at + off)));
     }
@@ -108,7 +126,11 @@ fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
 }
 
 fn rules(demo: &Demo, map: Map) -> Result<Rules, ImportError> {
-    let first = demo.packets.iter().find(|packet| packet.own.is_some()).ok_or(ImportError::NeverSpawned)?;
+    let shows = |packet: &&ServerPacket| match demo.by {
+        RecordedBy::Player => packet.own.is_some(),
+        RecordedBy::Spectator | RecordedBy::Server => !packet.others.of(&demo.others).is_empty(),
+    };
+    let first = demo.packets.iter().find(shows).ok_or(ImportError::NeverSpawned)?;
     let times = demo.commands.first().map(|sent| sent.time_s).into_iter().chain([first.time_s]);
     let start_s = times.fold(f32::INFINITY, f32::min);
     let first_seq = demo.commands.first().map_or(1, |sent| i64::from(sent.seq));

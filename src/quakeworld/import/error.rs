@@ -56,7 +56,7 @@ pub enum ImportError {
         models: usize,
     },
     /// The player never entered the game.
-    #[error("the demo holds no state of the player: it ends before the game begins")]
+    #[error("the demo holds no state of a player: it ends before the game begins")]
     NeverSpawned,
     /// A time beyond reason.
     #[error("{what} {index} is stamped {time_s} s, which is no time that a client can have run")]

@@ -2,6 +2,8 @@
 //! between two acks, with the state that they start from and what the server made of them. What servers do differently
 //! shows there, before there is a log.
 
+use glam::Vec3;
+
 use super::bodies::bodies_of;
 use super::unsent::Unsent;
 use crate::game::shown_by_either;
@@ -12,6 +14,9 @@ use crate::quakeworld::rounding::resume;
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings::solids;
 use crate::units::EntityId;
+
+/// What goes off farther away acts on nobody, in units.
+const EFFECT_REACH: f32 = 300.0;
 
 /// The usercmds that one packet acked, and what there is to hold them against.
 pub(crate) struct Stretch<'a> {
@@ -34,7 +39,12 @@ pub(crate) struct Stretch<'a> {
 impl Stretch<'_> {
     /// Nothing happened that could act on the player, as far as the packet tells.
     pub(super) fn is_quiet(&self) -> bool {
-        self.events.iter().all(|event| matches!(event, Event::Choked(_)))
+        let at = Vec3::from_array(self.recorded.origin);
+        self.events.iter().all(|event| match *event {
+            Event::Choked(_) => true,
+            Event::Effect { origin, .. } => at.distance(Vec3::from_array(origin)) > EFFECT_REACH,
+            _ => false,
+        })
     }
 
     /// Where the usercmds lead by this movement code.
@@ -73,7 +83,7 @@ pub(crate) fn follow(demo: &Demo, rules: &Rules, mut visit: impl FnMut(&Stretch<
     let wire = rules.server.origin_wire();
     let mut last: Option<Last> = None;
     let mut events = Vec::new();
-    let unsent = Unsent::find(demo);
+    let unsent = Unsent::find(demo, &rules.map);
     for (index, packet) in demo.packets.iter().enumerate() {
         let stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
         if stale || !rules.is_here(packet.level) {
@@ -81,7 +91,7 @@ pub(crate) fn follow(demo: &Demo, rules: &Rules, mut visit: impl FnMut(&Stretch<
         }
         events.extend_from_slice(packet.events.of(&demo.events));
         let Some(own) = packet.own else { continue };
-        let bodies = bodies_of(demo, rules, packet, &own, unsent.of(index));
+        let bodies = bodies_of(demo, rules, packet, Some(&own), unsent.of(index));
         let Last { ack, bodies: before, state: from, .. } = last.take().unwrap_or_else(|| Last {
             ack: packet.ack,
             sequence: packet.sequence,

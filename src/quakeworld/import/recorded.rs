@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::game::StateRows;
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
-use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, SentCommand, ServerPacket, Span};
+use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, RecordedBy, SentCommand, ServerPacket, Span};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::Rules;
@@ -21,6 +21,9 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
         cmd: command_of(&frame.command.input),
     };
     let demo = Demo {
+        by: RecordedBy::Player,
+        hits: Vec::new(),
+        ran: Vec::new(),
         server: rules.server.clone(),
         levels: rules.levels.clone(),
         commands: records.frames.iter().map(sent).collect(),
@@ -93,6 +96,7 @@ impl Rebuild<'_> {
             slot: self.rules.swap_slot(self.level, entity.0 as u8),
             origin: row.origin.to_array(),
             velocity: row.wire_velocity(),
+            angles: row.viewangles.to_array(),
             age_ms: row.age_ms,
             dead: !row.alive,
             gib: row.has(flag::GIB),

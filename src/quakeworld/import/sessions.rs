@@ -6,6 +6,8 @@
 //! up, are no snapshots: what they tell goes into the next one, and their numbers stay gaps like those of lost packets.
 //! Sizes are nominal, as everywhere in hitreg.
 
+use std::collections::BTreeMap;
+
 use super::bodies::bodies_of;
 use super::convert::ImportOptions;
 use super::error::ImportError;
@@ -13,13 +15,13 @@ use super::jumps::Jumps;
 use super::unsent::Unsent;
 use crate::game::{Simulate as _, StateRows};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, input_of};
-use crate::quakeworld::demo::{Demo, Event, Mover, OwnState, ServerPacket};
+use crate::quakeworld::demo::{Demo, Event, Mover, RecordedBy, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::{LATEST_TIME_S, Rules};
 use crate::record::{
-    ArrivalRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session, SnapshotRecord, StateRecord,
-    usercmd_fields,
+    ArrivalRecord, DamageRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
+    SnapshotRecord, StateRecord, usercmd_fields,
 };
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -44,10 +46,12 @@ pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) ->
         events: Vec::new(),
         states: Vec::new(),
         rows: StateRows::own::<QuakeWorld>(),
-        unsent: Unsent::find(demo),
+        ticks: Vec::new(),
+        unsent: Unsent::find(demo, &rules.map),
     };
     importer.add_packets()?;
     importer.add_commands()?;
+    importer.add_hits()?;
     Ok(importer.session)
 }
 
@@ -56,6 +60,7 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
         packet.others.of(&demo.others).iter().map(|other| rules.swap_slot(packet.level, other.slot))
     });
     let own = rules.player.0 as u8;
+    let served = demo.by == RecordedBy::Server;
     let highest = slots.fold(own, u8::max);
     let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
     Ok(Header {
@@ -66,7 +71,7 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
         settings: settings()?.to_pairs(),
         preset: None,
         players: (0..=highest).map(player).collect(),
-        origin: Origin::Imported { format: "qwd".to_owned() },
+        origin: Origin::Imported { format: if served { "mvd" } else { "qwd" }.to_owned() },
         side: None,
         classes: QuakeWorld::classes(),
         usercmd: usercmd_fields(),
@@ -98,6 +103,8 @@ struct Importer<'a> {
     /// The snapshot's, ascending by entity.
     states: Vec<(EntityId, BodyRow)>,
     rows: StateRows,
+    /// The packets that became snapshots: their index, tick and time.
+    ticks: Vec<(u32, Tick, Micros)>,
     unsent: Unsent,
 }
 
@@ -119,27 +126,29 @@ impl Importer<'_> {
         for (index, packet) in self.demo.packets.iter().enumerate() {
             // A client drops a packet that it has had already. What comes before the first state is in the rules.
             let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
-            let before_play = self.last.is_none() && packet.own.is_none();
+            let watches = self.demo.by != RecordedBy::Player;
+            let shows = packet.own.is_some() || watches && !packet.others.of(&self.demo.others).is_empty();
+            let before_play = self.last.is_none() && !shows;
             if stale || before_play {
                 continue;
             }
             self.events.extend_from_slice(packet.events.of(&self.demo.events));
-            if let Some(own) = &packet.own {
-                self.add_snapshot(index, packet, own)?;
+            if shows {
+                self.add_snapshot(index, packet)?;
                 self.events.clear();
             }
         }
         Ok(())
     }
 
-    fn add_snapshot(&mut self, index: usize, packet: &ServerPacket, own: &OwnState) -> Result<(), ImportError> {
+    fn add_snapshot(&mut self, index: usize, packet: &ServerPacket) -> Result<(), ImportError> {
         let player = self.player();
         let before = self.session.players[usize::from(player.0)].snapshots.last();
         let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
         let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
         let ack = self.rules.log_seq(packet.ack).ok_or(ImportError::Numbers { index, seq: packet.ack })?;
         let seq = SnapshotSeq(packet.sequence);
-        self.collect_states(index, packet, own, at)?;
+        self.collect_states(index, packet, at)?;
         let sorted = PacketEvents::of(&self.events);
         let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);
         let extra = Extra {
@@ -168,24 +177,19 @@ impl Importer<'_> {
             self.session.push(Record::State(StateRecord { class, ..StateRecord::shared(tick, *entity, cells) }))?;
         }
         self.last = Some((seq, packet.level, packet.move_vars));
+        self.ticks.push((index as u32, tick, at));
         Ok(())
     }
 
     /// The states of a packet.
-    fn collect_states(
-        &mut self,
-        index: usize,
-        packet: &ServerPacket,
-        own: &OwnState,
-        at: Micros,
-    ) -> Result<(), ImportError> {
+    fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), ImportError> {
         let models = self.rules.map.model_count();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
         let missing = packet.movers.of(&self.demo.movers).iter().find(lacks);
         if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
             return Err(ImportError::NoSuchModel { sequence: packet.sequence, model, models });
         }
-        self.states = bodies_of(self.demo, self.rules, packet, own, self.unsent.of(index));
+        self.states = bodies_of(self.demo, self.rules, packet, packet.own.as_ref(), self.unsent.of(index));
         for (entity, row) in self.states.iter_mut().filter(|(entity, _)| *entity < FIRST_MODEL) {
             row.teleports = self.jumps.count(*entity, at, row, &self.events);
         }
@@ -214,6 +218,36 @@ impl Importer<'_> {
             self.session.push(Record::Sent(player, packet))?;
         }
         self.session.players[usize::from(player.0)].received = arrivals;
+        Ok(())
+    }
+}
+
+impl Importer<'_> {
+    /// What a server's recording tells beside states: hits, and usercmds that it ran.
+    fn add_hits(&mut self) -> Result<(), ImportError> {
+        let ticks = std::mem::take(&mut self.ticks);
+        // What was before the first snapshot or after the last is with that.
+        let of = |packet: u32| {
+            let at = ticks.partition_point(|(index, ..)| *index < packet).min(ticks.len().saturating_sub(1));
+            ticks.get(at).map(|(_, tick, at)| (*tick, *at))
+        };
+        for hit in &self.demo.hits {
+            let Some((tick, at)) = of(hit.packet) else { continue };
+            let (victim, amount) = (EntityId(u16::from(hit.victim)), i32::from(hit.damage));
+            let attacker = hit.attacker.map(|slot| PlayerId(u16::from(slot)));
+            self.session.push(Record::Damage(DamageRecord { tick, at, victim, attacker, amount }))?;
+        }
+        let mut made: BTreeMap<u8, CommandSeq> = BTreeMap::new();
+        for (slot, packet, cmd) in &self.demo.ran {
+            let player = PlayerId(u16::from(*slot));
+            let (Some((_, at)), true) = (of(*packet), usize::from(player.0) < self.session.players.len()) else {
+                continue;
+            };
+            let seq = made.get(slot).map_or(CommandSeq(1), |last| last.next());
+            made.insert(*slot, seq);
+            let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(cmd) };
+            self.session.push(Record::Frame(player, FrameRecord { at, command }))?;
+        }
         Ok(())
     }
 }

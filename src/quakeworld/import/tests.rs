@@ -4,13 +4,15 @@ use glam::Vec3;
 
 use super::recorded::{body_of, recorded_demo};
 use crate::game::Simulate;
-use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state, server_data};
+use crate::quakeworld::testing::{DemoWriter, STANDING_Z, ServerDemoWriter, bsp_bytes, own_state, server_data};
 use crate::quakeworld::{
-    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Map, MoveVars, PlayerState, QuakeWorld, QwdError, Rules,
-    Runner, ServerPacket, Span, UserCmd, World, flag, import, unpacked,
+    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner,
+    ServerPacket, Span, UserCmd, World, flag, import, unpacked,
 };
-use crate::record::Session;
+use crate::record::{DamageRecord, Origin, Session};
 use crate::replay::{self, ReplayError, replay};
+use crate::score::score;
+use crate::settings::Settings;
 use crate::summary::Summary;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
@@ -221,7 +223,71 @@ fn what_does_not_fit_is_refused() {
     let mut spectator = DemoWriter::default();
     spectator.signon_with(&server_data(28, 3 | 128));
     let refused = import(&spectator.bytes, &map, &ImportOptions::default());
-    assert!(matches!(refused, Err(ImportError::Demo(QwdError::Spectator { .. }))));
+    assert!(matches!(refused, Err(ImportError::NeverSpawned)), "nobody played");
+}
+
+/// Everybody's states, drawn and scored, without anything that is predicted.
+fn watched(demo: &[u8], format: &str) -> Session {
+    let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session").session;
+    assert_eq!(session.header.origin, Origin::Imported { format: format.to_owned() });
+    let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    assert_eq!(Summary::of(&replayed.trace).prediction.checked, 0);
+    let rules: Rules = crate::serial::from_msgpack(&session.header.rules).expect("rules");
+    let settings = Settings::from_pairs(&session.header.settings).expect("settings");
+    let scores = score::<QuakeWorld>(&session, &rules, &settings).expect("scores");
+    let p95 = |mode: &str| {
+        let score = scores.iter().find(|score| score.mode == mode).expect("scored");
+        assert!(score.samples > 20, "{score:?}");
+        score.error_units.as_ref().expect("drawn").p95
+    };
+    assert!(p95("history") < 0.3 && p95("off") > 1.0, "{scores:?}");
+    session
+}
+
+#[test]
+fn a_spectators_demo_scores_drawing() {
+    let mut writer = DemoWriter::default();
+    writer.signon_with(&server_data(28, 3 | 128));
+    writer.sequences(1);
+    for n in 0..40u32 {
+        let now = START_S + n as f32 * 0.02;
+        writer.command(now, &UserCmd { msec: 20, forward: 400, ..UserCmd::default() });
+        let mut messages = own_state([500.0, 0.0, 60.0], [0.0; 3]);
+        messages.extend(other_player(7, [100.0, n as f32 * 8.0, 24.0], 0));
+        writer.packet(now + 0.015, 10 + n, n + 1, &messages);
+    }
+    let session = watched(&writer.bytes, "qwd");
+    let shown = &session.players[3].snapshots[5].entities;
+    assert_eq!(shown, &[EntityId(7)], "who watches is not there");
+    assert_eq!(session.players[3].frames.len(), 40);
+}
+
+#[test]
+fn a_servers_demo_scores_drawing_and_tells_who_was_hit() {
+    let mut writer = ServerDemoWriter::default();
+    writer.signon();
+    for n in 0..40u8 {
+        writer.moment(20);
+        writer.player(0, [100.0, f32::from(n) * 8.0, 24.0], 90.0);
+        writer.player(4, [-100.0, 0.0, 24.0], 0.0);
+        if n == 30 {
+            writer.hit(5, 1, 24);
+            writer.hit(0, 1, 5);
+        }
+        writer.ran(4, &UserCmd { msec: n, ..UserCmd::default() });
+    }
+    let session = watched(&writer.bytes, "mvd");
+    assert_eq!((session.header.players.len(), session.players[5].snapshots.len()), (6, 40));
+    let at = session.players[5].snapshots[30].tick;
+    let hit = |attacker, amount| {
+        let time = session.players[5].snapshots[30].at;
+        DamageRecord { tick: at, at: time, victim: EntityId(0), attacker, amount }
+    };
+    assert_eq!(session.damage, [hit(Some(PlayerId(4)), 24), hit(None, 5)]);
+    let ran = session.players[4].frames.iter().map(|frame| (frame.command.seq.0, frame.command.input.msec));
+    assert_eq!(ran.collect::<Vec<_>>(), (0..40).map(|n| (n + 1, n as u8)).collect::<Vec<_>>());
+    let body = body_of(&session, at, PlayerId(5), EntityId(0));
+    assert_eq!((body.velocity.y, body.viewangles.y, body.alive), (400.0, 90.0, true));
 }
 
 #[test]
@@ -242,7 +308,7 @@ fn bodies_keep_what_prediction_needs() {
     let mut words = Vec::new();
     let world = QuakeWorld::spawn(&rules, session.header.seed, 3);
     QuakeWorld::save(&world, &mut words);
-    assert_eq!(QuakeWorld::load(&rules, &words).expect("world"), world);
+    assert_eq!(QuakeWorld::load(&rules, &words).expect("world"), Some(world));
     assert!(QuakeWorld::load(&rules, &words[1..]).is_err());
 }
 

@@ -1,12 +1,18 @@
-//! Brush models that a server does not send for a moment though they are in reach: on their way through walls, or one of too
-//! many. Between where they were last seen and where they are seen next, they moved on evenly.
+//! Brush models that a server does not send though they are in reach: on their way through walls, in water, or one of too
+//! many. Between where they were last seen and where they are seen next, they moved on evenly; what comes into sight on its
+//! way, or goes out of it, has come from its place of rest, or goes there, as fast as it is seen to.
 
 use std::collections::BTreeMap;
 
 use crate::quakeworld::demo::{Demo, Mover};
+use crate::quakeworld::map::Map;
 
-/// What stays away for longer may have been anywhere, in seconds.
-const LONGEST_S: f32 = 1.0;
+/// What stays away for longer may have been anywhere, in milliseconds of usercmds.
+const LONGEST_MS: u32 = 1000;
+/// Between two packets that show how fast it moves are at most so many milliseconds.
+const NEXT_MS: u32 = 100;
+/// So near to a place of rest it rests, in units.
+const AT_REST: f32 = 0.2;
 
 /// Where unsent brush models were, by the index of the packet that lacks them.
 #[derive(Debug, Default)]
@@ -14,32 +20,35 @@ pub(super) struct Unsent {
     by_packet: BTreeMap<usize, Vec<Mover>>,
 }
 
+/// A brush model in one packet.
+type Seen = (usize, [f32; 3]);
+
 impl Unsent {
-    /// Looks for short absences in a demo.
-    pub(super) fn find(demo: &Demo) -> Unsent {
+    /// Looks for absences in a demo that was played on this map.
+    pub(super) fn find(demo: &Demo, map: &Map) -> Unsent {
         let mut unsent = Unsent::default();
-        let mut last: BTreeMap<u16, (usize, [f32; 3])> = BTreeMap::new();
+        let mut sightings: BTreeMap<u16, Vec<Seen>> = BTreeMap::new();
         for (index, packet) in demo.packets.iter().enumerate() {
             for mover in packet.movers.of(&demo.movers) {
-                if let Some((from, was)) = last.insert(mover.model, (index, mover.origin)) {
-                    unsent.fill(demo, from..index, was, mover);
+                sightings.entry(mover.model).or_default().push((index, mover.origin));
+            }
+        }
+        for (model, seen) in &sightings {
+            let rests = map.moving().iter().find(|moving| moving.model == *model).map(|moving| moving.rests);
+            let mut way = Way { demo, model: *model, rests, unsent: &mut unsent };
+            for at in 1..seen.len() {
+                let (last, next) = (seen[at - 1], seen[at]);
+                if last.0 + 1 < next.0 && !way.between(last, next) {
+                    if let Some(before) = at.checked_sub(2) {
+                        way.on(seen[before], last, last.0 + 1..next.0);
+                    }
+                    if let Some(after) = seen.get(at + 1) {
+                        way.on(*after, next, (last.0 + 1..next.0).rev());
+                    }
                 }
             }
         }
         unsent
-    }
-
-    fn fill(&mut self, demo: &Demo, gap: std::ops::Range<usize>, was: [f32; 3], now: &Mover) {
-        let [first, last] = [&demo.packets[gap.start], &demo.packets[gap.end]];
-        let long_s = last.time_s - first.time_s;
-        if first.level != last.level || !(0.0..=LONGEST_S).contains(&long_s) {
-            return;
-        }
-        for index in gap.skip(1) {
-            let share = ((demo.packets[index].time_s - first.time_s) / long_s.max(0.001)).clamp(0.0, 1.0);
-            let origin = [0, 1, 2].map(|n| was[n] + share * (now.origin[n] - was[n]));
-            self.by_packet.entry(index).or_default().push(Mover { model: now.model, origin });
-        }
     }
 
     /// The models that the packet of this index lacks.
@@ -48,27 +57,95 @@ impl Unsent {
     }
 }
 
+struct Way<'a> {
+    demo: &'a Demo,
+    model: u16,
+    rests: Option<[[f32; 3]; 2]>,
+    unsent: &'a mut Unsent,
+}
+
+impl Way<'_> {
+    /// The time between two packets as the server had it: what the usercmds took that it ran between them.
+    fn ms(&self, one: usize, other: usize) -> Option<u32> {
+        let [from, to] = [&self.demo.packets[one.min(other)], &self.demo.packets[one.max(other)]];
+        (from.level == to.level).then(|| self.demo.msec_between(from.ack, to.ack))
+    }
+
+    fn add(&mut self, index: usize, origin: [f32; 3]) {
+        self.unsent.by_packet.entry(index).or_default().push(Mover { model: self.model, origin });
+    }
+
+    /// A short absence; false for a long one.
+    fn between(&mut self, (first, was): Seen, (last, now): Seen) -> bool {
+        let Some(long) = self.ms(first, last).filter(|ms| *ms <= LONGEST_MS) else { return false };
+        for index in first + 1..last {
+            let share = self.ms(first, index).unwrap_or(0) as f32 / long.max(1) as f32;
+            self.add(index, [0, 1, 2].map(|n| was[n] + share * (now[n] - was[n])));
+        }
+        true
+    }
+
+    /// From `edge` on, which it reached from `before`, in the packets of `absent`, to the place of rest that lies ahead.
+    fn on(&mut self, before: Seen, edge: Seen, absent: impl Iterator<Item = usize>) {
+        let Some(ms) = self.ms(before.0, edge.0).filter(|ms| (1..=NEXT_MS).contains(ms)) else { return };
+        let speed = [0, 1, 2].map(|n| (edge.1[n] - before.1[n]) / ms as f32);
+        let square = |v: [f32; 3]| v.iter().map(|x| x * x).sum::<f32>();
+        let way_to = |rest: &[f32; 3]| [0, 1, 2].map(|n| rest[n] - edge.1[n]);
+        let ahead = |rest: &[f32; 3]| (0..3).map(|n| way_to(rest)[n] * speed[n]).sum::<f32>() > 0.0;
+        let Some(rest) = self.rests.and_then(|rests| rests.into_iter().find(ahead)) else { return };
+        let way = way_to(&rest);
+        if square(way) <= AT_REST * AT_REST {
+            return;
+        }
+        let needed = (square(way) / square(speed)).sqrt();
+        for index in absent {
+            let Some(since) = self.ms(edge.0, index).filter(|ms| *ms <= LONGEST_MS && (*ms as f32) < needed) else {
+                return;
+            };
+            self.add(index, [0, 1, 2].map(|n| edge.1[n] + way[n] * (since as f32 / needed)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::quakeworld::UserCmd;
-    use crate::quakeworld::testing::DemoWriter;
+    use crate::quakeworld::testing::{DemoWriter, bsp_bytes};
 
-    #[test]
-    fn what_is_missing_for_a_moment_moved_on_evenly() {
+    /// A packet every 10 ms, each with the lift at this height or without it.
+    fn heights(lifts: &[Option<u8>], rests: [[f32; 3]; 2]) -> Vec<Vec<f32>> {
         let mut writer = DemoWriter::default();
         writer.signon();
         writer.sequences(1);
-        writer.command(1.0, &UserCmd::default());
-        let lift = |height: u8| vec![47, 40, 0x88, 4, 2, height * 8, 0, 0, 0];
-        let times = [(1.0, lift(2)), (1.1, vec![]), (1.2, lift(6)), (4.0, vec![]), (5.0, lift(9))];
-        for (n, (time_s, messages)) in times.iter().enumerate() {
-            writer.packet(*time_s, n as u32 + 2, 1, messages);
+        for (n, lift) in lifts.iter().enumerate() {
+            let time_s = 1.0 + n as f32 * 0.5;
+            writer.command(time_s, &UserCmd { msec: 10, ..UserCmd::default() });
+            let messages = lift.map_or(vec![], |height| vec![47, 40, 0x88, 4, 2, height * 8, 0, 0, 0]);
+            writer.packet(time_s, n as u32 + 2, n as u32 + 1, &messages);
         }
         let demo = Demo::parse(&writer.bytes).expect("good");
-        let unsent = Unsent::find(&demo);
-        let height = |index: usize| unsent.of(index).iter().map(|mover| mover.origin[2]).collect::<Vec<_>>();
-        assert!((height(2)[0] - 4.0).abs() < 0.01, "{:?}", height(2));
-        assert_eq!((height(1), height(4)), (vec![], vec![]), "sent, and away for too long");
+        let mut map = Map::parse(&bsp_bytes()).expect("good");
+        map.moving[0].rests = rests;
+        let unsent = Unsent::find(&demo, &map);
+        let height = |index: usize| unsent.of(index).iter().map(|mover| mover.origin[2]).collect();
+        (1..=lifts.len()).map(height).collect()
+    }
+
+    #[test]
+    fn what_is_missing_for_a_moment_moved_on_evenly() {
+        let found = heights(&[Some(2), None, None, None, Some(10)], [[0.0; 3]; 2]);
+        assert_eq!(found, [vec![], vec![4.0], vec![6.0], vec![8.0], vec![]], "by usercmds, whatever the stamps");
+    }
+
+    #[test]
+    fn what_comes_into_sight_came_from_its_place_of_rest_and_what_goes_out_of_it_goes_there() {
+        let long = [None; 120];
+        let rests = [[0.0; 3], [0.0, 0.0, 10.0]];
+        let found = heights(&[&[Some(2), Some(4)][..], &long, &[Some(4), Some(6)]].concat(), rests);
+        assert_eq!(found[2..6], [vec![6.0], vec![8.0], vec![], vec![]], "until it rests");
+        assert_eq!(found[119..123], [vec![], vec![], vec![2.0], vec![]], "since it left");
+        let still = heights(&[&[Some(4), Some(4)][..], &long, &[Some(4), Some(4)]].concat(), rests);
+        assert!(still.iter().all(Vec::is_empty), "{still:?}");
     }
 }

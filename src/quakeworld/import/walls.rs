@@ -3,14 +3,14 @@
 
 use super::follow::{Stretch, follow};
 use crate::game::Grade;
-use crate::quakeworld::demo::Demo;
+use crate::quakeworld::demo::{Demo, ServerPacket};
 use crate::quakeworld::map::MissingWall;
 use crate::quakeworld::movement::{Run, Solid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;
 
 /// A wall shows at so many stretches of usercmds at least,
-const FEWEST_VOTES: u32 = 6;
+const FEWEST_VOTES: usize = 6;
 /// in so many visits,
 const FEWEST_VISITS: u32 = 2;
 /// which are so many stretches apart.
@@ -23,6 +23,10 @@ const BEYOND: [f32; 2] = [2.0, 24.0];
 const THICKNESS: f32 = 4.0;
 /// The wire's rounding, with some room, in units.
 const ROUNDING: f32 = 0.13;
+/// So many places are looked at on the way from one packet to the next,
+const WAY_STEPS: u8 = 8;
+/// unless it is longer along an axis, in units: a teleport, or too much was lost.
+const LONGEST_WAY: f32 = 32.0;
 /// More are none of a map compiled anew, but of another one.
 const MOST_WALLS: usize = 32;
 
@@ -38,7 +42,8 @@ struct Shown {
     /// Lowest and highest corner of where players met it.
     low: [f32; 3],
     high: [f32; 3],
-    votes: u32,
+    /// Where players were when it showed: before and after each stretch.
+    votes: Vec<[[f32; 3]; 2]>,
     visits: u32,
     last: usize,
 }
@@ -54,7 +59,7 @@ pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
         }
         true
     });
-    shown.retain(|wall| wall.votes >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
+    shown.retain(|wall| wall.votes.len() >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
     shown.truncate(MOST_WALLS);
     rules.map.walls = shown.iter().map(|wall| without_places(wall, demo)).collect();
     if !rules.map.walls.is_empty() {
@@ -84,7 +89,7 @@ fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, count: usize) -> Op
             beyond,
             low: [0, 1, 2].map(|n| from[n].min(to[n])),
             high: [0, 1, 2].map(|n| from[n].max(to[n])),
-            votes: 1,
+            votes: vec![[from, to]],
             visits: 1,
             last: count,
         };
@@ -116,28 +121,54 @@ fn add(shown: &mut Vec<Shown>, wall: Shown) {
     let Some(known) = shown.iter_mut().find(|known| known.is_of(&wall)) else { return shown.push(wall) };
     known.low = [0, 1, 2].map(|n| known.low[n].min(wall.low[n]));
     known.high = [0, 1, 2].map(|n| known.high[n].max(wall.high[n]));
-    known.votes += 1;
+    known.votes.extend(wall.votes);
     known.visits += u32::from(wall.last > known.last + APART);
     known.last = wall.last;
 }
 
-/// The wall's box, cut back until no living player was ever in it.
+/// The wall's box, cut back until no living player was ever in it or went through it, so that as much as can be is left where
+/// it showed.
 fn without_places(wall: &Shown, demo: &Demo) -> MissingWall {
     let MissingWall { mut low, mut high } = wall.as_box(BEYOND);
     let sideways = 1 - wall.axis;
-    let living = demo.packets.iter().filter(|packet| packet.level == 0).filter_map(|packet| packet.own);
-    for own in living.filter(|own| !own.dead) {
-        let at = own.origin;
+    for at in places(demo) {
         if !(0..3).all(|n| at[n] > low[n] + ROUNDING && at[n] < high[n] - ROUNDING) {
             continue;
         }
         let cuts = [sideways, 2].into_iter().flat_map(|n| [(n, false, at[n] - low[n]), (n, true, high[n] - at[n])]);
-        if let Some((axis, from_above, _)) = cuts.min_by(|a, b| a.2.total_cmp(&b.2)) {
+        let votes_lost = |(axis, from_above, _): &(usize, bool, f32)| {
+            let lies_off =
+                |place: &[f32; 3]| if *from_above { place[*axis] >= at[*axis] } else { place[*axis] <= at[*axis] };
+            wall.votes.iter().filter(|places| places.iter().all(lies_off)).count()
+        };
+        let least = |a: &(usize, bool, f32), b: &(usize, bool, f32)| {
+            votes_lost(a).cmp(&votes_lost(b)).then(a.2.total_cmp(&b.2))
+        };
+        if let Some((axis, from_above, _)) = cuts.min_by(least) {
             let side = if from_above { &mut high } else { &mut low };
             side[axis] = at[axis];
         }
     }
     MissingWall { low, high }
+}
+
+/// Where living players were: oneself between packets, too, and others as they were sent.
+fn places(demo: &Demo) -> impl Iterator<Item = [f32; 3]> + '_ {
+    let here = |packet: &&ServerPacket| packet.level == 0;
+    let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
+    let others = demo.packets.iter().filter(here).flat_map(|packet| packet.others.of(&demo.others));
+    let others = others.filter(|other| !other.dead).map(|other| other.origin);
+    let mut last = None;
+    let own = demo.packets.iter().filter(here).filter_map(living).flat_map(move |now| {
+        let before = last.replace(now).unwrap_or(now);
+        let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let from = if far { now } else { before };
+        (1..=WAY_STEPS).map(move |step| {
+            let share = f32::from(step) / f32::from(WAY_STEPS);
+            [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))
+        })
+    });
+    own.chain(others)
 }
 
 /// Keeps the walls with which more predictions near them are right than without.

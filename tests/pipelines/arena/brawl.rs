@@ -56,7 +56,7 @@ fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: boo
     for tick in 0..seconds * 1_000 / u32::from(MSEC) {
         let time = Micros::from_ms(i64::from(tick) * i64::from(MSEC));
         if reloads && tick > 0 {
-            world = Arena::load(rules, &words).unwrap();
+            world = Arena::load(rules, &words).unwrap().expect("it loads worlds");
         }
         past.push(Arena::entities(&world).to_vec());
         let drawn = past[past.len().saturating_sub(DRAWN_TICKS_AGO + 1)].clone();

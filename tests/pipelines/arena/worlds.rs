@@ -51,7 +51,7 @@ proptest! {
         let map = if seed % 2 == 0 { ArenaMap::courtyard() } else { ArenaMap::orchard() };
         let rules = ArenaRules::new(map);
         let mut world = a_busy_world(&rules, seed, players, &shots);
-        let mut back = Arena::load(&rules, &words(&world)).unwrap();
+        let mut back = Arena::load(&rules, &words(&world)).unwrap().expect("it loads worlds");
         prop_assert_eq!(&back, &world);
         for _ in 0..200 {
             Arena::step_world(&rules, &mut world, Micros::from_ms(16), &mut Events::default());
@@ -70,7 +70,7 @@ proptest! {
         let mut changed = good.clone();
         let at = at % good.len();
         changed[at] = word;
-        if let Ok(world) = Arena::load(&rules, &changed) {
+        if let Ok(Some(world)) = Arena::load(&rules, &changed) {
             prop_assert_eq!(words(&world), changed);
         }
     }

@@ -1,0 +1,215 @@
+//! `hitreg record proxy`: real clients and a real server play through hitreg, and become a log.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+
+use super::figures::{bytes, count, counted, duration, share};
+use super::interrupt::stop_when_told;
+use super::into_log::IntoLog;
+use super::live::REORDER_MS;
+use super::output::Output;
+use super::outputs::OutPath;
+use super::page::{Page, UNSURE};
+use super::session_args::parse_share;
+use super::trouble::Trouble;
+use super::{Outcome, files};
+use crate::engine::{Known, listener, protocols};
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::live::{ProxyOptions, ProxyReport, Traffic, proxy, resolve};
+use crate::store::Kind;
+use crate::units::{Micros, Seed};
+
+pub(super) const ABOUT: &str = "Record real clients and a real server of a game, as a proxy between them";
+
+pub(super) const LONG_ABOUT: &str = "\
+Record real clients and a real server of a game, as a proxy between them
+
+Clients connect to the proxy instead of their server; every datagram goes on as it is, at once, or delayed and lost as asked. \
+What the datagrams say becomes a log: usercmds, packets and snapshots with when each came and went on, states, hits. \
+Datagrams that cannot be read pass all the same, and are counted. Names and chat stay out of the log.
+
+The log begins when the first client enters a level, so a proxy is to be started before they connect. Ctrl-C, SIGTERM and SIGHUP \
+end the recording with a whole log.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 \\
+      --upstream 127.0.0.1:27960 -o duel.hitlog
+  hitreg record proxy --protocol quake3 --listen 0.0.0.0:27970 \\
+      --upstream game.example:27960 --map pak1-maps.pk3 \\
+      --delay-ms 50 --loss 2% -o far.hitlog";
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The protocol that clients and server speak
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(protocols()))]
+    protocol: String,
+    /// Where clients connect to
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: SocketAddr,
+    /// The server
+    #[arg(long, value_name = "HOST:PORT")]
+    upstream: String,
+    /// The map that will be played, or an archive that holds it: a .bsp or .pk3. Without it predictions cannot be checked
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Stop after so many seconds of the session
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// What every chance comes from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// What every datagram is held back at least, each way
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    delay_ms: f64,
+    /// What datagrams are held back beyond that on average (exponentially distributed)
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    jitter_ms: f64,
+    /// The share of datagrams that is lost, as 2% or 0.02
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
+    loss: f64,
+    /// The share of datagrams that later ones overtake, by 20 ms
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
+    reorder: f64,
+    /// Where the log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: OutPath,
+}
+
+#[derive(Serialize)]
+struct Proxied<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
+    path: &'a Path,
+    duration_us: i64,
+    interrupted: bool,
+    size_bytes: u64,
+    #[serde(flatten)]
+    passed: ProxyReport,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(&args.output, Kind::Log)?;
+    let options = args.options()?;
+    let known = Known { map: args.map.as_deref() };
+    let listener = listener(&args.protocol, &known);
+    let mut listener =
+        listener.ok_or_else(|| Trouble::Request(format!("no protocol is called `{}`", args.protocol)))??;
+    let stop = stop_when_told()?;
+    let mut sink = IntoLog::new(target, "recording", options.length.unwrap_or(Micros::ZERO));
+    let ran = proxy(&options, &mut *listener, &stop, &mut sink);
+    let span = sink.finish(ran.is_ok())?;
+    let passed = ran?;
+    if passed.heard.players == 0 {
+        return Err(Trouble::Request(nobody(&passed)));
+    }
+    let proxied = Proxied {
+        path: &args.output,
+        duration_us: span.map_or(0, |(first, last)| (last - first).0),
+        interrupted: stop.load(Ordering::Relaxed),
+        size_bytes: files::size_bytes(&args.output),
+        passed,
+    };
+    output.show(&proxied, |page| proxied.print(page))?;
+    Ok(Outcome::Done)
+}
+
+fn nobody(passed: &ProxyReport) -> String {
+    match passed.up.datagrams {
+        0 => "no client connected: is it told the proxy's address, and not the server's?".to_owned(),
+        up if passed.down.datagrams == 0 => {
+            format!("the server answered none of {} from clients: is it at that address?", counted(up, "datagram"))
+        }
+        up => format!(
+            "nobody entered a level in {}: start the proxy before clients connect",
+            counted(up + passed.down.datagrams, "datagram")
+        ),
+    }
+}
+
+impl Args {
+    fn options(&self) -> Result<ProxyOptions, Trouble> {
+        let length = match self.seconds {
+            Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
+            Some(seconds) => return Err(Trouble::Request(format!("{seconds} s is no length of a recording"))),
+            None => None,
+        };
+        Ok(ProxyOptions {
+            listen: self.listen,
+            upstream: resolve(&self.upstream)?,
+            link: LinkModel {
+                delay_ms: self.delay_ms,
+                jitter: if self.jitter_ms == 0.0 { Jitter::None } else { Jitter::Exponential(self.jitter_ms) },
+                loss: if self.loss == 0.0 { Loss::None } else { Loss::Random(self.loss) },
+                reorder: self.reorder,
+                reorder_ms: REORDER_MS,
+                ..LinkModel::default()
+            },
+            seed: Seed(self.seed),
+            length,
+        })
+    }
+}
+
+impl Proxied<'_> {
+    fn print(&self, page: &mut Page) {
+        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, added } = &self.passed;
+        page.heading(&self.path.display().to_string());
+        let ended = if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
+        let players = counted(heard.players, "player");
+        page.pair(
+            "duration",
+            &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "address")),
+        );
+        let passed = |traffic: &Traffic| {
+            format!(
+                "{} datagrams, {}; {} went on",
+                count(traffic.datagrams),
+                bytes(traffic.bytes),
+                share(traffic.arrived, traffic.datagrams)
+            )
+        };
+        page.pair("clients sent", &passed(up));
+        page.pair("server sent", &passed(down));
+        if *lost_on_purpose > 0 {
+            page.pair("lost", &format!("{}, as was asked", count(*lost_on_purpose)));
+        }
+        if let Some(added) = added {
+            let ms = |us: u32| f64::from(us) / 1e3;
+            page.pair(
+                "late",
+                &format!(
+                    "p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms, beyond what was asked",
+                    ms(added.p50_us),
+                    ms(added.p99_us),
+                    ms(added.max_us)
+                ),
+            );
+        }
+        if heard.undecoded > 0 {
+            let undecoded =
+                format!("{} ({}); they went on", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
+            page.styled(UNSURE, &format!("  not understood: {undecoded}"));
+        }
+        if unrecorded + refused > 0 {
+            page.styled(
+                UNSURE,
+                &format!(
+                    "  {} were not recorded, {} did not pass: too many at once",
+                    count(*unrecorded),
+                    count(*refused)
+                ),
+            );
+        }
+        let holds = format!(
+            "{} usercmds, {} snapshots in {}",
+            count(heard.usercmds),
+            count(heard.snapshots),
+            bytes(self.size_bytes)
+        );
+        page.pair("holds", &holds);
+    }
+}

@@ -1,0 +1,137 @@
+//! Gathers what a recording holds while it is read, and makes the whole of it.
+
+use std::collections::BTreeMap;
+
+use super::bots::{Bots, give_slots, without_markers};
+use super::error::QwdError;
+use super::players::MOST_PLAYERS;
+use super::recording::{
+    Cut, Demo, DemoEnd, Event, Hit, Level, Mover, OtherPlayer, RecordedBy, SentCommand, Server, ServerPacket, Span,
+};
+use super::svc::{Client, PacketContent};
+use crate::quakeworld::movement::{MoveVars, UserCmd};
+
+/// More states or events than a day of play has; a few bytes of damage can ask for many.
+const MOST_LISTED: usize = 4_000_000;
+
+#[derive(Default)]
+pub(super) struct Gather {
+    pub(super) client: Client,
+    levels: Vec<Level>,
+    pub(super) commands: Vec<SentCommand>,
+    pub(super) packets: Vec<ServerPacket>,
+    others: Vec<OtherPlayer>,
+    movers: Vec<Mover>,
+    events: Vec<Event>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) ran: Vec<(u8, u32, UserCmd)>,
+    move_vars: Vec<MoveVars>,
+    bots: Bots,
+    pub(super) end: Option<DemoEnd>,
+    pub(super) cut: Option<Cut>,
+}
+
+impl Gather {
+    /// Adds a packet that has been read up to `offset`.
+    pub(super) fn add(
+        &mut self,
+        (time_s, sequence, ack): (f32, u32, i32),
+        content: PacketContent,
+        offset: usize,
+    ) -> Result<(), QwdError> {
+        self.note_level(content.levels_started);
+        let lists = [self.others.len(), self.movers.len(), self.events.len(), self.hits.len(), self.ran.len()];
+        if lists.into_iter().any(|len| len > MOST_LISTED) {
+            let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
+            return Err(QwdError::OutOfBounds { offset, what, value, limit });
+        }
+        let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
+        let others = extend(&mut self.others, content.others.into_iter().chain(bots.flatten()));
+        let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
+        let events = extend(&mut self.events, content.events);
+        let own = content.own;
+        let move_vars = self.current_move_vars();
+        let level = self.levels.len().saturating_sub(1) as u16;
+        self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
+        if content.disconnected {
+            self.end = Some(DemoEnd::Disconnect);
+        }
+        Ok(())
+    }
+
+    fn note_level(&mut self, started: u32) {
+        if let Some(level) = self.client.level {
+            if started > 0 && self.levels.len() < usize::from(u16::MAX) {
+                self.levels.push(Level { map: String::new(), player: level.player });
+            }
+            if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
+                last.map.clone_from(&self.client.map);
+            }
+        }
+    }
+
+    fn current_move_vars(&mut self) -> u16 {
+        let now = self.client.level.map_or(MoveVars::default(), |level| level.move_vars);
+        if self.move_vars.last() != Some(&now) && self.move_vars.len() < usize::from(u16::MAX) {
+            self.move_vars.push(now);
+        }
+        (self.move_vars.len() - 1) as u16
+    }
+
+    pub(super) fn finish(self) -> Result<Demo, QwdError> {
+        let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
+        let by = self.client.by;
+        if self.commands.is_empty() && by == RecordedBy::Player {
+            return Err(QwdError::Nothing { missing: "usercmds" });
+        }
+        let info = &self.client.info;
+        let server = Server {
+            version: info.version.clone(),
+            extensions: level.extensions,
+            server_extensions: info.server_extensions(),
+            dialect: info.dialect(),
+        };
+        let Gather { mut levels, commands, mut packets, others, movers, events, hits, ran, move_vars, .. } = self;
+        let mut others = without_markers(&others, &mut packets);
+        give_slots(&mut others, &levels);
+        for packet in &packets {
+            let span = packet.others.start as usize..packet.others.end as usize;
+            others[span].sort_by_key(|other| other.slot);
+        }
+        if by == RecordedBy::Server {
+            add_velocities(&packets, &mut others);
+            give_seat(&mut levels, &others);
+        }
+        let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
+        Ok(Demo { by, server, levels, commands, packets, others, movers, events, move_vars, hits, ran, end, cut })
+    }
+}
+
+/// A server does not record velocities: they follow from where players were before, as players of such demos have them.
+fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
+    let mut last: BTreeMap<u8, (f32, [f32; 3], bool)> = BTreeMap::new();
+    for packet in packets {
+        for other in &mut others[packet.others.start as usize..packet.others.end as usize] {
+            let before = last.insert(other.slot, (packet.time_s, other.origin, other.dead));
+            let Some((at, origin, dead)) = before else { continue };
+            let seconds = packet.time_s - at;
+            if seconds > 0.0 && (other.dead || !dead) {
+                let speed = |axis: usize| libm::roundf((other.origin[axis] - origin[axis]) / seconds) as i16;
+                other.velocity = [0, 1, 2].map(speed);
+            }
+        }
+    }
+}
+
+/// Who watches a server's recording gets a slot that no player ever has.
+fn give_seat(levels: &mut [Level], others: &[OtherPlayer]) {
+    let highest = others.iter().map(|other| other.slot).max();
+    let seat = highest.map_or(0, |slot| (slot + 1).min(MOST_PLAYERS - 1));
+    levels.iter_mut().for_each(|level| level.player = seat);
+}
+
+fn extend<T>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) -> Span {
+    let start = list.len() as u32;
+    list.extend(more);
+    Span { start, end: list.len() as u32 }
+}

@@ -1,0 +1,233 @@
+//! Reads an `.mvd`, the demo that a server records: blocks of messages to all, to some or to one, each with the
+//! milliseconds since the one before. All that stands at one moment is one packet here.
+//!
+//! MVDSV writes blocks to nobody for those who look closer: who was hurt by whom, and usercmds as it ran them.
+
+use super::error::QwdError;
+use super::gather::Gather;
+use super::players::read_slot;
+use super::recording::{Cut, Demo, Event, Hit, RecordedBy};
+use super::svc::PacketContent;
+use super::svc_kind::SERVER_DATA;
+use crate::quakeworld::bytes::Bytes;
+use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
+
+/// Kinds of blocks; a client's usercmd is never one.
+const SEQUENCES: u8 = 2;
+const TO_SOME: u8 = 3;
+const KINDS: std::ops::RangeInclusive<u8> = 1..=6;
+const KIND_BITS: u8 = 7;
+/// No server writes longer blocks.
+const LONGEST_BLOCK: usize = 65_536;
+/// Hidden blocks: a usercmd that ran, and who was hurt by whom.
+const HIDDEN_USERCMD: u16 = 1;
+const HIDDEN_DAMAGE: u16 = 7;
+/// Entities from 1 on are the players by their slots.
+const MOST_PLAYERS: u16 = 32;
+
+/// The demo, if it is a server's: its first block begins with the server's data.
+pub(super) fn parse(data: &[u8]) -> Option<Result<Demo, QwdError>> {
+    let mut first = Bytes::new(data, 0);
+    let block = Block::read(&mut first).ok()?;
+    let begins = block.body.first() == Some(&SERVER_DATA);
+    begins.then(|| read(data))
+}
+
+/// One block of the file.
+struct Block<'a> {
+    ms: u8,
+    /// To nobody: hidden.
+    hidden: bool,
+    body: &'a [u8],
+    /// Where the body begins.
+    base: usize,
+}
+
+impl<'a> Block<'a> {
+    fn read(bytes: &mut Bytes<'a>) -> Result<Block<'a>, QwdError> {
+        let ms = bytes.u8()?;
+        let offset = bytes.offset();
+        let kind = bytes.u8()? & KIND_BITS;
+        if !KINDS.contains(&kind) {
+            return Err(QwdError::UnknownBlock { offset, kind });
+        }
+        if kind == SEQUENCES {
+            bytes.take(8)?;
+            return Ok(Block { ms, hidden: false, body: &[], base: bytes.offset() });
+        }
+        let hidden = kind == TO_SOME && bytes.u32()? == 0;
+        let offset = bytes.offset();
+        let length = bytes.i32()?;
+        let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_BLOCK);
+        let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_BLOCK })?;
+        let base = bytes.offset();
+        Ok(Block { ms, hidden, body: bytes.take(len)?, base })
+    }
+}
+
+fn read(data: &[u8]) -> Result<Demo, QwdError> {
+    let mut import = Import::default();
+    import.gather.client.by = RecordedBy::Server;
+    let mut bytes = Bytes::new(data, 0);
+    while !bytes.is_empty() && !import.moment.disconnected {
+        let offset = bytes.offset();
+        match Block::read(&mut bytes) {
+            Ok(block) => import.block(&block)?,
+            Err(QwdError::Truncated { .. }) => {
+                import.gather.cut = Some(Cut { offset, bytes: data.len() - offset });
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    import.end_moment(data.len())?;
+    import.gather.finish()
+}
+
+#[derive(Default)]
+struct Import {
+    gather: Gather,
+    /// Milliseconds since the start.
+    now_ms: u64,
+    sequence: u32,
+    moment: PacketContent,
+}
+
+impl Import {
+    fn block(&mut self, block: &Block<'_>) -> Result<(), QwdError> {
+        if block.ms > 0 {
+            self.end_moment(block.base)?;
+            self.now_ms += u64::from(block.ms);
+        }
+        let mut body = Bytes::new(block.body, block.base);
+        if block.hidden {
+            return self.hidden(&mut body);
+        }
+        let content = self.gather.client.read_packet(&mut body, self.sequence)?;
+        let moment = &mut self.moment;
+        moment.others.extend(content.others);
+        // What else is told is told to one player or another.
+        let to_all = |event: &Event| matches!(event, Event::Effect { .. } | Event::Intermission | Event::Pause(_));
+        moment.events.extend(content.events.into_iter().filter(to_all));
+        moment.levels_started += content.levels_started;
+        moment.disconnected |= content.disconnected;
+        Ok(())
+    }
+
+    fn end_moment(&mut self, offset: usize) -> Result<(), QwdError> {
+        let content = std::mem::take(&mut self.moment);
+        self.moment.disconnected = content.disconnected;
+        let at = (self.now_ms as f64 / 1000.0) as f32;
+        self.gather.add((at, self.sequence, 0), content, offset)?;
+        self.sequence = self.sequence.saturating_add(1);
+        Ok(())
+    }
+
+    /// The index that the moment's packet is going to have.
+    fn packet(&self) -> u32 {
+        self.gather.packets.len() as u32
+    }
+
+    fn hidden(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        while !bytes.is_empty() {
+            let offset = bytes.offset();
+            let length = bytes.i32()?;
+            let kind = bytes.u16()?;
+            let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_BLOCK);
+            let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_BLOCK })?;
+            let base = bytes.offset();
+            let mut body = Bytes::new(bytes.take(len)?, base);
+            match kind {
+                HIDDEN_USERCMD => self.ran(&mut body)?,
+                HIDDEN_DAMAGE => self.hit(&mut body)?,
+                _ => {} // what players chose, statistics, comments: nothing that is drawn or hit
+            }
+        }
+        Ok(())
+    }
+
+    fn ran(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        let slot = read_slot(bytes)?;
+        bytes.u8()?; // how many before it were lost
+        let msec = bytes.u8()?;
+        let angles = bytes.vec3()?.map(wire_angle_degrees);
+        let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
+        let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
+        let cmd = UserCmd { msec, angles, forward, side, up, buttons, impulse };
+        self.gather.ran.push((slot, self.packet(), cmd));
+        Ok(())
+    }
+
+    fn hit(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+        bytes.u16()?; // by what
+        let slot = |entity: u16| (1..=MOST_PLAYERS).contains(&entity).then(|| (entity - 1) as u8);
+        let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
+        if let Some(victim) = victim {
+            self.gather.hits.push(Hit { packet: self.packet(), attacker, victim, damage });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mover, OtherPlayer};
+    use super::*;
+    use crate::quakeworld::testing::ServerDemoWriter;
+
+    fn small() -> ServerDemoWriter {
+        let mut demo = ServerDemoWriter::default();
+        demo.signon();
+        for n in 0..5u8 {
+            demo.moment(20);
+            demo.player(2, [f32::from(n) * 2.0, 0.0, 24.0], 90.0);
+            demo.player(0, [100.0, 0.0, 24.0], 0.0);
+            demo.lift(n);
+        }
+        demo.hit(1, 3, 40);
+        demo.ran(2, &UserCmd { msec: 13, forward: 400, ..UserCmd::default() });
+        demo
+    }
+
+    #[test]
+    fn a_servers_demo_is_read_into_the_same_types() {
+        let demo = Demo::parse(&small().bytes).expect("good");
+        assert_eq!(
+            (demo.by, demo.levels[0].player, demo.levels[0].map.as_str()),
+            (RecordedBy::Server, 3, "maps/small.bsp")
+        );
+        let last = demo.packets.last().expect("packets");
+        assert!((last.time_s - 0.1).abs() < 1e-6, "{}", last.time_s);
+        let others = last.others.of(&demo.others);
+        let seen = |other: &OtherPlayer| (other.slot, other.origin[0], other.velocity[0], other.angles[1]);
+        assert_eq!(others.iter().map(seen).collect::<Vec<_>>(), [(0, 100.0, 0, 0.0), (2, 8.0, 100, 90.0)]);
+        assert_eq!(last.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 4.0] }]);
+        let index = demo.packets.len() as u32 - 1;
+        assert_eq!(demo.hits, [Hit { packet: index, attacker: Some(0), victim: 2, damage: 40 }]);
+        assert_eq!(
+            demo.ran.iter().map(|(slot, at, cmd)| (*slot, *at, cmd.forward)).collect::<Vec<_>>(),
+            [(2, index, 400)]
+        );
+    }
+
+    #[test]
+    fn cut_or_damaged_it_is_read_or_refused_and_never_panics() {
+        let whole = small().bytes;
+        let all = Demo::parse(&whole).expect("good").packets.len();
+        let mut cuts = 0;
+        for len in 0..whole.len() {
+            if let Ok(demo) = Demo::parse(&whole[..len]) {
+                assert!(demo.packets.len() <= all);
+                cuts += usize::from(demo.cut.is_some());
+            }
+        }
+        assert!(cuts > 100, "{cuts}");
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bad = whole.clone();
+                bad[at] ^= 1 << bit;
+                let _ = Demo::parse(&bad);
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Players as a server's recording (`.mvd`) tells of them: what has changed since it told last.
+
+use std::collections::BTreeMap;
+
+use super::error::QwdError;
+use super::players::read_slot;
+use super::protocol::Extensions;
+use super::recording::OtherPlayer;
+use super::wire::read_coord;
+use crate::quakeworld::bytes::Bytes;
+use crate::quakeworld::movement::decode_angle16;
+
+const ORIGIN: [u16; 3] = [1 << 0, 1 << 1, 1 << 2];
+const ANGLES: [u16; 3] = [1 << 3, 1 << 4, 1 << 5];
+const EFFECTS: u16 = 1 << 6;
+const SKIN: u16 = 1 << 7;
+const DEAD: u16 = 1 << 8;
+const GIB: u16 = 1 << 9;
+const WEAPON_FRAME: u16 = 1 << 10;
+const MODEL: u16 = 1 << 11;
+
+/// What has been told of each player, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    players: BTreeMap<u8, Player>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Player {
+    origin: [f32; 3],
+    angles: [f32; 3],
+    model: u8,
+}
+
+impl Served {
+    /// Reads the message about one player; one with the model `head` is a head.
+    pub(crate) fn read(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        ext: Extensions,
+        head: Option<u8>,
+    ) -> Result<OtherPlayer, QwdError> {
+        let slot = read_slot(bytes)?;
+        let flags = bytes.u16()?;
+        bytes.u8()?; // the frame of its animation
+        let mut player = self.players.get(&slot).copied().unwrap_or_default();
+        for (value, flag) in player.origin.iter_mut().zip(ORIGIN) {
+            if flags & flag != 0 {
+                *value = read_coord(bytes, ext)?;
+            }
+        }
+        for (value, flag) in player.angles.iter_mut().zip(ANGLES) {
+            if flags & flag != 0 {
+                *value = decode_angle16(bytes.i16()?);
+            }
+        }
+        if flags & MODEL != 0 {
+            player.model = bytes.u8()?;
+        }
+        for flag in [SKIN, EFFECTS, WEAPON_FRAME] {
+            if flags & flag != 0 {
+                bytes.u8()?;
+            }
+        }
+        self.players.insert(slot, player);
+        let Player { origin, angles, model } = player;
+        let gib = flags & GIB != 0 || head == Some(model);
+        let (dead, velocity, command) = (flags & DEAD != 0, [0; 3], None);
+        Ok(OtherPlayer { slot, origin, velocity, angles, age_ms: 0, dead, gib, command, bot: false })
+    }
+}

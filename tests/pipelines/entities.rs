@@ -1,0 +1,122 @@
+//! An engine's own world of entities and components is recorded, replayed, verified, rolled back and compared as any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::drift::{Drift, FIRST_ID, ROCKS, Rules};
+use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::log::{Options as LogOptions, read_session, write_session};
+use hitreg::record::Session;
+use hitreg::replay::{Mode, Options, ReplayError, Replayed, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::summary::Summary;
+use hitreg::verify;
+
+const PLAYERS: u16 = 3;
+
+type Game = Drift<600>;
+type Softer = Drift<599>;
+
+fn session(rules: Rules) -> Session {
+    let settings = [("server.rate_bytes_per_s".to_owned(), "1000000".to_owned())].into();
+    let scenario = Scenario { players: PLAYERS, seconds: 4.0, seed: 11, settings, ..Scenario::default() };
+    let mut session = Session::new(scenario.header::<Game>(&rules).expect("a good scenario"));
+    record_synthetic::<Game>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    session.put_in_order();
+    session
+}
+
+fn again(session: &Session, rollback_every: Option<u32>) -> Replayed {
+    let options = Options { mode: Mode::Closed, rollback_every, ..Options::default() };
+    replay::<Game>(session, &options, &mut |_| {}).expect("a log of this build")
+}
+
+#[test]
+fn an_engines_world_is_recorded_and_verified() {
+    let session = session(Rules::default());
+    let bytes = write_session(Vec::new(), &session, LogOptions::live()).expect("memory takes everything");
+    let session_again = read_session(&bytes[..]).expect("a good log");
+    assert_eq!(session_again, session);
+    let replays = verify::THREADS.map(|_| again(&session_again, Some(8)));
+    assert_eq!(replays[0].rollback_error, None);
+    assert!(replays[0].rollbacks > 20, "{}", replays[0].rollbacks);
+    let judged = verify::judge(&session, Ok(&replays), verify::Against::default());
+    assert_eq!((judged.verdict, judged.detail), (verify::Verdict::Same, None));
+    assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
+    // Clients foresee their own ships, but for rocks and shots that they did not know of.
+    let prediction = Summary::of(&replays[0].trace).prediction;
+    assert!(prediction.checked > 150 && 10 * prediction.exact > 8 * prediction.checked, "{prediction:?}");
+    assert!(prediction.misses_by_cause.contains_key("mover"), "{prediction:?}");
+    let classes: BTreeSet<_> = session.states.keys().iter().map(|key| key.class).collect();
+    assert_eq!(classes.len(), 2);
+}
+
+#[test]
+fn the_trace_has_what_the_engine_has() {
+    let trace = again(&session(Rules::default()), None).trace;
+    let bodies = trace.table("bodies").expect("bodies");
+    let column = |name: &str| {
+        let column = bodies.u32s(name);
+        assert_eq!(column.len(), bodies.rows(), "{name}");
+        column
+    };
+    let [tick, number, low, high] = ["tick", "entity", "id.lo", "id.hi"].map(column);
+    let [kind, shield, gun, stone] = ["kind", "shield", "gun", "stone"].map(column);
+    assert_eq!(bodies.f32s("stone.turned.w").len(), bodies.rows());
+    let mut ids: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+    let mut owners: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    let (mut gone, mut shields, mut in_tick) = (0, [0, 0], BTreeMap::<u32, usize>::new());
+    for row in 0..bodies.rows() {
+        let id = u64::from(high[row]) << 32 | u64::from(low[row]);
+        *in_tick.entry(tick[row]).or_default() += 1;
+        if id == 0 {
+            assert!(number[row] < u32::from(PLAYERS), "only a player can be without an entity");
+            gone += 1;
+            continue;
+        }
+        assert!(id >= FIRST_ID);
+        assert_eq!((gun[row], stone[row]), (1 - kind[row], kind[row]), "a ship has a gun, a rock is of stone");
+        if kind[row] == 0 {
+            shields[shield[row] as usize] += 1;
+            assert!(number[row] < u32::from(PLAYERS));
+        }
+        ids.entry(id).or_default().insert(number[row]);
+        owners.entry(number[row]).or_default().insert(id);
+    }
+    assert!(in_tick.values().all(|count| *count > 1_024), "{in_tick:?}");
+    assert!(gone > 20, "ships are shot, and their players without one for a while: {gone}");
+    assert!(shields.iter().all(|count| *count > 50), "shields come and go: {shields:?}");
+    // Ids are used again, and what has one then is another entity; no number was anybody else's meanwhile.
+    assert!(ids.values().filter(|numbers| numbers.len() > 1).count() > 10);
+    assert!(owners.iter().all(|(number, ids)| *number < u32::from(PLAYERS) || ids.len() == 1));
+    assert!(owners.keys().max().is_some_and(|last| *last as usize > ROCKS));
+}
+
+#[test]
+fn another_build_differs_where_the_world_was_pushed() {
+    let session = session(Rules::default());
+    let ours = again(&session, None).trace;
+    let theirs = replay::<Softer>(&session, &Options::default(), &mut |_| {}).expect("a log of this game").trace;
+    let found = diff(&ours, &theirs, &DiffOptions::default()).expect("no tolerance");
+    assert_eq!(found.verdict, Verdict::Differs);
+    let first = found.first.expect("a place");
+    // The first that a ship bounced off.
+    assert!(first.field.as_ref().is_some_and(|field| field.contains("velocity")), "{first:?}");
+}
+
+#[test]
+fn what_is_left_out_of_hidden_words_is_found() {
+    let replayed = again(&session(Rules { forgets: true, ..Rules::default() }), Some(8));
+    assert_eq!(replayed.first_difference, None);
+    assert!(replayed.rollback_error.is_some());
+}
+
+#[test]
+fn a_world_that_cannot_be_restored_offers_no_rollback() {
+    let session = session(Rules { only_forward: true, ..Rules::default() });
+    assert_eq!(again(&session, None).first_difference, None);
+    let options = Options { rollback_every: Some(8), ..Options::default() };
+    let refused = replay::<Game>(&session, &options, &mut |_| {}).map(|_| ());
+    assert!(matches!(refused, Err(ReplayError::NoRollback("drift"))), "{refused:?}");
+}
