@@ -26,7 +26,7 @@ pub use tables::Tables;
 pub use what_if::{REJUDGED, WhatIf};
 
 use crate::game::{BadCells, Bots, Game, OtherFields, StateRows};
-use crate::pipeline::{ClientPipeline, Netcode, RollbackError, Setup};
+use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};

@@ -1,8 +1,6 @@
 //! Quake III as a game of the pipelines: its sessions replay open loop, from what each client was told. There is no server of it
 //! here, so a world is nothing but its bodies, and no shot is judged again.
 
-use glam::Vec3;
-
 use super::body::BodyRow;
 use super::diagnosis::explain;
 use super::hits::hits_again;
@@ -11,7 +9,7 @@ use super::rules::Rules;
 use super::surroundings::around;
 use crate::game::{
     Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, HitAgain, Judge, Reconcile, Scene,
-    Simulate, Sink, SnapshotExtras, Touch, Verdict, WorldSink,
+    Simulate, Sink, SnapshotExtras, Touch, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::record::Session;

@@ -2,8 +2,6 @@
 //! nothing but its bodies, and nothing in it moves by itself; nor do demos tell whom a shot was meant for, so that none is
 //! judged.
 
-use glam::Vec3;
-
 use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use super::diagnosis::{Missed, explain, lies_still};
 use super::extra::{effect_name, events_of};
@@ -14,7 +12,7 @@ use super::rules::{Rules, entity_of_model};
 use super::surroundings;
 use crate::game::{
     Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Reconcile, Scene, Scope,
-    Simulate, Sink, SnapshotExtras, Touch, Verdict, Wall, WorldSink,
+    Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};

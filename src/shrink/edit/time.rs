@@ -12,7 +12,8 @@ pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
         return;
     }
     let cut = Cut::new(session.ticks.iter().map(|t| t.at).collect(), removed);
-    let gone: BTreeSet<_> = removed.iter().filter_map(|place| session.ticks.get(*place)).map(|tick| tick.tick).collect();
+    let gone: BTreeSet<_> =
+        removed.iter().filter_map(|place| session.ticks.get(*place)).map(|tick| tick.tick).collect();
     for player in &mut session.players {
         player.executed.retain(|executed| !gone.contains(&executed.tick));
         player.frames.retain_mut(|frame| move_to(cut.of_client(frame.at), &mut frame.at));
