@@ -88,6 +88,7 @@ named!(Property {
     FullDisk = "full_disk",
     Torn = "torn",
     Flipped = "flipped",
+    Heard = "heard",
     Merge = "merge",
     Shrink = "shrink",
 });
