@@ -55,8 +55,6 @@ pub struct Client<G: Game> {
     acked: CommandSeq,
     /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
-    /// The same of the look before: a usercmd is made among those whom its player saw when he made it.
-    drawn_before: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
     redundancy: Repeats,
     packets: u32,
@@ -82,7 +80,6 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             history: History::default(),
             newest: SnapshotSeq(0),
             drawn: Vec::new(),
-            drawn_before: Vec::new(),
             drawn_at: Micros::ZERO,
             redundancy,
             packets: 0,
@@ -120,7 +117,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             player: self.player,
             entities: &snapshot.frame.entities,
         };
-        let met = self.met(&snapshot.frame.entities, &self.drawn);
+        let met = self.met(&snapshot.frame.entities);
         let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
@@ -129,7 +126,6 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     fn look(&mut self, now: Micros) {
-        std::mem::swap(&mut self.drawn, &mut self.drawn_before);
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
         self.drawn_at = clock - self.drawn_behind();
@@ -165,7 +161,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);
-        let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities), &self.drawn_before);
+        let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
         let context = Context::<G> {
             rules: &self.rules,
             settings: &self.settings,
@@ -206,14 +202,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
 impl<G: Game> Client<G> {
     /// Whom a prediction meets: the others as a snapshot has them, or as they are on the screen.
-    fn met<'f>(
-        &self,
-        told: &'f [(EntityId, G::Body)],
-        drawn: &[(EntityId, Placed<G::Body>)],
-    ) -> Cow<'f, [(EntityId, G::Body)]> {
+    fn met<'f>(&self, told: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
         let shown = |id: EntityId| {
             let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
-            let drawn = if is_met { drawn } else { &[] };
+            let drawn = if is_met { &self.drawn[..] } else { &[] };
             drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
         };
         if !told.iter().any(|(id, _)| shown(*id).is_some()) {
