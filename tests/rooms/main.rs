@@ -79,7 +79,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("diff", &["units", "stats", "trace", "summary"]),
     ("fairness", &["stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
-    ("shrink", &["units", "usercmd", "stats", "trace", "game", "record", "pipeline", "link", "replay"]),
+    ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
     ("why", &["units", "trace", "record"]),
