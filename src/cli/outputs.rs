@@ -112,6 +112,7 @@ mod tests {
             "quickstart output",
             "record synth output",
             "record live output",
+            "record proxy output",
             "serve output",
             "join output",
             "merge output",

@@ -145,7 +145,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
     }
     assert_eq!(proxied.states.len(), imported.states.len());
     assert!(proxied.players.iter().any(|player| player.frames.len() > 100));
-    folder.done("verify a.hitlog");
+    folder.done("info a.hitlog");
 }
 
 /// A server speaks to nobody who has not spoken.
