@@ -13,7 +13,7 @@ pub struct Replayed {
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
-    /// What went over the network; `None` in open loop, where nothing does, and where [`Options::sizes`] did not ask.
+    /// What went over the network; `None` in open loop, where nothing does, and where [`Options::sizes`](super::Options::sizes) did not ask.
     pub traffic: Option<Traffic>,
     /// How often the world was restored and run again.
     pub rollbacks: u32,
