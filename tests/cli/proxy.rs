@@ -204,7 +204,6 @@ fn a_live_session_of_openarena_is_recorded() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on stdout");
     eprintln!("{report}");
     assert_eq!((&report["players"], &report["undecoded"]), (&2.into(), &0.into()));
-    assert!(report["added"]["p99_us"].as_u64().expect("a number") < 1_000, "{report}");
     folder.done("verify live.hitlog");
     folder.done("report live.hitlog -o live.html");
     eprintln!("{}", folder.done("replay live.hitlog"));
