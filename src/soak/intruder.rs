@@ -43,7 +43,8 @@ impl Intruder for Meddler {
         if !self.rng.chance(self.chance) {
             return None;
         }
-        let after = Micros(self.rng.below(200_000) as i64);
+        // Nothing arrives at the moment at which it is sent: clocks are set by that.
+        let after = Micros(1 + self.rng.below(200_000) as i64);
         let (number, bytes) = self.worsened(number, datagram);
         Some((after, number, bytes))
     }
