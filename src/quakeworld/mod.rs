@@ -29,7 +29,7 @@ pub use demo::{
     Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer,
     OwnState, Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
-pub use game::{Moment, QuakeWorld, Shot};
+pub use game::{QuakeWorld, Shot};
 pub use import::{
     Finding, ImportError, ImportOptions, Imported, LARGEST_UNPACKED, Trait, UnpackError, import, played_map, unpacked,
 };
