@@ -16,7 +16,6 @@ use super::rules::Rules;
 use super::surroundings::{around, box_of};
 use crate::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 use crate::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
-use crate::trace::schema::IMPACT;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// A value of `weaponstate` (bg_public.h): the weapon fires, or waits until it may again.
@@ -93,8 +92,8 @@ pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> 
             for hit in others {
                 let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
                 // The same usercmd may have led to several.
-                let indices = (0..=IMPACT).rev().find(|index| !taken.contains(&(hit.command, *index)));
-                let index = indices.unwrap_or(IMPACT);
+                let indices = (0..=u8::MAX).rev().find(|index| !taken.contains(&(hit.command, *index)));
+                let index = indices.unwrap_or(0);
                 taken.insert((hit.command, index));
                 all.push(ShotAgain {
                     shooter,

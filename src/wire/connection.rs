@@ -5,7 +5,7 @@ mod arrivals;
 mod client;
 mod server;
 
-pub use arrivals::{ARRIVALS_MAX, PACKETS_REMEMBERED};
+pub(crate) use arrivals::PACKETS_REMEMBERED;
 pub use client::{ClientConnection, ClientEvent, Lost};
 pub use server::{Sent, ServerConnection, ServerEvent, Unusable};
 

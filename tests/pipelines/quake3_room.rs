@@ -6,6 +6,7 @@ use std::path::Path;
 use hitreg::quake3::{Quake3, ServerLog, Source, header, import, map_from, survey};
 use hitreg::record::Session;
 use hitreg::replay::{self, replay};
+use hitreg::score::score;
 use hitreg::summary::Summary;
 use hitreg::trace::schema::shots;
 use hitreg::units::PlayerId;
@@ -82,5 +83,16 @@ fn the_demo_that_a_real_client_wrote_is_what_it_had() {
     let missing = passed.snapshots.iter().filter(|s| had.snapshots.iter().all(|h| h.seq != s.seq));
     let known = missing.filter(|snapshot| arrived(snapshot.seq.0)).count();
     assert!(known <= 2, "{known} that arrived are not in it");
-    replay::<Quake3>(&demo, &replay::Options::default(), &mut |_| {}).expect("it replays");
+    let settings = replay::own_settings(&demo.header).expect("settings");
+    let rules = survey(Source::Demo, &file("duel.dm_71"), &ServerLog::default()).expect("a demo").rules;
+    let scores = score::<Quake3>(&demo, &rules, &settings).expect("sound states");
+    assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
+    let replayed = replay::<Quake3>(&demo, &replay::Options::default(), &mut |_| {}).expect("it replays");
+    let shots = shots::Columns::of(&replayed.trace);
+    let given = shots.given_target.iter().filter(|target| *target == "p1").count();
+    assert_eq!(
+        (given, shots.rows, Summary::of(&replayed.trace).prediction.checked),
+        (10, 10, 0),
+        "by the server's word"
+    );
 }
