@@ -125,6 +125,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         Some(Reconciled { round_trip, ..reconciled })
     }
 
+    fn set_clock(&mut self, now: Micros, server_time: Micros) {
+        self.clock.set(now, server_time);
+    }
+
     fn look(&mut self, now: Micros) {
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };

@@ -93,7 +93,7 @@ struct Report<'a> {
     jumps: &'a [Jumps],
     /// The hits that another server gave, judged again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    hits_again: &'a [Hit],
+    hits_again: &'a [Hit<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a Network>,
     shots: &'a Shots,
@@ -143,8 +143,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let fairness = Fairness::of(&replayed.trace);
     let session_us = log.session.duration();
     let jumps = Jumps::of(&replayed.jumps);
-    let hits = game.hits_again(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
-    let hits = Hit::of(&hits, &replayed.trace);
+    let hits = Hit::of(&replayed.trace);
     let report = Report {
         path: &args.log,
         game: &replayed.trace.header.game,

@@ -30,6 +30,11 @@ impl Clock {
         });
     }
 
+    /// Shows this from `now` on, once an update came.
+    pub(super) fn set(&mut self, now: Micros, server_time: Micros) {
+        self.offset = self.offset.map(|_| server_time - now);
+    }
+
     pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
         self.round_trip = Some(round_trip);
     }

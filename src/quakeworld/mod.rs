@@ -29,7 +29,7 @@ pub use demo::{
     Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, OriginWire, OtherPlayer, OwnState,
     Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
-pub use game::{Moment, QuakeWorld, Shot};
+pub use game::{QuakeWorld, Shot};
 pub use import::{Finding, ImportError, ImportOptions, Imported, Trait, UnpackError, import, played_map, unpacked};
 pub use map::{BspError, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
 pub use movement::{BUTTON_JUMP, Dialect, MoveVars, PlayerState, Run, Runner, Solid, Touched, UserCmd, World, step};

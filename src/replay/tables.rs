@@ -8,7 +8,7 @@ use super::network::Network;
 use super::shots::Shots;
 use super::variables::Variables;
 use super::views::Views;
-use crate::game::{Body, Effect, Field, Game, Verdict};
+use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord};
@@ -63,6 +63,11 @@ impl Tables {
         let present = Present { ticks: &self.bodies.0.tick, entities: &self.bodies.0.entity, cells: &self.bodies.1 };
         let covers = covers::<G>(rules, self.shots.sights(), &present, &self.frames);
         self.shots.set_covers(&covers);
+    }
+
+    /// A shot of a recording that was judged again. To be called when what was on the shooter's screen is known.
+    pub fn judged_again<G: Game>(&mut self, shot: &ShotAgain) {
+        self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
     }
 
     /// The finished tables.

@@ -15,7 +15,7 @@ pub mod tables;
 mod usercmd;
 
 pub use document::document;
-pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalNumber, Text};
+pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text};
 pub use tables::*;
 
 /// One table, as it is declared.

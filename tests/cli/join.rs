@@ -30,7 +30,7 @@ impl Place {
     /// `None` where there are no sockets.
     pub(crate) fn new() -> Option<Place> {
         let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
-            eprintln!("skipped: no UDP socket is to be had here");
+            crate::note::skipped("no UDP socket is to be had here");
             return None;
         };
         let port = socket.local_addr().expect("its address").port();

@@ -20,9 +20,12 @@ mod history;
 mod merge;
 mod movement_vectors;
 mod network;
+#[path = "../skipped/note.rs"]
+mod note;
 mod patched;
 mod pipelines;
 mod quake3_log;
+mod quake3_room;
 mod quakeworld;
 mod quakeworld_log;
 mod schedule;
