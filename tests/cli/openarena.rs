@@ -1,6 +1,7 @@
 //! A session of OpenArena from outside: imported, its shots compared, explained, reported and exported.
 
 use super::folder::{Folder, code, text};
+use super::report::page;
 
 /// The log of the session in fixtures/openarena.
 fn folder() -> Folder {
@@ -39,7 +40,8 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
     let given = head.iter().position(|column| *column == "given_damage").expect("the column");
     let damage = lines.filter_map(|line| line.split(',').nth(given)?.parse::<f32>().ok());
     assert_eq!(damage.collect::<Vec<_>>(), [7.0; 21], "as the server's log says");
-    folder.done("report duel.hitlog -o duel.html");
-    let page = std::fs::read_to_string(folder.path("duel.html")).expect("a page");
-    assert!(page.contains("machinegun"));
+    let (_, contents) = page(&folder, "duel.hitlog");
+    let listed = contents["sides"][0]["shots"].as_array().expect("shots").clone();
+    let hit = listed.iter().filter(|shot| shot["server"]["reason"] == "hit");
+    assert_eq!((listed.len(), hit.count()), (254, 22));
 }
