@@ -51,6 +51,6 @@ pub use limits::{
 };
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
-pub use trace_file::{TraceReader, read_trace, write_trace};
+pub use trace_file::{TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
 pub use version::{LOG_FORMAT, Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, Options, WhenFull, write_session};

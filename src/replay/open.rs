@@ -19,7 +19,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
-    let mut tables = Tables::new::<G>(session.players.len());
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let made = Made::new(session.allowance);
     let mut counted = Counted::new(&made, &mut tables);
     let mut jumps = Vec::new();

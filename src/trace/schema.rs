@@ -15,6 +15,7 @@ pub mod tables;
 mod usercmd;
 
 pub use document::document;
+pub(crate) use kinds::NONE;
 pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalNumber, Text};
 pub use tables::*;
 

@@ -29,6 +29,7 @@ mod schedule;
 mod searches;
 mod server;
 mod soak;
+mod streams;
 mod trace_schema;
 mod traces;
 mod yard;
