@@ -28,9 +28,12 @@ pub(super) struct Covers {
     own: Vec<Own>,
 }
 
+/// Whether a body in cells is seen from a place.
+type Sees = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
+
 /// What a game says of a body in cells.
 struct Eyes {
-    sees: Box<dyn Fn(Vec3, &[u32]) -> Option<bool> + Send>,
+    sees: Box<Sees>,
     state: fn(&[u32]) -> Option<State>,
 }
 

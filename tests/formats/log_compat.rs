@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
-use hitreg::log::{Options, read_session, read_trace, version_of, write_session, write_trace};
+use hitreg::log::{Options, TraceWriter, read_session, read_trace, version_of, write_session, write_trace};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
     Session, SessionId, ShotRecord, Side, StateRecord, Timing,
@@ -55,7 +55,7 @@ fn the_logs_of_all_versions_can_be_read() {
     network.tables.push(Table::new("packets", columns));
     // Since 2.0 a table may be in parts that do not stand together, names may come later, and so may a column of names.
     let (views, shots) = (&small_trace().tables[0], &small_trace().tables[1]);
-    let later = |names: &[&str], code| Table { name: "views".into(), ..in_place(views, names, code) };
+    let later = |names: &[&str], code| in_place(views, names, code);
     let parts = [later(&["held"], 0), shots.clone(), later(&["held", "interpolated"], 1)];
     let mut in_parts = small_trace();
     in_parts.tables[0] = parts[0].clone();

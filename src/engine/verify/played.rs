@@ -140,13 +140,16 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     )))
 }
 
+/// What came of replays, and what in the log contradicts the first of them; or why there are none.
+type Streamed = Result<(Vec<Played>, Option<String>), String>;
+
 /// Replays of this build of a log that is read meanwhile, and where the log contradicts the first of them; or why there are none.
 pub(super) fn streamed(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     rollback_every: Option<u32>,
     golden: bool,
-) -> Result<Result<(Vec<Played>, Option<String>), String>, EngineError> {
+) -> Result<Streamed, EngineError> {
     let game = match engine.games.of_header(&log.header) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
