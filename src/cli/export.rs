@@ -139,17 +139,23 @@ impl Tables {
 
     fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), Trouble> {
         find(&self.shapes(), name, &args.file)?;
-        let mut outcome = Ok(());
-        let saved = store::save(target, |out| {
-            outcome = self.write(name, args, out);
+        let mut unread = None;
+        let saved = store::save(target, |out| match self.write(name, args, out) {
+            Ok(()) => Ok(()),
+            Err(Failed::Writing(error)) => Err(error.into()),
             // What is half written does not get its name.
-            if outcome.is_ok() { Ok(()) } else { Err(std::io::Error::other("it cannot be read").into()) }
+            Err(Failed::Reading(trouble)) => {
+                unread = Some(trouble);
+                Err(std::io::Error::other("it cannot be read").into())
+            }
         });
-        outcome?;
-        Ok(saved?)
+        match unread {
+            Some(trouble) => Err(trouble),
+            None => Ok(saved?),
+        }
     }
 
-    fn write(&self, name: &str, args: &Args, out: &mut dyn Write) -> Result<(), Trouble> {
+    fn write(&self, name: &str, args: &Args, out: &mut dyn Write) -> Result<(), Failed> {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
@@ -159,9 +165,36 @@ impl Tables {
     }
 }
 
+/// Why a table was not written.
+enum Failed {
+    Reading(Trouble),
+    Writing(std::io::Error),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Failed {
+        Failed::Reading(trouble)
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Failed {
+        Failed::Writing(error)
+    }
+}
+
+impl From<Failed> for Trouble {
+    fn from(failed: Failed) -> Trouble {
+        match failed {
+            Failed::Reading(trouble) => trouble,
+            Failed::Writing(error) => error.into(),
+        }
+    }
+}
+
 /// Writes a table of a trace as it is read; where its format has no rows, after it has been read.
-fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut dyn Write) -> Result<(), Trouble> {
-    let mut trace = store::open_trace(path)?;
+fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut dyn Write) -> Result<(), Failed> {
+    let mut trace = store::open_trace(path).map_err(Trouble::from)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
         Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
         Err(error) => Err(Trouble::file(path, error)),

@@ -57,18 +57,19 @@ impl TableDigest {
             _ => {}
         }
         for (place, column) in rows.columns.iter().enumerate() {
-            if self.columns.get(place).is_none_or(|known| known.name != column.name) {
-                let known = self.columns.iter().position(|known| known.name == column.name);
-                let mut new = match known {
-                    Some(known) => self.columns.remove(known),
-                    None => ColumnDigest::new(&column.name, &column.data),
-                };
-                if known.is_none() {
-                    new.add_none(self.rows);
-                }
-                self.columns.insert(place.min(self.columns.len()), new);
-            }
-            self.columns[place].add(&column.data);
+            let is_it = |known: &ColumnDigest| known.name == column.name;
+            let known = match self.columns.get(place) {
+                Some(there) if is_it(there) => Some(place),
+                _ => self.columns.iter().position(is_it),
+            };
+            let known = known.unwrap_or_else(|| {
+                let mut new = ColumnDigest::new(&column.name, &column.data);
+                new.add_none(self.rows);
+                let place = place.min(self.columns.len());
+                self.columns.insert(place, new);
+                place
+            });
+            self.columns[known].add(&column.data);
         }
         for lacking in &mut self.columns {
             if rows.column(&lacking.name).is_none() {
