@@ -43,8 +43,8 @@ pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
 };
 pub use connection::{
-    ARRIVALS_MAX, ClientConnection, ClientEvent, Lost, PACKETS_REMEMBERED, Sent, ServerConnection, ServerEvent,
-    Unusable,
+    ARRIVALS_MAX, ClientConnection, ClientEvent, Lost, PACKETS_REMEMBERED, REQUESTS_MAX, Sent, ServerConnection,
+    ServerEvent, TooManyRequests, Unusable,
 };
 pub use error::DecodeError;
 pub use fragment::{FRAGMENTS_MAX, MESSAGE_BYTES_MAX, Reassembled, Reassembly, fragments};
