@@ -7,6 +7,7 @@ mod bugged;
 mod carriage;
 mod categories;
 mod claims;
+mod client;
 mod commands;
 mod culled;
 mod disc;
