@@ -70,7 +70,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             limits: Limits::of(&settings),
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
-            categories: Categories::new(),
+            categories: Categories::new(&settings),
             chase: Chase::new(),
             acked: CommandSeq(0),
             rules,
@@ -123,6 +123,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
         }
         Some(Reconciled { round_trip, ..reconciled })
+    }
+
+    fn set_clock(&mut self, now: Micros, server_time: Micros) {
+        self.clock.set(now, server_time);
     }
 
     fn look(&mut self, now: Micros) {
@@ -238,6 +242,7 @@ impl<G: Game> Client<G> {
             rules: Arc::clone(&self.rules),
             player: self.player,
             newest: Arc::clone(self.history.newest()?),
+            before: self.history.before_newest().map(Arc::clone),
             acked: self.acked,
             local: now,
             server: self.clock.read(now)?,

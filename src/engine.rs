@@ -50,7 +50,7 @@ pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::{Maps, demos_below, import_qwd};
 #[cfg(feature = "quake3")]
-pub use import::{Quake3Capture, import_quake3_udp};
+pub use import::{Quake3Recording, import_quake3};
 pub use log_file::LogFile;
 pub use looked::Looked;
 #[cfg(feature = "quake3")]

@@ -10,6 +10,7 @@ mod bots;
 mod category;
 mod cells;
 mod judge;
+mod moment;
 mod outline;
 mod placed;
 mod reconcile;
@@ -26,7 +27,8 @@ pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use cells::{Cells, Said, Spatial, cell, cells};
-pub use judge::{HitAgain, Judge, JudgedAgain};
+pub use judge::{Given, Judge, JudgedAgain, ShotAgain};
+pub use moment::Moment;
 pub use outline::Wall;
 pub use placed::{How, Placed};
 pub use reconcile::Reconcile;
@@ -34,7 +36,8 @@ pub use role::Role;
 pub use roster::{EntityWorld, Names, Roster};
 pub use shot::{Verdict, Wound};
 pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
-pub use states::{OtherFields, StateRows, unknown_states};
+pub use states::unknown_states;
+pub use states::{OtherFields, StateRows};
 
 pub use crate::record::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 

@@ -104,6 +104,9 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     /// Takes a snapshot that arrived at `now`. `None` when it holds no news of the player's own body.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled>;
 
+    /// Sets the clock: a recording tells what it showed at `now`. A client that has no clock to set leaves that out.
+    fn set_clock(&mut self, _now: Micros, _server_time: Micros) {}
+
     /// Draws the others at `now`. Called once a client frame, before [`ClientPipeline::command`]: what is drawn is what the
     /// player sees while the usercmd is made.
     fn look(&mut self, now: Micros);

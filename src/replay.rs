@@ -30,7 +30,8 @@ pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use streamed::{Ran, Source, stream};
 pub use survey::{Survey, Ticks};
 pub use tables::Tables;
-pub use what_if::{REJUDGED, WhatIf};
+pub(crate) use what_if::REJUDGED;
+pub use what_if::WhatIf;
 
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};

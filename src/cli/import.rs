@@ -1,34 +1,84 @@
-//! `hitreg import`: recordings of real games become logs.
+//! `hitreg import`: recordings of real games become logs. Each format is a line of a table, and a file beside this one.
 
 #[cfg(feature = "quake3")]
-mod quake3_udp;
+mod quake3;
 #[cfg(feature = "quakeworld")]
 mod qwd;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, Error, FromArgMatches};
 
 use super::Outcome;
 use super::output::Output;
 use super::trouble::Trouble;
 
-/// Turn a real game's recording into a log
-#[derive(clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    format: Format,
+/// A format of recordings.
+struct Format {
+    name: &'static str,
+    /// Adds what it takes, and what is said of it.
+    arguments: fn(Command) -> Command,
+    run: fn(&ArgMatches, &mut Output) -> Result<Outcome, Trouble>,
 }
 
-#[derive(clap::Subcommand)]
-enum Format {
+/// Another one is a line here, and its arguments and what is done with them in a file of its own.
+const FORMATS: &[Format] = &[
     #[cfg(feature = "quakeworld")]
-    Qwd(qwd::Args),
+    Format {
+        name: "qwd",
+        arguments: <qwd::Args as clap::Args>::augment_args,
+        run: |matches, output| qwd::run(&given(matches)?, output),
+    },
     #[cfg(feature = "quake3")]
-    Quake3Udp(quake3_udp::Args),
+    Format {
+        name: "quake3-udp",
+        arguments: <quake3::Udp as clap::Args>::augment_args,
+        run: |matches, output| quake3::run_udp(&given(matches)?, output),
+    },
+    #[cfg(feature = "quake3")]
+    Format {
+        name: "quake3-demo",
+        arguments: <quake3::Demo as clap::Args>::augment_args,
+        run: |matches, output| quake3::run_demo(&given(matches)?, output),
+    },
+];
+
+/// The format that was asked for, and what was given to it.
+pub(super) struct Args {
+    format: &'static Format,
+    matches: ArgMatches,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    match &args.format {
-        #[cfg(feature = "quakeworld")]
-        Format::Qwd(args) => qwd::run(args, output),
-        #[cfg(feature = "quake3")]
-        Format::Quake3Udp(args) => quake3_udp::run(args, output),
+    (args.format.run)(&args.matches, output)
+}
+
+fn given<A: FromArgMatches>(matches: &ArgMatches) -> Result<A, Trouble> {
+    A::from_arg_matches(matches).map_err(|error| Trouble::Request(error.to_string()))
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Args, Error> {
+        let chosen = matches.subcommand().and_then(|(name, matches)| {
+            let format = FORMATS.iter().find(|format| format.name == name)?;
+            Some(Args { format, matches: matches.clone() })
+        });
+        chosen.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Args::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Args {
+    fn augment_args(command: Command) -> Command {
+        let formats = FORMATS.iter().map(|format| (format.arguments)(Command::new(format.name)));
+        let about = "Turn a real game's recording into a log";
+        command.about(about).subcommand_required(true).arg_required_else_help(true).subcommands(formats)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Args::augment_args(command)
     }
 }

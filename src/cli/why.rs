@@ -1,6 +1,7 @@
 //! `hitreg why`: one shot or one correction, explained and drawn.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::Serialize;
 
@@ -28,26 +29,26 @@ use crate::why::{Asked, Otherwise, ShotName, Why, player};
 Examples:
   hitreg why match.hitlog p0#95                    one shot
   hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to then
-  hitreg why match.hitlog --correction 3 --player p2
+  hitreg why match.hitlog p2 --correction 3        a correction of p2's prediction
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
   hitreg export match.hitlog --table shots         which shots there are")]
-#[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true))]
+#[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true).multiple(true))]
 pub(super) struct Args {
     /// A log, or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once
-    #[arg(value_name = "SHOT")]
-    shot: Option<ShotName>,
+    /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once; or a player, as `--player`
+    #[arg(value_name = "SHOT", conflicts_with = "player")]
+    shot: Option<Named>,
     /// The shot that was judged nearest to a time: 1.55s, 1550ms
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     at: Option<i64>,
     /// One of a player's corrections; the first is 1
-    #[arg(long, value_name = "N", requires = "player")]
+    #[arg(long, value_name = "N", conflicts_with = "at")]
     correction: Option<u32>,
     /// Whose shot or correction: p3
-    #[arg(long, value_name = "PLAYER", value_parser = player, conflicts_with = "shot")]
+    #[arg(long, value_name = "PLAYER", value_parser = player)]
     player: Option<u32>,
     /// Draw the same picture into this SVG file
     #[arg(long, value_name = "FILE")]
@@ -76,14 +77,49 @@ struct Report<'a> {
     svg: Option<&'a Path>,
 }
 
+/// What stands in the place of a shot.
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    Shot(ShotName),
+    Player(u32),
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Named, String> {
+        let name = text.strip_prefix('p').and_then(|_| player(text).ok());
+        name.map_or_else(|| text.parse().map(Named::Shot), |player| Ok(Named::Player(player)))
+    }
+}
+
+fn asked(args: &Args) -> Result<Asked, Trouble> {
+    let player = match args.shot {
+        Some(Named::Player(player)) => Some(player),
+        _ => args.player,
+    };
+    let asked = match (args.shot, args.at, args.correction) {
+        (Some(Named::Shot(name)), None, None) => Asked::Shot(name),
+        (Some(Named::Shot(_)), ..) => return Err(refused("a shot by its name needs no --at and no --correction")),
+        (_, Some(at_us), _) => Asked::At { at_us, player },
+        (_, None, Some(number)) => {
+            let player = player.ok_or_else(|| refused("whose correction? Name the player, as p2 --correction 3"))?;
+            Asked::Correction { player, number }
+        }
+        (_, None, None) => {
+            return Err(refused("name a shot (p0#95), a time (--at 1.55s) or a correction (--correction 3)"));
+        }
+    };
+    Ok(asked)
+}
+
+fn refused(why: &str) -> Trouble {
+    Trouble::Request(why.to_owned())
+}
+
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = args.svg.as_ref().map(|path| output.files.target(path, Kind::Svg)).transpose()?;
-    let asked = match (args.shot, args.at, args.player.zip(args.correction)) {
-        (Some(name), ..) => Asked::Shot(name),
-        (None, Some(at_us), _) => Asked::At { at_us, player: args.player },
-        (None, None, Some((player, number))) => Asked::Correction { player, number },
-        (None, None, None) => return Err(Trouble::Request("name a shot, a time or a correction".to_owned())),
-    };
+    let asked = asked(args)?;
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| Trouble::file(path, error));

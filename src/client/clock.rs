@@ -30,6 +30,11 @@ impl Clock {
         });
     }
 
+    /// Shows this from `now` on, once an update came.
+    pub(super) fn set(&mut self, now: Micros, server_time: Micros) {
+        self.offset = self.offset.map(|_| server_time - now);
+    }
+
     pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
         self.round_trip = Some(round_trip);
     }
@@ -90,5 +95,8 @@ mod tests {
         assert_eq!(shown_after(&mut clock, -30), -1);
         assert_eq!(shown_after(&mut clock, 199), 99);
         assert_eq!(shown_after(&mut clock, 2_000), 2_000);
+        // Just as far as the small steps and the halves go.
+        assert_eq!(shown_after(&mut clock, 2_100), 2_001);
+        assert_eq!(shown_after(&mut clock, 2_501), 2_251);
     }
 }

@@ -13,7 +13,7 @@ pub use bots::{PlaysItself, ReadySession, SetupError};
 use super::EngineError;
 #[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, BadCells, Body, Bots, Effect, HitAgain, Scene, Simulate, Sink, Touch, Wall};
+use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quake3")]
@@ -226,12 +226,6 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, ReplayError>;
 
-    /// The hits that a recording tells, judged again as its own server judges.
-    ///
-    /// # Errors
-    /// When its rules or bodies are none of this build's.
-    fn hits_again(&self, session: &Session) -> Result<Vec<HitAgain>, ScoreError>;
-
     /// Runs a log's input and links again, and records what comes of it as a new session.
     ///
     /// # Errors
@@ -316,10 +310,6 @@ impl<G: Netcode> Playable for Of<G> {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, ReplayError> {
         replay::stream::<G>(source, chunks, options, to, progress)
-    }
-
-    fn hits_again(&self, session: &Session) -> Result<Vec<HitAgain>, ScoreError> {
-        Ok(G::hits_again(&crate::serial::from_msgpack(&session.header.rules)?, session)?)
     }
 
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {

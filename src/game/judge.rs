@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::{BadCells, Reason, Simulate, Verdict, WorldSink};
 use crate::record::Session;
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
 /// Judging shots, and letting them act. A game without shots leaves all of it out.
@@ -42,11 +42,12 @@ pub trait Judge: Simulate {
     ) {
     }
 
-    /// The hits that a recording of another server tells, judged again as that server judges; none where the game does not know how.
+    /// The shots of a recording of another server, judged again as that server judges, the others taken back or not; and the
+    /// hits that it gave besides. None where the game does not know how.
     ///
     /// # Errors
     /// When a recorded state is none of this game's.
-    fn hits_again(_rules: &Self::Rules, _session: &Session) -> Result<Vec<HitAgain>, BadCells> {
+    fn shots_again(_rules: &Self::Rules, _session: &Session, _goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
         Ok(Vec::new())
     }
 
@@ -61,36 +62,52 @@ pub trait Judge: Simulate {
     }
 }
 
-/// A hit that another server gave.
+/// A shot that another server judged, judged again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HitAgain {
-    /// Who hit.
+pub struct ShotAgain {
+    /// Who shot.
     pub shooter: PlayerId,
-    /// When the shooter was told.
+    /// The usercmd that fired. Of a hit of which no shot is known, the newest that fired at all.
+    pub command: CommandSeq,
+    /// Which shot of that usercmd.
+    pub index: u8,
+    /// Whether something flew, and this is where it came down.
+    pub is_impact: bool,
+    /// When the shooter was told what came of it.
     pub at: Micros,
+    /// In which tick.
+    pub tick: Tick,
     /// With what.
     pub weapon: &'static str,
-    /// Whom, where that was recorded.
-    pub target: Option<EntityId>,
-    /// The shot that comes nearest to it; `None` where no shot is known by then, or nobody knows where the target was.
+    /// What became of it: by this judging, or, where no shot is known, by the word of the server.
+    pub verdict: Verdict,
+    /// What the server said that it hit.
+    pub given: Option<Given>,
+    /// How it was judged here; `None` where no shot is known.
     pub judged: Option<JudgedAgain>,
 }
 
-/// A shot, held against where its target was when it was made.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A hit by the word of the server that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Whom, where that was recorded.
+    pub target: Option<EntityId>,
+    /// What it took of the target's health, where that was recorded.
+    pub damage: i32,
+}
+
+/// A shot, held against where the others were.
+#[derive(Clone, Debug, PartialEq)]
 pub struct JudgedAgain {
-    /// The usercmd that fired it.
-    pub command: CommandSeq,
-    /// The target.
-    pub target: EntityId,
-    /// Where it was.
-    pub origin: Vec3,
-    /// How far back that was.
+    /// From where, and in which direction.
+    pub aim: (Vec3, Vec3),
+    /// How far the others went back.
     pub rewind: Micros,
-    /// How far beside the target the shot passes: nothing where it goes through it.
-    pub off_units: f32,
-    /// The same of the outermost that the weapon's spread allows.
-    pub beyond_spread_units: f32,
-    /// How far beside the target it would have passed without going back; `None` where nobody knows where it was.
-    pub off_present_units: Option<f32>,
+    /// Where each was there, ascending by entity.
+    pub targets: Vec<(EntityId, Vec3)>,
+    /// Whom it would have hit without going back.
+    pub at_present: Option<EntityId>,
+    /// How far beside the server's target its nearest line passes, and how far beside it the outermost that the weapon's spread
+    /// allows: nothing where they go through it. `None` where the server gave no hit, or nobody knows where that one was.
+    pub off_units: Option<(f32, f32)>,
 }

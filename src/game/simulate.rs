@@ -72,6 +72,15 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         false
     }
 
+    /// The part of the map that moves a body that stands on it, if it stands on one. To be moved by it is no misprediction.
+    fn carrier(_body: &Self::Body, _entities: &[(EntityId, Self::Body)]) -> Option<EntityId> {
+        None
+    }
+
+    /// Whether a recorded usercmd's server time is the one at which its player's own client drew the others. Then a replay's
+    /// client needs no clock of its own to draw what was on the screen.
+    const DRAWN_AT_ITS_TIME: bool = false;
+
     /// The world's entities in ascending order of id; players are the first ids.
     fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
 

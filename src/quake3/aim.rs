@@ -15,6 +15,8 @@ pub(super) struct Weapon {
     pub(super) name: &'static str,
     /// How long it takes until the next shot, in ms (bg_pmove.c).
     pub(super) again_ms: i32,
+    /// What each pellet takes, before armour (bg_public.h, g_weapon.c).
+    pub(super) damage: i32,
     reach: f32,
     /// How far aside a shot may be where it is `FAR` away.
     spread: f32,
@@ -27,17 +29,35 @@ pub(super) struct Weapon {
 const FAR: f32 = 8192.0 * 16.0;
 const REACH: f32 = 8192.0;
 
-const fn weapon(number: u32, name: &'static str, again_ms: i32) -> Weapon {
-    Weapon { number, name, again_ms, reach: REACH, spread: 0.0, pellets: 1, handicap_ms: 0 }
+const fn weapon(number: u32, name: &'static str, again_ms: i32, damage: i32) -> Weapon {
+    Weapon { number, name, again_ms, damage, reach: REACH, spread: 0.0, pellets: 1, handicap_ms: 0 }
 }
 
 const WEAPONS: [Weapon; 5] = [
-    Weapon { reach: FAR, spread: 200.0 * 16.0, ..weapon(2, "machinegun", 100) },
-    Weapon { reach: FAR, spread: 700.0 * 16.0, pellets: 11, ..weapon(3, "shotgun", 1000) },
-    Weapon { reach: 768.0, handicap_ms: 50, ..weapon(6, "lightning gun", 50) },
-    weapon(7, "railgun", 1500),
-    Weapon { reach: FAR, spread: 600.0 * 16.0, ..weapon(13, "chaingun", 30) },
+    Weapon { reach: FAR, spread: 200.0 * 16.0, ..weapon(2, "machinegun", 100, 7) },
+    Weapon { reach: FAR, spread: 700.0 * 16.0, pellets: 11, ..weapon(3, "shotgun", 1000, 10) },
+    Weapon { reach: 768.0, handicap_ms: 50, ..weapon(6, "lightning gun", 50, 8) },
+    weapon(7, "railgun", 1500, 100),
+    Weapon { reach: FAR, spread: 600.0 * 16.0, ..weapon(13, "chaingun", 30, 7) },
 ];
+
+/// The others, by number.
+const OTHERS: [(u32, &str); 8] = [
+    (1, "gauntlet"),
+    (4, "grenade launcher"),
+    (5, "rocket launcher"),
+    (8, "plasma gun"),
+    (9, "BFG"),
+    (10, "grapple"),
+    (11, "nailgun"),
+    (12, "proximity launcher"),
+];
+
+/// What a weapon is called.
+pub(super) fn weapon_name(number: u32) -> &'static str {
+    let at_once = Weapon::of(number).map(|weapon| weapon.name);
+    at_once.or_else(|| OTHERS.iter().find(|(of, _)| *of == number).map(|(_, name)| *name)).unwrap_or("weapon")
+}
 
 impl Weapon {
     /// The weapon of this number, if it hits at once.

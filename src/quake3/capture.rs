@@ -24,6 +24,14 @@ pub enum CaptureError {
         /// What is wrong.
         source: std::io::Error,
     },
+    /// A message of a demo that is longer than any.
+    #[error("byte {offset}: no message of a demo has {found} bytes")]
+    Length {
+        /// Of the demo.
+        offset: u64,
+        /// What stands there.
+        found: u32,
+    },
     /// Neither up nor down.
     #[error("byte {offset}: {found} is no direction of a datagram")]
     Direction {

@@ -1,15 +1,16 @@
 //! Quake III as a game of the pipelines: its sessions replay open loop, from what each client was told. There is no server of it
-//! here, so a world is nothing but its bodies, and no shot is judged again.
+//! here, so a world is nothing but its bodies; shots are judged again by what was told of the others.
 
 use super::body::BodyRow;
 use super::diagnosis::explain;
-use super::hits::hits_again;
+use super::hits::shots_again;
 use super::movement::{Command, NO_ENTITY, WORLD, World, run};
+use super::protocol::entity;
 use super::rules::Rules;
 use super::surroundings::around;
 use crate::game::{
-    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, HitAgain, Judge, Reconcile, Scene,
-    Simulate, Sink, SnapshotExtras, Touch, WorldSink,
+    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Moment, Reconcile, Scene,
+    ShotAgain, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::record::Session;
@@ -24,12 +25,8 @@ pub struct Quake3;
 #[derive(Clone, Debug)]
 pub enum Shot {}
 
-/// The bodies of one moment, ascending by entity.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moment {
-    entities: Vec<(EntityId, BodyRow)>,
-}
-
+/// An entity's `kind`: a part of the map that moves (bg_public.h).
+const MOVER: u32 = 4;
 /// The game's own measure of a prediction that missed, in units (cg_predict.c).
 const NEAR: f32 = 0.1;
 
@@ -41,7 +38,7 @@ impl Netcode for Quake3 {
 impl Simulate for Quake3 {
     const NAME: &'static str = super::import::NAME;
     type Rules = Rules;
-    type World = Moment;
+    type World = Moment<BodyRow>;
     type Body = BodyRow;
     type Fire = Shot;
 
@@ -57,9 +54,8 @@ impl Simulate for Quake3 {
         rules.map_name.clone()
     }
 
-    /// Nobody has entered the game yet.
-    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment {
-        Moment { entities: (0..players).map(|player| (EntityId(player), BodyRow::default())).collect() }
+    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment<BodyRow> {
+        Moment::empty(players)
     }
 
     fn step_body(
@@ -89,17 +85,24 @@ impl Simulate for Quake3 {
         entity.0 < rules.places
     }
 
-    fn entities(world: &Moment) -> &[(EntityId, BodyRow)] {
+    /// Its clients take what carries them out of their misses (cg_predict.c and cg_ents.c).
+    fn carrier(body: &BodyRow, entities: &[(EntityId, BodyRow)]) -> Option<EntityId> {
+        let ground = EntityId(u16::try_from(body.player_state().ground).ok()?);
+        entities.iter().find(|(id, on)| *id == ground && on.entity(entity("kind")) == MOVER).map(|(id, _)| *id)
+    }
+
+    /// A usercmd has the time of the frame that was on the screen before it was made (ioquake3's cl_main.c and cl_input.c).
+    const DRAWN_AT_ITS_TIME: bool = true;
+
+    fn entities(world: &Moment<BodyRow>) -> &[(EntityId, BodyRow)] {
         &world.entities
     }
 
-    fn place_body(_rules: &Rules, world: &mut Moment, player: PlayerId, body: BodyRow) {
-        if let Some((_, place)) = world.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
-            *place = body;
-        }
+    fn place_body(_rules: &Rules, world: &mut Moment<BodyRow>, player: PlayerId, body: BodyRow) {
+        world.place(player, body);
     }
 
-    fn step_world(_rules: &Rules, _world: &mut Moment, _dt: Micros, _out: &mut impl WorldSink) {}
+    fn step_world(_rules: &Rules, _world: &mut Moment<BodyRow>, _dt: Micros, _out: &mut impl WorldSink) {}
 
     fn blend(from: &BodyRow, to: &BodyRow, fraction: f32) -> BodyRow {
         let turn = (to.viewangles() - from.viewangles()).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
@@ -109,22 +112,12 @@ impl Simulate for Quake3 {
         body
     }
 
-    fn save(world: &Moment, words: &mut Vec<u32>) {
-        for (entity, body) in &world.entities {
-            words.push(u32::from(entity.0));
-            let start = words.len();
-            words.resize(start + BodyRow::CELLS, 0);
-            body.write(&mut words[start..]);
-        }
+    fn save(world: &Moment<BodyRow>, words: &mut Vec<u32>) {
+        world.save(words);
     }
 
-    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment>, BadCells> {
-        let read = |row: &[u32]| {
-            let entity = row.first().copied().unwrap_or(u32::MAX);
-            let bad = |_| BadCells { what: "an entity's number".to_owned(), found: entity };
-            Ok((EntityId(u16::try_from(entity).map_err(bad)?), BodyRow::read(row.get(1..).unwrap_or(&[]))?))
-        };
-        Ok(Some(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? }))
+    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment<BodyRow>>, BadCells> {
+        Moment::load(words).map(Some)
     }
 
     fn effect_name(_kind: u8) -> &'static str {
@@ -133,8 +126,8 @@ impl Simulate for Quake3 {
 }
 
 impl Judge for Quake3 {
-    fn hits_again(rules: &Rules, session: &Session) -> Result<Vec<HitAgain>, BadCells> {
-        hits_again(rules, session)
+    fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
+        shots_again(rules, session, goes_back)
     }
 }
 

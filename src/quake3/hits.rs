@@ -2,17 +2,19 @@
 //! frames of the server that lie around it, and the shot's own lines are held against their boxes there (unlagged's
 //! design, in OpenArena's g_unlagged.c).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use glam::Vec3;
 
-use super::aim::{Lines, Weapon, cut, off};
+use super::aim::{Lines, Weapon, cut, off, weapon_name};
 use super::body::BodyRow;
 use super::game::{Quake3, moved};
+use super::map::{Sweep, contents};
+use super::movement::{Shape, Solid, World};
 use super::protocol::{entity, player};
 use super::rules::Rules;
-use super::surroundings::box_of;
-use crate::game::{BadCells, Body as _, HitAgain, JudgedAgain, StateRows};
+use super::surroundings::{around, box_of};
+use crate::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 use crate::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
@@ -22,40 +24,93 @@ const FIRING: u32 = 3;
 const DUCKED_EYES: i32 = 12;
 /// No straight line is drawn between frames that are farther apart.
 const LONGEST_GAP: Micros = Micros::from_ms(150);
+/// A shot goes through what it passes by no more, in units: coordinates are single floats, and maps are wide.
+const THROUGH: f32 = 0.01;
 /// The most that one usercmd runs, in ms.
 const LONGEST_MS: i32 = 200;
 
-/// All hits of weapons that hit at once, in the order of players and times. Nothing where the server does not go back.
-pub(super) fn hits_again(rules: &Rules, session: &Session) -> Result<Vec<HitAgain>, BadCells> {
-    if !rules.unlagged || rules.map.is_none() {
-        return Ok(Vec::new());
-    }
+/// All shots of weapons that hit at once, in the order of players and times, and the hits that were given for something else.
+pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
     let told = Told { rules, session, rows };
     let ways = told.ways()?;
-    let mut hits = Vec::new();
+    let mut all = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
         let shooter = PlayerId(index as u16);
+        let mut taken = BTreeSet::new();
         for pair in records.snapshots.windows(2) {
             let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
-            if given.is_empty() {
-                continue;
+            let own = told.body(pair[1].tick, shooter, shooter.entity())?;
+            let held = own.map_or(0, |own| own.player(player("weapon")));
+            let present = pair[1].server_time - Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
+            let shots = match Weapon::of(held) {
+                Some(weapon) if rules.map.is_some() => told.shots(shooter, weapon, [&pair[0], &pair[1]])?,
+                _ => Vec::new(),
+            };
+            let scene = Scene { ways: &ways, shooter, present, goes_back };
+            let mut judged: Vec<(Standing, Verdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
+            let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
+            let mut others = Vec::new();
+            for hit in given {
+                // A hit is that of the shot which goes through its target, or passes by nearest.
+                let off = |place: &usize| shots[*place].off(&judged[*place].0, hit.target, hits[*place].len());
+                let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
+                match nearest {
+                    Some(place) => hits[place].push(hit),
+                    None => others.push(hit),
+                }
             }
-            let Some((weapon, shots)) = told.shots(shooter, [&pair[0], &pair[1]])? else { continue };
-            let frame = Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
-            let present = pair[1].server_time - frame;
-            for (place, hit) in given.iter().enumerate() {
-                let of_target = given[..place].iter().filter(|other| other.target == hit.target).count();
-                let others = (0..rules.places).map(EntityId).filter(|id| *id != shooter.entity());
-                let targets: Vec<EntityId> = hit.target.map_or_else(|| others.collect(), |target| vec![target]);
-                let judge = |(shot, target): (&Shot, &EntityId)| shot.judge(&ways, *target, present, of_target);
-                let judged = shots.iter().flat_map(|shot| targets.iter().map(move |target| (shot, target)));
-                let best = judged.filter_map(judge).min_by(|one, other| one.off_units.total_cmp(&other.off_units));
-                hits.push(HitAgain { shooter, at: hit.at, weapon: weapon.name, target: hit.target, judged: best });
+            for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged.drain(..)) {
+                let given = hits.iter().max_by_key(|hit| hit.damage).map(|hit| Given {
+                    target: hit.target,
+                    damage: hits.iter().filter(|other| other.target == hit.target).map(|other| other.damage).sum(),
+                });
+                let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
+                let off_units = off_units.filter(|(off, _)| off.is_finite());
+                let at_present = shot.judge(&Scene { goes_back: false, ..scene }).1;
+                let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
+                taken.insert((shot.command, 0));
+                all.push(ShotAgain {
+                    shooter,
+                    command: shot.command,
+                    index: 0,
+                    is_impact: false,
+                    at: pair[1].at,
+                    tick: pair[1].tick,
+                    weapon: shot.weapon.name,
+                    verdict,
+                    given,
+                    judged: Some(JudgedAgain {
+                        aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
+                        rewind: if goes_back { present - shot.time } else { Micros::ZERO },
+                        targets,
+                        at_present: at_present.main_wound().map(|wound| wound.target),
+                        off_units,
+                    }),
+                });
+            }
+            for hit in others {
+                let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
+                // The same usercmd may have led to several.
+                let indices = (0..=u8::MAX).rev().find(|index| !taken.contains(&(hit.command, *index)));
+                let index = indices.unwrap_or(0);
+                taken.insert((hit.command, index));
+                all.push(ShotAgain {
+                    shooter,
+                    command: hit.command,
+                    index,
+                    is_impact: Weapon::of(held).is_none(),
+                    at: hit.at,
+                    tick: pair[1].tick,
+                    weapon: weapon_name(held),
+                    verdict: Verdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
+                    given: Some(Given { target: hit.target, damage: hit.damage }),
+                    judged: None,
+                });
             }
         }
     }
-    Ok(hits)
+    Ok(all)
 }
 
 /// What a session tells of bodies.
@@ -72,7 +127,22 @@ struct Shot {
     time: Micros,
     weapon: Weapon,
     lines: Lines,
+    /// What of the map is in the way of each line: how far it comes, from 0 to 1.
+    reach: Vec<f32>,
 }
+
+/// What a shot is held against.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    ways: &'a Ways,
+    shooter: PlayerId,
+    /// When it ran, by the server's frames.
+    present: Micros,
+    goes_back: bool,
+}
+
+/// Where the others stood for a shot, ascending by entity.
+type Standing = Vec<(EntityId, Stood)>;
 
 /// Where somebody stood at a frame of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +151,7 @@ struct Stood {
     mins: Vec3,
     maxs: Vec3,
     teleports: u32,
+    is_alive: bool,
 }
 
 /// Who stood where, by server time.
@@ -111,23 +182,28 @@ impl Told<'_> {
         Ok(ways)
     }
 
-    /// The weapon that somebody has at a snapshot, and its shots since the one before; `None` where it does not hit at once.
+    /// The shots of a weapon that somebody holds at the second of two snapshots, since the first.
     fn shots(
         &self,
         shooter: PlayerId,
+        weapon: Weapon,
         [from, to]: [&SnapshotRecord; 2],
-    ) -> Result<Option<(Weapon, Vec<Shot>)>, BadCells> {
+    ) -> Result<Vec<Shot>, BadCells> {
         let [before, after] = [from, to].map(|snapshot| self.body(snapshot.tick, shooter, shooter.entity()));
-        let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(None) };
-        let Some(weapon) = Weapon::of(after.player(player("weapon"))) else { return Ok(None) };
+        let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(Vec::new()) };
         let frames = &self.session.players[usize::from(shooter.0)].frames;
         let place = |ack: CommandSeq| frames.partition_point(|frame| frame.command.seq <= ack);
         let ran = &frames[place(from.ack)..place(to.ack).max(place(from.ack))];
         let fired = fired(&weapon, ran, &own, &after);
+        if fired.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut entities = Vec::new();
         for id in &from.entities {
             entities.extend(self.body(from.tick, shooter, *id)?.map(|body| (*id, body)));
         }
+        let solids = around(&entities, shooter.entity()).0;
+        let parts: Vec<Solid> = solids.into_iter().filter(|solid| matches!(solid.shape, Shape::Model(_))).collect();
         let mut shots = Vec::new();
         for frame in ran {
             let command = &frame.command;
@@ -135,10 +211,17 @@ impl Told<'_> {
             if fired.contains(&command.seq) {
                 let lines = weapon.lines(&own, command.input.extra as i32);
                 let time = command.server_time + Micros::from_ms(weapon.handicap_ms.into());
-                shots.push(Shot { command: command.seq, time, weapon, lines });
+                let reach = lines.ends.iter().map(|end| self.reach(&parts, lines.from, *end)).collect();
+                shots.push(Shot { command: command.seq, time, weapon, lines, reach });
             }
         }
-        Ok(Some((weapon, shots)))
+        Ok(shots)
+    }
+
+    fn reach(&self, parts: &[Solid], start: Vec3, end: Vec3) -> f32 {
+        let sweep = Sweep { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
+        let world = self.rules.map.as_ref().map(|map| World { map, solids: parts, triggers: &[] });
+        world.map_or(1.0, |world| world.sweep(&sweep).0.fraction)
     }
 }
 
@@ -166,11 +249,42 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
 }
 
 impl Shot {
-    /// Holds it against one target. `before` is how many of its pellets have hit that target already.
-    fn judge(&self, ways: &Ways, target: EntityId, present: Micros, before: usize) -> Option<JudgedAgain> {
-        let way = ways.get(&target)?;
-        let stood = at(way, self.time)?;
-        let off_of = |stood: &Stood| {
+    /// Where the others were for it, and whom it hit.
+    fn judge(&self, scene: &Scene<'_>) -> (Standing, Verdict) {
+        let time = if scene.goes_back { self.time } else { scene.present };
+        let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
+        let standing: Standing = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
+        let mut pellets: BTreeMap<EntityId, u8> = BTreeMap::new();
+        let mut is_hidden = false;
+        for (end, reach) in self.lines.ends.iter().zip(&self.reach) {
+            let through = standing.iter().filter(|(_, stood)| stood.is_alive);
+            let through = through.filter_map(|(id, stood)| Some((*id, stood.entered(self.lines.from, *end)?)));
+            let nearest = through.min_by(|one, other| one.1.total_cmp(&other.1));
+            match nearest {
+                Some((id, along)) if along <= *reach => *pellets.entry(id).or_default() += 1,
+                Some(_) => is_hidden = true,
+                None => {}
+            }
+        }
+        let wound = |(target, pellets): (EntityId, u8)| Wound {
+            target,
+            hitgroup: 0,
+            damage: self.weapon.damage * i32::from(pellets),
+            pellets,
+        };
+        let wounds: Vec<Wound> = pellets.into_iter().map(wound).collect();
+        let reason = match (wounds.is_empty(), is_hidden) {
+            (false, _) => Reason::Hit,
+            (true, true) => Reason::HitWorld,
+            (true, false) => Reason::Missed,
+        };
+        (standing, Verdict { reason, wounds })
+    }
+
+    /// How far beside a target its line passes, but for as many lines as have hit it `before`, and beside the nearest of all where no
+    /// target is known; and how far beside it the outermost that the spread allows.
+    fn off(&self, standing: &Standing, target: Option<EntityId>, before: usize) -> (f32, f32) {
+        let of_one = |(_, stood): &(EntityId, Stood)| {
             let (mins, maxs) = (stood.origin + stood.mins, stood.origin + stood.maxs);
             let mut all: Vec<f32> = self.lines.ends.iter().map(|end| off(self.lines.from, *end, mins, maxs)).collect();
             all.sort_by(f32::total_cmp);
@@ -178,17 +292,9 @@ impl Shot {
             let spread = self.weapon.slope() * self.lines.from.distance(stood.origin);
             (all.get(before).or(all.last()).copied().unwrap_or(f32::INFINITY), (middle - spread).max(0.0))
         };
-        let (off_units, beyond_spread_units) = off_of(&stood);
-        let now = at(way, present).map(|stood| off_of(&stood));
-        Some(JudgedAgain {
-            command: self.command,
-            target,
-            origin: stood.origin,
-            rewind: present - self.time,
-            off_units,
-            beyond_spread_units,
-            off_present_units: now.map(|(off, _)| off),
-        })
+        let targets = standing.iter().filter(|(id, _)| target.is_none_or(|target| target == *id));
+        let nearest = targets.map(of_one).min_by(|one, other| one.0.total_cmp(&other.0));
+        nearest.unwrap_or((f32::INFINITY, f32::INFINITY))
     }
 }
 
@@ -211,6 +317,7 @@ fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
         mins: between(|stood| stood.mins),
         maxs: between(|stood| stood.maxs),
         teleports: after.teleports,
+        is_alive: before.is_alive && after.is_alive,
     };
     (gap <= LONGEST_GAP).then_some(stood)
 }
@@ -224,7 +331,25 @@ impl Stood {
         };
         // The others are told of a player in whole units, and the server keeps that.
         let origin = if body.is_own() { cut(body.origin()) } else { body.origin() };
-        Stood { origin, mins, maxs, teleports: body.teleports() }
+        Stood { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
+    }
+
+    /// How far a line goes until it enters the box, from 0 to 1.
+    fn entered(&self, from: Vec3, to: Vec3) -> Option<f32> {
+        let (mins, maxs) = (self.origin + self.mins - THROUGH, self.origin + self.maxs + THROUGH);
+        let way = to - from;
+        let (mut near, mut far) = (0.0_f32, 1.0_f32);
+        for axis in 0..3 {
+            if way[axis] == 0.0 {
+                if !(mins[axis]..=maxs[axis]).contains(&from[axis]) {
+                    return None;
+                }
+                continue;
+            }
+            let [one, other] = [mins[axis], maxs[axis]].map(|side| (side - from[axis]) / way[axis]);
+            (near, far) = (near.max(one.min(other)), far.min(one.max(other)));
+        }
+        (near <= far).then_some(near)
     }
 }
 
@@ -239,6 +364,7 @@ mod tests {
             mins: Vec3::splat(-15.0),
             maxs: Vec3::splat(15.0),
             teleports,
+            is_alive: true,
         };
         let places = [(0, stood(0.0, 0)), (50, stood(10.0, 0)), (100, stood(500.0, 4)), (400, stood(700.0, 4))];
         let way: BTreeMap<Micros, Stood> = places.into_iter().map(|(ms, stood)| (Micros::from_ms(ms), stood)).collect();

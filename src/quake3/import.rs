@@ -1,7 +1,8 @@
-//! A capture becomes a log: once through it to learn who plays what, and once more to make the records.
+//! A capture or a demo becomes a log: once through it to learn who plays what, and once more to make the records.
 
 use super::body::BodyRow;
 use super::capture::{Capture, CaptureError};
+use super::demo::Demo;
 use super::listener::{Counts, Listener};
 use super::map::MapError;
 use super::protocol::Undecoded;
@@ -15,10 +16,33 @@ use crate::units::{Micros, Seed};
 /// The name that a log carries.
 pub(crate) const NAME: &str = "quake3";
 const PRESET: &str = "quake3";
-const FORMAT: &str = "quake3-udp";
 const PROXIED: &str = "quake3-proxy";
 
-/// Why a capture does not become a log.
+/// What of a session there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The datagrams between clients and server.
+    Capture,
+    /// What one client had from the server.
+    Demo,
+}
+
+impl Source {
+    /// The name of its format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Capture => "quake3-udp",
+            Source::Demo => "quake3-demo",
+        }
+    }
+
+    /// The origin of a log that was imported from it.
+    pub fn origin(self) -> Origin {
+        Origin::Imported { format: self.name().to_owned() }
+    }
+}
+
+/// Why a recording does not become a log.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// It cannot be read.
@@ -26,7 +50,7 @@ pub enum ImportError {
     Capture(#[from] CaptureError),
     /// Nobody is heard entering a level.
     #[error(
-        "it holds {datagrams} datagrams and no gamestate that could be read: a capture must begin before its clients connect{}",
+        "it holds {datagrams} messages and no gamestate that could be read: a capture must begin before its clients connect{}",
         first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
     )]
     NoGamestate {
@@ -65,8 +89,8 @@ pub struct Overview {
 ///
 /// # Errors
 /// When it is damaged, or nobody enters a level in it.
-pub fn survey(capture: &[u8], log: &ServerLog) -> Result<Overview, ImportError> {
-    let (listener, cut) = listen(capture, log, &mut |_| {})?;
+pub fn survey(source: Source, bytes: &[u8], log: &ServerLog) -> Result<Overview, ImportError> {
+    let (listener, cut) = listen(source, bytes, log, &mut |_| {})?;
     let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
     let first = undecoded.first().map(|(_, _, why)| *why);
     let rules = listener.rules().cloned().ok_or(ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
@@ -99,6 +123,10 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
 fn settings(rules: &Rules) -> Result<Settings, ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("prediction.among", "acking-packet")?;
+    // Others are drawn between the two snapshots around the time that is shown, and stay where the newest has them
+    // (cg_snapshot.c, cg_ents.c).
+    settings.set("interpolation.mode", "history")?;
+    settings.set("interpolation.on_missing", "hold")?;
     if rules.map.is_none() {
         settings.set("prediction.mode", "off")?;
     }
@@ -110,8 +138,8 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
 ///
 /// # Errors
 /// As [`survey`].
-pub fn import(capture: &[u8], log: &ServerLog, out: &mut dyn FnMut(Record)) -> Result<(), ImportError> {
-    listen(capture, log, out).map(|_| ())
+pub fn import(source: Source, bytes: &[u8], log: &ServerLog, out: &mut dyn FnMut(Record)) -> Result<(), ImportError> {
+    listen(source, bytes, log, out).map(|_| ())
 }
 
 /// The origin of a log that a proxy made.
@@ -119,18 +147,22 @@ pub(crate) fn overheard() -> Origin {
     Origin::Imported { format: PROXIED.to_owned() }
 }
 
-/// The origin of an imported log.
-pub fn imported() -> Origin {
-    Origin::Imported { format: FORMAT.to_owned() }
-}
-
 fn listen(
-    capture: &[u8],
+    source: Source,
+    bytes: &[u8],
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
 ) -> Result<(Listener, Option<u64>), ImportError> {
-    let mut capture = Capture::new(capture)?;
     let mut listener = Listener::new(log.clone());
+    if source == Source::Demo {
+        let mut demo = Demo::new(bytes);
+        while let Some((number, message)) = demo.read()? {
+            listener.hear_message(number, message, out);
+        }
+        listener.finish(out);
+        return Ok((listener, demo.cut()));
+    }
+    let mut capture = Capture::new(bytes)?;
     let mut first = None;
     let mut last = Micros::ZERO;
     while let Some(captured) = capture.read()? {

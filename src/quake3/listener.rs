@@ -8,6 +8,7 @@
 mod client;
 mod hits;
 mod ticks;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct Counts {
     pub acked_by_time: u64,
     /// Hits that shooters were told of.
     pub hits: u64,
-    /// Those of which the server's log tells the victim.
+    /// Those whose victim is known, by the server's log or by what all in sight are told.
     pub hits_with_victim: u64,
     /// Datagrams after a level ended, which are not recorded.
     pub after_level: u64,
@@ -136,6 +137,18 @@ impl Listener {
         self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
+    /// Hears a message that a client wrote down, which is all that is known of its session: it is there when the server made it.
+    pub fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        self.counts.datagrams += 1;
+        let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
+        let mut at = Micros::ZERO;
+        if let Ok(Told::Said { snapshot: Some(snapshot), .. }) = &told {
+            self.ticks.begin(snapshot.server_time);
+            at = self.ticks.time(snapshot.server_time).max(at);
+        }
+        self.told((at, 0, Direction::Down), told, bytes.len(), Onward::At(at), out);
+    }
+
     fn take(
         &mut self,
         at: Micros,
@@ -161,6 +174,17 @@ impl Listener {
             }
             _ => onward.max(std::mem::take(parts)),
         };
+        self.told((at, client, direction), told, bytes.len(), onward, out);
+    }
+
+    fn told(
+        &mut self,
+        (at, client, direction): (Micros, u16, Direction),
+        told: Result<Told, Undecoded>,
+        bytes: usize,
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
         match told {
             Err(undecoded) => {
                 self.counts.undecoded += 1;
@@ -175,7 +199,7 @@ impl Listener {
                 let ticks = std::mem::take(&mut self.ticks);
                 if let Some(client) = self.playing(client) {
                     client.acks_tell = onward == Onward::Unknown;
-                    let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes.len(), out);
+                    let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
                     if let (Onward::At(at), false) = (onward, commands.is_empty()) {
                         out(Record::Reached(client.player, ArrivalRecord { number: sequence, at }));
                     }
@@ -192,7 +216,7 @@ impl Listener {
                 }
                 let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
                 if let Some(snapshot) = in_game.filter(|_| self.playing(client).is_some()) {
-                    self.snapshot(at, client, &snapshot, bytes.len(), onward, out);
+                    self.snapshot(at, client, &snapshot, bytes, onward, out);
                 }
             }
         }

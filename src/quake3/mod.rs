@@ -2,7 +2,7 @@
 //! session of a game that knows nothing of hitreg becomes a log.
 //!
 //! - [`Listener`] reads datagrams as somebody between clients and server sees them, and makes records of them.
-//! - [`survey`] and [`import()`] read captures of them.
+//! - [`survey`] and [`import()`] read captures of them, and demos.
 //!
 //! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
 
@@ -10,6 +10,7 @@ mod aim;
 mod archive;
 mod body;
 mod capture;
+mod demo;
 mod diagnosis;
 mod game;
 mod hits;
@@ -31,8 +32,8 @@ mod trajectory;
 pub use archive::map_from;
 pub use body::BodyRow;
 pub use capture::{Capture, CaptureError, Captured};
-pub use game::{Moment, Quake3, Shot};
-pub use import::{ImportError, Overview, header, import, imported, survey};
+pub use game::{Quake3, Shot};
+pub use import::{ImportError, Overview, Source, header, import, survey};
 pub use listener::{Counts, Listener};
 pub use map::{Map, MapError};
 pub use overheard::Overheard;

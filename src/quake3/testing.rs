@@ -9,6 +9,8 @@ use super::protocol::{
 /// A capture in the making, of one client.
 pub(crate) struct Scribe {
     pub(crate) capture: Vec<u8>,
+    /// What the client would write down of it, as a demo without its end.
+    pub(crate) demo: Vec<u8>,
     at_ms: u64,
     challenge: u32,
     up: u32,
@@ -28,6 +30,7 @@ impl Scribe {
     pub(crate) fn new() -> Scribe {
         let mut scribe = Scribe {
             capture: b"UDPTRC1\n".to_vec(),
+            demo: Vec::new(),
             at_ms: 1000,
             challenge: 0x9abc_def1,
             up: 1,
@@ -59,6 +62,8 @@ impl Scribe {
     pub(crate) fn server(&mut self, message: &[u8]) -> u32 {
         let sequence = self.down;
         self.down += 1;
+        self.demo.extend([sequence.to_le_bytes(), (message.len() as u32).to_le_bytes()].concat());
+        self.demo.extend(message);
         let seal = self.challenge ^ sequence.wrapping_mul(self.challenge);
         if message.len() < 1300 {
             self.datagram(1, &[&sequence.to_le_bytes()[..], &seal.to_le_bytes(), message].concat());

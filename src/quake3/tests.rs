@@ -8,7 +8,7 @@ use super::protocol::{
     entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
 };
 use super::testing::{Scribe, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
-use super::{Capture, Overheard, ServerLog, header, import, imported, survey};
+use super::{Capture, Overheard, ServerLog, Source, header, import, survey};
 use crate::game::Body as _;
 use crate::protocol::{Direction, Listen as _, Passing};
 use crate::quake3::BodyRow;
@@ -93,16 +93,18 @@ proptest! {
 
     #[test]
     fn no_bytes_do_harm(at in 0usize..4000, with: Vec<u8>, cut in 0usize..8000) {
-        let mut capture = session().0;
-        for (place, byte) in with.into_iter().enumerate() {
-            let place = at + place * 7;
-            if let Some(byte_there) = capture.get_mut(place) {
-                *byte_there = byte;
+        let scribe = played().0;
+        for (source, mut bytes) in [(Source::Capture, scribe.capture), (Source::Demo, scribe.demo)] {
+            for (place, byte) in with.iter().enumerate() {
+                let place = at + place * 7;
+                if let Some(byte_there) = bytes.get_mut(place) {
+                    *byte_there = *byte;
+                }
             }
+            bytes.truncate(cut.max(8));
+            // It may be refused, or give less; it ends either way.
+            let _ = survey(source, &bytes, &ServerLog::default());
         }
-        capture.truncate(cut.max(8));
-        // It may be refused, or give less; it ends either way.
-        let _ = survey(&capture, &ServerLog::default());
     }
 }
 
@@ -121,6 +123,11 @@ const INFO: [(u16, &str); 2] =
 /// A client (player 2) who runs: each 50 ms a snapshot, three usercmds in between, each sent twice. The third snapshot is
 /// never acked. What was written: usercmds, and the states of each snapshot.
 fn session() -> (Vec<u8>, Vec<UserCmd>, Vec<PlayerCells>) {
+    let (scribe, commands, states) = played();
+    (scribe.capture, commands, states)
+}
+
+fn played() -> (Scribe, Vec<UserCmd>, Vec<PlayerCells>) {
     let mut other = NO_ENTITY;
     other[entity("pos.base.x")] = 640.5f32.to_bits();
     other[entity("weapon")] = 5;
@@ -162,14 +169,18 @@ fn session() -> (Vec<u8>, Vec<UserCmd>, Vec<PlayerCells>) {
         }
         scribe.pass(2);
     }
-    (scribe.capture, commands, states)
+    (scribe, commands, states)
 }
 
 fn session_of(capture: &[u8], log: &ServerLog) -> Session {
-    let overview = survey(capture, log).expect("a capture");
-    let header = header(&overview.rules, &overview.players, imported()).expect("a header");
+    session_from(Source::Capture, capture, log)
+}
+
+fn session_from(source: Source, bytes: &[u8], log: &ServerLog) -> Session {
+    let overview = survey(source, bytes, log).expect("a recording");
+    let header = header(&overview.rules, &overview.players, source.origin()).expect("a header");
     let mut session = Session::new(header);
-    import(capture, log, &mut |record: Record| session.push(record).expect("it fits")).expect("an import");
+    import(source, bytes, log, &mut |record: Record| session.push(record).expect("it fits")).expect("an import");
     session.put_in_order();
     session
 }
@@ -177,7 +188,7 @@ fn session_of(capture: &[u8], log: &ServerLog) -> Session {
 #[test]
 fn a_capture_becomes_a_session() {
     let (capture, commands, states) = session();
-    let overview = survey(&capture, &ServerLog::default()).expect("a capture");
+    let overview = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture");
     let counts = overview.counts;
     assert_eq!((counts.undecoded, counts.stale, counts.parts, counts.usercmds, counts.snapshots), (0, 0, 3, 30, 10));
     assert_eq!(counts.acked_by_time, 9, "the first snapshot acks nothing");
@@ -209,6 +220,27 @@ fn a_capture_becomes_a_session() {
 }
 
 /// Who sends datagrams on knows which arrived, and need not wait for acks.
+#[test]
+fn a_demo_becomes_a_session_of_what_its_client_had() {
+    let (scribe, ..) = played();
+    let log = ServerLog::default();
+    let demo = session_from(Source::Demo, &scribe.demo, &log);
+    let capture = session_of(&scribe.capture, &log);
+    let (of_demo, of_capture) = (&demo.players[2], &capture.players[2]);
+    assert_eq!((of_demo.frames.len(), of_demo.snapshots.len()), (0, 10));
+    for (one, other) in of_demo.snapshots.iter().zip(&of_capture.snapshots) {
+        assert_eq!((one.seq, one.tick, one.server_time), (other.seq, other.tick, other.server_time));
+        assert_eq!((one.at, one.ack, &one.entities), (one.server_time, CommandSeq(0), &other.entities));
+    }
+    assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");
+    assert_eq!(demo.states, capture.states);
+    // One that is cut off tells what it has.
+    let cut = survey(Source::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
+    assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
+    let none = survey(Source::Demo, b"no demo at all", &log).expect_err("nothing").to_string();
+    assert!(none.contains("no message of a demo has"), "{none}");
+}
+
 #[test]
 fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     let (capture, ..) = session();
@@ -277,19 +309,22 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
 #[test]
 fn another_level_and_damage_are_left_out_and_counted() {
     let (mut capture, ..) = session();
-    let whole = survey(&capture, &ServerLog::default()).expect("a capture").counts;
+    let whole = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture").counts;
     // The eighth datagram's last byte.
     let mut at = 8;
     for _ in 0..7 {
         at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
     }
     capture[at + 13 + 6] ^= 0x10;
-    let overview = survey(&capture, &ServerLog::default()).expect("a capture");
+    let overview = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture");
     assert_eq!((overview.counts.undecoded, overview.undecoded.len()), (1, 1), "{:?}", overview.undecoded);
-    let cut = survey(&capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
+    let cut = survey(Source::Capture, &capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
     assert!(cut.cut.is_some() && cut.counts.datagrams + 1 == whole.datagrams);
     assert!(
-        survey(&capture[..8], &ServerLog::default()).expect_err("nothing").to_string().contains("before its clients")
+        survey(Source::Capture, &capture[..8], &ServerLog::default())
+            .expect_err("nothing")
+            .to_string()
+            .contains("before its clients")
     );
 
     let mut scribe = Scribe::new();
@@ -300,7 +335,7 @@ fn another_level_and_damage_are_left_out_and_counted() {
     let second = scribe.gamestate(0, &INFO, &[]);
     scribe.client(second, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
     scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
-    let counts = survey(&scribe.capture, &ServerLog::default()).expect("a capture").counts;
+    let counts = survey(Source::Capture, &scribe.capture, &ServerLog::default()).expect("a capture").counts;
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
 }
 
@@ -330,4 +365,33 @@ fn hits_find_their_lines() {
     let hurt = |d: &crate::record::DamageRecord| (d.tick.0, d.victim.0, d.attacker.map(|id| id.0), d.amount);
     let damage: Vec<_> = session.damage.iter().map(hurt).collect();
     assert_eq!(damage, [(1, 1, None, 1), (2, 3, None, 30), (2, 1, Some(0), 10), (2, 1, Some(0), 11), (2, 2, None, 7)]);
+}
+
+#[test]
+fn victims_are_known_without_a_log_where_all_in_sight_are_told() {
+    let mut scribe = Scribe::new();
+    let first = scribe.gamestate(0, &INFO, &[]);
+    scribe.client(first, &[UserCmd { server_time: 90, buttons: 1, ..UserCmd::default() }]);
+    let event = |kind: u32, cells: [(&'static str, u32); 2]| {
+        let mut event = NO_ENTITY;
+        event[entity("kind")] = 13 + kind;
+        cells.iter().for_each(|(name, value)| event[entity(name)] = *value);
+        event
+    };
+    let flesh = |shooter, victim| event(48, [("other_entity_num", shooter), ("event_parm", victim)]);
+    let death = |shooter, victim| event(60, [("other_entity_num2", shooter), ("other_entity_num", victim)]);
+    let mut snapshot = |time, hits: u32, events: &[(u16, EntityCells)]| {
+        let mut own = own_state(90, [0.0; 3]);
+        own[player_list(1) + 1] = hits;
+        scribe.snapshot(time, own, events, &[]);
+    };
+    snapshot(100, 0, &[]);
+    // Somebody else's bullet, and one of the player's own; both are shown for a while.
+    snapshot(150, 1, &[(70, flesh(4, 2)), (71, flesh(0, 3))]);
+    snapshot(200, 2, &[(70, flesh(4, 2)), (71, flesh(0, 3)), (72, flesh(0, 5)), (73, death(0, 5))]);
+    snapshot(250, 3, &[(72, flesh(0, 5)), (73, death(0, 5))]);
+    snapshot(300, 4, &[(74, death(0, 6)), (75, death(0, 0))]);
+    let session = session_of(&scribe.capture, &ServerLog::default());
+    let hits = session.players[0].judged.iter().map(|hit| (hit.command.0, hit.index, hit.target.map(|id| id.0)));
+    assert_eq!(hits.collect::<Vec<_>>(), [(1, 0, Some(3)), (1, 1, Some(5)), (1, 2, None), (1, 3, Some(6))]);
 }

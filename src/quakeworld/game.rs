@@ -11,8 +11,8 @@ use super::rounding::{self, resume};
 use super::rules::{Rules, entity_of_model};
 use super::surroundings;
 use crate::game::{
-    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Reconcile, Scene, Scope,
-    Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
+    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment, Reconcile, Scene,
+    Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
 };
 use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
@@ -26,12 +26,6 @@ pub struct QuakeWorld;
 #[derive(Clone, Debug)]
 pub enum Shot {}
 
-/// The bodies of one moment, ascending by entity.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moment {
-    entities: Vec<(EntityId, BodyRow)>,
-}
-
 impl Netcode for QuakeWorld {
     type Server = crate::server::Server<QuakeWorld>;
     type Client = crate::client::Client<QuakeWorld>;
@@ -40,7 +34,7 @@ impl Netcode for QuakeWorld {
 impl Simulate for QuakeWorld {
     const NAME: &'static str = "quakeworld";
     type Rules = Rules;
-    type World = Moment;
+    type World = Moment<BodyRow>;
     type Body = BodyRow;
     type Fire = Shot;
 
@@ -64,8 +58,8 @@ impl Simulate for QuakeWorld {
     }
 
     /// Nobody has entered the game yet: every body is dead, at the map's origin.
-    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment {
-        Moment { entities: (0..players).map(|player| (EntityId(player), BodyRow::default())).collect() }
+    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment<BodyRow> {
+        Moment::empty(players)
     }
 
     fn step_body(
@@ -85,17 +79,15 @@ impl Simulate for QuakeWorld {
         BodyRow { viewangles: command.input.viewangles, ..moved.unwrap_or(*body) }
     }
 
-    fn entities(world: &Moment) -> &[(EntityId, BodyRow)] {
+    fn entities(world: &Moment<BodyRow>) -> &[(EntityId, BodyRow)] {
         &world.entities
     }
 
-    fn place_body(_rules: &Rules, world: &mut Moment, player: PlayerId, body: BodyRow) {
-        if let Some((_, place)) = world.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
-            *place = body;
-        }
+    fn place_body(_rules: &Rules, world: &mut Moment<BodyRow>, player: PlayerId, body: BodyRow) {
+        world.place(player, body);
     }
 
-    fn step_world(_rules: &Rules, _world: &mut Moment, _dt: Micros, _out: &mut impl WorldSink) {}
+    fn step_world(_rules: &Rules, _world: &mut Moment<BodyRow>, _dt: Micros, _out: &mut impl WorldSink) {}
 
     fn blend(from: &BodyRow, to: &BodyRow, fraction: f32) -> BodyRow {
         let turn = (to.viewangles - from.viewangles).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
@@ -119,22 +111,12 @@ impl Simulate for QuakeWorld {
         with_runner(rules, body, &[], run).unwrap_or(*body)
     }
 
-    fn save(world: &Moment, words: &mut Vec<u32>) {
-        for (entity, body) in &world.entities {
-            words.push(u32::from(entity.0));
-            let start = words.len();
-            words.resize(start + BodyRow::CELLS, 0);
-            body.write(&mut words[start..]);
-        }
+    fn save(world: &Moment<BodyRow>, words: &mut Vec<u32>) {
+        world.save(words);
     }
 
-    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment>, BadCells> {
-        let read = |row: &[u32]| {
-            let entity = row.first().copied().unwrap_or(u32::MAX);
-            let bad = |_| BadCells { what: "an entity's number".to_owned(), found: entity };
-            Ok((EntityId(u16::try_from(entity).map_err(bad)?), BodyRow::read(row.get(1..).unwrap_or(&[]))?))
-        };
-        Ok(Some(Moment { entities: words.chunks(1 + BodyRow::CELLS).map(read).collect::<Result<_, _>>()? }))
+    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment<BodyRow>>, BadCells> {
+        Moment::load(words).map(Some)
     }
 
     fn effect_name(kind: u8) -> &'static str {

@@ -74,6 +74,11 @@ fn push(
         visible_at_present: 0,
         in_cover_ms: f32::NAN,
         in_cover_units: f32::NAN,
+        given_target: "none",
+        given_damage: None,
+        present_target: "none",
+        off_units: None,
+        beyond_spread_units: None,
     });
 }
 

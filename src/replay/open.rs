@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use glam::Vec3;
+
 use super::made::{Counted, Made};
-use super::{Jump, ReplayError, Replayed, Tables};
+use super::{Jump, ReplayError, Replayed, Tables, own_settings};
 use crate::game::{Body, ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::record::{PlayerRecords, Session, SnapshotRecord};
 use crate::session::{Observer, Shown};
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
@@ -19,6 +21,8 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
+    // By the settings that it was recorded under, whatever it is replayed under.
+    let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
     let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let made = Made::new(session.allowance);
     let mut counted = Counted::new(&made, &mut tables);
@@ -28,7 +32,18 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         let player = PlayerId(index as u16);
         let mut client = C::new(setup.of_player(player), player);
         client.number_from(first.command.seq);
-        replay_player::<G, C>((session, &rows), records, player, client, (&mut counted, &mut jumps), progress)?;
+        replay_player::<G, C>(
+            (session, &rows, drawn_behind),
+            records,
+            player,
+            client,
+            (&mut counted, &mut jumps),
+            progress,
+        )?;
+    }
+    let again = G::shots_again(&setup.rules, session, setup.settings.lag_compensation.enabled);
+    for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
+        tables.judged_again::<G>(&shot);
     }
     let trace = tables.finish::<G>();
     Ok(Replayed {
@@ -43,7 +58,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 }
 
 fn replay_player<G: Game, C: ClientPipeline<G>>(
-    (session, rows): (&Session, &StateRows),
+    (session, rows, drawn_behind): (&Session, &StateRows, Micros),
     records: &PlayerRecords,
     player: PlayerId,
     mut client: C,
@@ -53,6 +68,7 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     let mut arrivals = records.received.iter().peekable();
     // A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
     let last = records.frames.last().map_or(CommandSeq(0), |frame| frame.command.seq);
+    let mut last_shown: Option<Arc<Frame<G::Body>>> = None;
     let mut receive = |client: &mut C,
                        tables: &mut Counted<'_, Tables>,
                        until: Micros,
@@ -67,7 +83,10 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
                 let snapshot = snapshot::<G>(session, rows, player, record)?;
                 let before = client.predicted().cloned();
                 let reconciled = client.handle_snapshot(arrival.at, &snapshot);
-                let units = before.zip(client.predicted()).and_then(|(before, after)| moved(&before, after));
+                let shown = last_shown.replace(Arc::clone(&snapshot.frame));
+                let units = before.zip(client.predicted()).and_then(|(before, after)| {
+                    moved(&before, after, carried::<G>(&before, shown.as_deref()?, &snapshot.frame))
+                });
                 jumps.extend(units.map(|units| Jump { player, at: arrival.at, units }));
                 Observer::<G>::snapshot_received(tables, player, arrival.at, &snapshot, reconciled.as_ref());
             }
@@ -78,6 +97,9 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     let mut made = CommandSeq(0);
     for recorded in &records.frames {
         receive(&mut client, tables, recorded.at, made)?;
+        if G::DRAWN_AT_ITS_TIME {
+            client.set_clock(recorded.at, recorded.command.server_time + drawn_behind);
+        }
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
         made = commanded.command.seq;
@@ -90,9 +112,15 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     receive(&mut client, tables, Micros(i64::MAX), made)
 }
 
-/// How far a prediction was moved, if it was; who is put elsewhere has not mispredicted.
-fn moved<B: Body>(before: &B, after: &B) -> Option<f32> {
-    let units = before.origin().distance(after.origin());
+/// How far what a body stands on has gone from one snapshot to the next.
+fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
+    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.origin() - from.get(on)?.origin()));
+    gone.unwrap_or(Vec3::ZERO)
+}
+
+/// How far a prediction was moved, if it was; who is put elsewhere has not mispredicted, and neither has who was carried.
+fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+    let units = (before.origin() + carried).distance(after.origin());
     (units > 0.0 && before.teleports() == after.teleports()).then_some(units)
 }
 

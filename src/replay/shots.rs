@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cover::Covers;
-use crate::game::{Body, Game, Reason, Verdict};
+use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{Judged, Limit};
 use crate::trace::Table;
@@ -68,6 +68,7 @@ impl Shots {
             rewind: (judged.rewind.by, judged.rewind.limit),
             aimed,
             view_error,
+            again: None,
         });
         let was_hit = judged.verdict.reason == Reason::Hit;
         let target = match judged.verdict.main_wound() {
@@ -82,6 +83,29 @@ impl Shots {
         if was_hit && visible == Some(false) {
             self.waiting.push((row, sight));
         }
+    }
+
+    /// A shot of a recording. Nothing is known of cover there.
+    pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: OnScreen<'_>) {
+        let judged = shot.judged.as_ref();
+        let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
+        let aimed = judged.and_then(|judged| {
+            // Of all that is drawn, those who could be hit.
+            aimed_at(judged.aim, &mut on_screen.filter(|(id, _)| place(*id).is_some()))
+        });
+        let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
+        self.push::<G>(Shot {
+            key: (shot.shooter, shot.command, shot.index),
+            at: shot.at,
+            tick: shot.tick,
+            weapon: shot.weapon,
+            predicted: None,
+            judged: Some(&shot.verdict),
+            rewind: (rewind, if rewind > Micros::ZERO { Limit::None } else { Limit::Off }),
+            aimed,
+            view_error: aimed.and_then(|aimed| Some(place(aimed.entity)?.1.distance(aimed.drawn))),
+            again: Some(shot),
+        });
     }
 
     /// When the first shot was that is not yet known to be covered or not.
@@ -138,11 +162,14 @@ impl Shots {
         let Shot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
         let seen = Wounded::of::<G>(predicted);
         let wounded = Wounded::of::<G>(judged);
+        let given = shot.again.and_then(|again| again.given);
+        let again = shot.again.and_then(|again| again.judged.as_ref());
+        let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
         self.rows.push(Row {
             shooter: shooter.0.into(),
             command: command.0,
             index: index.into(),
-            impact: (index == IMPACT).into(),
+            impact: shot.again.map_or(index == IMPACT, |again| again.is_impact).into(),
             at_us: shot.at.0,
             tick: shot.tick.0,
             weapon: shot.weapon,
@@ -164,6 +191,11 @@ impl Shots {
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,
+            given_target: &given.map_or("none".to_owned(), |given| named(given.target, "?")),
+            given_damage: given.filter(|given| given.damage != 0).map(|given| given.damage as f32),
+            present_target: &named(again.and_then(|again| again.at_present), "none"),
+            off_units: again.and_then(|again| again.off_units).map(|(off, _)| off),
+            beyond_spread_units: again.and_then(|again| again.off_units).map(|(_, beyond)| beyond),
         });
     }
 }
@@ -179,12 +211,14 @@ struct Shot<'a> {
     rewind: (Micros, Limit),
     aimed: Option<Aimed>,
     view_error: Option<f32>,
+    again: Option<&'a ShotAgain>,
 }
 
 impl Shot<'_> {
     fn unjudged(key: ShotKey, at: Micros, weapon: &'static str) -> Self {
         let rewind = (Micros::ZERO, Limit::Off);
-        Shot { key, at, tick: Tick(0), weapon, predicted: None, judged: None, rewind, aimed: None, view_error: None }
+        let (tick, predicted, judged) = (Tick(0), None, None);
+        Shot { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
     }
 }
 

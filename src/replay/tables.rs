@@ -10,7 +10,7 @@ use super::network::Network;
 use super::shots::Shots;
 use super::variables::Variables;
 use super::views::Views;
-use crate::game::{Body, Effect, Field, Game, Verdict};
+use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord};
@@ -68,6 +68,11 @@ impl Tables {
         self.network = Some(Network::new(with_sizes, longest));
     }
 
+    /// A shot of a recording that was judged again. To be called when what was on the shooter's screen is known.
+    pub fn judged_again<G: Game>(&mut self, shot: &ShotAgain) {
+        self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
+    }
+
     /// The finished tables.
     pub fn finish<G: Game>(mut self) -> Trace {
         let mut tables = Vec::new();
@@ -87,6 +92,7 @@ impl Tables {
 
     /// Hands on the rows of each table that is full.
     pub(super) fn take_full(&mut self, to: &mut dyn FnMut(Table)) {
+        self.views.forget();
         self.take(FULL_BYTES, to);
     }
 

@@ -23,9 +23,11 @@ pub(super) struct Views {
 /// What was on one player's screen.
 #[derive(Clone, Debug, Default)]
 struct Screens {
-    /// Each usercmd, and how many entities were drawn.
+    /// Each usercmd, and where what was drawn begins, among all that ever was.
     of_command: VecDeque<(u32, usize)>,
     drawn: VecDeque<(EntityId, Vec3)>,
+    /// How much has been forgotten.
+    forgotten: usize,
 }
 
 impl Views {
@@ -42,6 +44,7 @@ impl Views {
         screen: &[(EntityId, &Placed<B>)],
     ) {
         let screens = &mut self.screens[usize::from(player.0)];
+        screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
         for (entity, placed) in screen {
             let (angles, origin) = (placed.body.viewangles(), placed.body.origin());
             screens.drawn.push_back((*entity, origin));
@@ -57,9 +60,14 @@ impl Views {
                 category: placed.by.map(|by| by.category as u8),
             });
         }
-        screens.of_command.push_back((command.0, screen.len()));
-        if screens.of_command.len() > SCREENS {
-            screens.forget_first();
+    }
+
+    /// Forgets what was on screens so long ago that its usercmds will not be run.
+    pub(super) fn forget(&mut self) {
+        for screens in &mut self.screens {
+            while screens.of_command.len() > SCREENS {
+                screens.forget_first();
+            }
         }
     }
 
@@ -73,11 +81,15 @@ impl Views {
 
     /// Who was drawn on a player's screen while a usercmd was made, and where.
     pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = (EntityId, Vec3)> + '_ {
-        let Screens { of_command, drawn } = &self.screens[usize::from(player.0)];
-        let found = of_command.binary_search_by_key(&command.0, |(seq, _)| *seq);
-        let count = found.map_or(0, |index| of_command[index].1);
-        let start: usize = of_command.iter().take(found.unwrap_or(0)).map(|(_, count)| count).sum();
-        drawn.range(start..start + count).copied()
+        let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];
+        let range = match of_command.binary_search_by_key(&command.0, |(seq, _)| *seq) {
+            Ok(index) => {
+                let end = of_command.get(index + 1).map_or(drawn.len(), |(_, start)| start - forgotten);
+                of_command[index].1 - forgotten..end
+            }
+            Err(_) => 0..0,
+        };
+        drawn.range(range).copied()
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -92,8 +104,9 @@ impl Views {
 
 impl Screens {
     fn forget_first(&mut self) {
-        if let Some((_, count)) = self.of_command.pop_front() {
-            self.drawn.drain(..count);
-        }
+        let Some((_, start)) = self.of_command.pop_front() else { return };
+        let end = self.of_command.front().map_or(self.forgotten + self.drawn.len(), |(_, start)| *start);
+        self.drawn.drain(..end - start);
+        self.forgotten = end;
     }
 }

@@ -6,7 +6,7 @@ use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
 use super::text_diff::settings;
-use crate::diff::{Change, ChangedShot, On, Status, TableDiff, TraceDiff, Verdict};
+use crate::diff::{Change, ChangedShot, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
 
 /// A sentence, and at most some 25 lines; of two that are the same the sentence alone. Of hits ([`On::Hits`]) all that
 /// changed, with what the server and the screen of the shooter made of each.
@@ -15,6 +15,9 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
         return diff_page(diff);
     }
     let mut page = Page::default();
+    if let Some(story) = story(diff) {
+        page.paragraph(0, &story);
+    }
     page.line(&diff_line(diff));
     if diff.verdict == Verdict::Same {
         return page;
@@ -35,6 +38,21 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
     tables(&mut page, diff);
     shots(&mut page, diff);
     page
+}
+
+/// What most people ask for: how many shots came out otherwise, since when, and under which other settings.
+fn story(diff: &TraceDiff) -> Option<String> {
+    let changed = &diff.hits.changed;
+    let shots = Some(changed.len()).filter(|shots| *shots > 0)?;
+    let outcomes = changed.iter().flat_map(|shot| [&shot.a, &shot.b]).flatten();
+    let first = outcomes.filter_map(|outcome| outcome.at_us).min();
+    let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
+    let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
+        [] => String::new(),
+        [one] => format!(", with {} {} in place of {}", one.key, one.b, one.a),
+        more => format!(", with {} set otherwise", counted(more.len() as u64, "setting")),
+    };
+    Some(format!("{} came out otherwise{since}{under}", counted(shots as u64, "shot")))
 }
 
 const MOST_TABLES: usize = 9;

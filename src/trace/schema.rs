@@ -16,7 +16,7 @@ mod usercmd;
 
 pub use document::document;
 pub(crate) use kinds::NONE;
-pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalNumber, Text};
+pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text};
 pub use tables::*;
 
 /// One table, as it is declared.

@@ -2,6 +2,9 @@
 //! HITREG_TEST_PUPPETEER names); says so and passes where one is missing. Screenshots go to `target/screenshots`.
 
 #![expect(clippy::disallowed_methods, reason = "where the browser is, the environment says")]
+#[path = "../skipped/note.rs"]
+mod note;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,8 +20,8 @@ const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerr
 #[test]
 fn pages_work_in_a_browser() {
     let Some((chromium, puppeteer)) = browser() else {
-        eprintln!(
-            "SKIPPED: no browser: it takes Chromium, node, and puppeteer-core in the folder HITREG_TEST_PUPPETEER"
+        note::skipped(
+            "no browser is here: it takes Chromium, node, and puppeteer-core in the folder HITREG_TEST_PUPPETEER",
         );
         return;
     };

@@ -279,7 +279,7 @@ fn python() -> Option<String> {
 #[test]
 fn a_build_in_python_plays_the_same_game() {
     let Some(python) = python() else {
-        eprintln!("skipped: there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
+        crate::note::skipped("there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -94,7 +94,7 @@ fn duckdb() -> Option<String> {
     let has_duckdb = Command::new(&python).args(["-c", "import duckdb"]).output();
     let found = has_duckdb.is_ok_and(|output| output.status.success()).then_some(python);
     if found.is_none() {
-        eprintln!("SKIPPED: there is no Python with duckdb (HITREG_TEST_PYTHON may name one)");
+        crate::note::skipped("there is no Python with duckdb (HITREG_TEST_PYTHON may name one)");
     }
     found
 }

@@ -55,7 +55,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
         captures.sort();
         captures.into_iter().next()
     }) else {
-        eprintln!("skipped: ../shared/data/openarena is not here");
+        crate::note::skipped("../shared/data is not here");
         return;
     };
     let bytes = std::fs::read(&path).expect("a capture");
@@ -170,7 +170,7 @@ fn captured(datagrams: &[hitreg::quake3::Captured]) -> Vec<u8> {
 #[test]
 fn a_live_session_of_openarena_is_recorded() {
     let Some(script) = std::env::var_os("HITREG_OPENARENA") else {
-        eprintln!("SKIPPED: HITREG_OPENARENA names no script that runs OpenArena");
+        crate::note::skipped("HITREG_OPENARENA names no script that runs OpenArena");
         return;
     };
     let folder = Folder::empty();

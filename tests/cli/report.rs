@@ -141,7 +141,7 @@ fn a_game_that_is_not_known_is_shown_by_what_its_log_says() {
 #[test]
 fn a_trace_of_a_build_in_another_language_is_shown() {
     let Some(python) = std::env::var_os("HITREG_TEST_PYTHON") else {
-        eprintln!("SKIPPED: HITREG_TEST_PYTHON names no python with msgpack and zstandard");
+        crate::note::skipped("there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
         return;
     };
     let folder = Folder::empty();

@@ -12,7 +12,7 @@ use super::folder::{Folder, code, exit_of, text};
 fn a_real_demo_is_imported_and_replayed() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
     if !data.exists() {
-        eprintln!("skipped: ../shared/data/quakeworld is not here");
+        crate::note::skipped("../shared/data is not here");
         return;
     }
     let folder = Folder::empty();
@@ -51,7 +51,7 @@ fn a_real_demo_is_imported_and_replayed() {
 fn a_folder_of_demos_is_imported_in_one_go() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
     if !data.exists() {
-        eprintln!("skipped: ../shared/data/quakeworld is not here");
+        crate::note::skipped("../shared/data is not here");
         return;
     }
     let folder = Folder::empty();

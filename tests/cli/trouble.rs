@@ -130,7 +130,7 @@ fn names_in_a_trace_choose_no_paths() {
 #[cfg(unix)]
 fn a_full_disk_is_told() {
     if !Path::new("/dev/full").exists() {
-        eprintln!("skipped: there is no /dev/full here");
+        crate::note::skipped("there is no /dev/full here");
         return;
     }
     let folder = Folder::with_session();

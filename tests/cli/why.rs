@@ -177,8 +177,12 @@ fn what_is_not_there_is_answered_by_what_is_near() {
         ("--correction 999 --player p2", "p2 has "),
         ("95", "names no shot; one is named like p0#95"),
         ("--at soon", "it should be a time such as 1.55s"),
-        ("p1#95 --at 1s", "cannot be used with"),
-        ("--correction 1", "--player"),
+        ("p1#95 --at 1s", "needs no --at"),
+        ("p1#95 --correction 2", "needs no --at"),
+        ("--correction 1", "whose correction?"),
+        ("p1", "name a shot"),
+        ("p1 --player p2 --correction 2", "cannot be used with"),
+        ("--at 1s --correction 2 --player p1", "cannot be used with"),
         ("", "required"),
     ] {
         let said_it = folder.refused(&format!("why quickstart.hitlog {asked}"));
@@ -271,4 +275,17 @@ fn a_changed_shot_is_explained_on_both_sides() {
     assert!(page.contains("came out") && page.matches("On the server").count() == 2, "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     assert!(folder.refused(&format!("{line} --why 999")).contains("came out differently"));
+}
+
+#[test]
+fn a_player_who_is_asked_about_is_named_in_either_way_and_a_diff_says_first_how_many_shots_changed() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    let by_option = folder.done("why quickstart.hitlog --correction 2 --player p3");
+    assert_eq!(folder.done("why quickstart.hitlog p3 --correction 2"), by_option);
+    let line = "diff quickstart.hitlog --no-cache --b-set lag_compensation.enabled=false --what-if rejudge";
+    let page = text(&folder.run(line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let story =
+        "came out otherwise, the first at 1.406 s, with lag_compensation.enabled false in place of true differs at";
+    assert!(page.contains(&format!("26 shots {story}")), "{page}");
 }

@@ -33,7 +33,7 @@ impl LiveSink for InMemory {
 pub(crate) fn has_sockets() -> bool {
     let has = UdpSocket::bind("127.0.0.1:0").is_ok();
     if !has {
-        eprintln!("skipped: no UDP socket is to be had here");
+        crate::note::skipped("no UDP socket is to be had here");
     }
     has
 }

@@ -23,7 +23,7 @@ use hitreg::why::{Reader, Why};
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
     if !data.is_dir() {
-        eprintln!("skipped: {} is not there", data.display());
+        crate::note::skipped("../shared/data is not here");
         return None;
     }
     Some(data)

@@ -13,7 +13,7 @@ fn the_page_about_the_format_writes_a_log() {
     let has = Command::new(&python).args(["-c", "import msgpack, zstandard"]).output();
     if !has.is_ok_and(|output| output.status.success()) {
         assert!(named.is_none(), "{python} has no msgpack and zstandard");
-        eprintln!("skipped: there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
+        crate::note::skipped("there is no Python with msgpack and zstandard (HITREG_TEST_PYTHON may name one)");
         return;
     }
     let page = include_str!("../../docs/format.md");

@@ -3,6 +3,8 @@
 mod by_hand;
 mod kept;
 mod killed;
+#[path = "../skipped/note.rs"]
+mod note;
 mod parts;
 mod refused;
 mod slow;

@@ -188,7 +188,6 @@ fn whole(
         true => score(game, &args.log, &log.session, &options)?,
         false => Vec::new(),
     };
-    let hits = game.hits_again(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     Ok(Played {
         length: log.session.duration(),
         header: log.session.header,
@@ -198,7 +197,7 @@ fn whole(
         drawn,
         scores,
         jumps: Jumps::of(&replayed.jumps),
-        hits: Hit::of(&hits, &replayed.trace),
+        hits: Hit::of(&replayed.trace),
         spreads: gathered.spreads.page(),
         hashes_compared: replayed.hashes_compared,
         first_difference: replayed.first_difference,

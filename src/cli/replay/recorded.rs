@@ -7,11 +7,10 @@ use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
 use crate::cli::page::{Align, Cell, Page};
-use crate::game::HitAgain;
 use crate::replay::Jump;
 use crate::stats::Spread;
-use crate::trace::schema::views;
-use crate::trace::{Series, Trace};
+use crate::trace::Trace;
+use crate::trace::schema::shots;
 
 /// What a player saw of his own mispredictions.
 #[derive(Serialize)]
@@ -57,107 +56,116 @@ impl Jumps {
     }
 }
 
-/// A hit that another server gave.
+/// A shot by which another server gave a hit.
 #[derive(Serialize)]
-pub(super) struct Hit {
-    shooter: u16,
+pub(super) struct Hit<'t> {
+    shooter: u32,
+    command: u32,
     at_us: i64,
-    weapon: &'static str,
-    target: Option<u16>,
-    /// The usercmd that fired; none where no shot is known by then, or nobody knows where the target was. So are all that follow.
-    command: Option<u32>,
-    rewind_us: Option<i64>,
-    /// How far beside the target the shot passes where the server judged it.
+    weapon: &'t str,
+    /// Whom that server said it hit; `?` where nobody told.
+    target: &'t str,
+    /// Whom it hits here.
+    judged: &'t str,
+    /// Whom it would have hit without going back.
+    at_present: Option<&'t str>,
+    rewind_us: i64,
+    /// How far beside the target the shot passes here; nothing where no shot is known. So is what the spread allows.
     off_units: Option<f32>,
     beyond_spread_units: Option<f32>,
-    off_present_units: Option<f32>,
-    /// From where the shooter's screen showed it to where the server judged it.
+    /// From where the shooter's screen showed whom he aimed at to where the server judged that one.
     view_error_units: Option<f32>,
 }
 
-impl Hit {
+impl Hit<'_> {
     /// A shot goes through what it passes by no more: coordinates are single floats, and maps are wide.
     const THROUGH_UNITS: f32 = 0.01;
 
-    pub(super) fn of(hits: &[HitAgain], trace: &Trace) -> Vec<Hit> {
-        let views = views::Columns::of(trace);
-        let rows = Series::of_two([views.player, views.entity], views.command);
-        let [x, y, z] = views.origin;
-        let hit = |hit: &HitAgain| {
-            let judged = hit.judged;
-            let drawn = judged.and_then(|judged| {
-                let row = rows.at([hit.shooter.0.into(), judged.target.0.into()], judged.command.0).next()?;
-                let drawn = glam::Vec3::new(*x.get(row)?, *y.get(row)?, *z.get(row)?);
-                Some(drawn.distance(judged.origin))
-            });
-            Hit {
-                shooter: hit.shooter.0,
-                at_us: hit.at.0,
-                weapon: hit.weapon,
-                target: hit.target.map(|target| target.0),
-                command: judged.map(|judged| judged.command.0),
-                rewind_us: judged.map(|judged| judged.rewind.0),
-                off_units: judged.map(|judged| judged.off_units),
-                beyond_spread_units: judged.map(|judged| judged.beyond_spread_units),
-                off_present_units: judged.and_then(|judged| judged.off_present_units),
-                view_error_units: drawn,
-            }
+    /// Those of weapons that hit at once.
+    pub(super) fn of(trace: &Trace) -> Vec<Hit<'_>> {
+        let shots = shots::Columns::of(trace);
+        let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
+        let given = (0..shots.rows).zip(shots.given_target.iter()).filter(|(_, target)| *target != "none");
+        let at_once = given.filter(|(row, _)| shots.impact.get(*row) != Some(&1));
+        let hit = |(row, target)| {
+            let at_present = shots.present_target.get(row);
+            Some(Hit {
+                shooter: *shots.shooter.get(row)?,
+                command: *shots.command.get(row)?,
+                at_us: *shots.at_us.get(row)?,
+                weapon: shots.weapon.get(row),
+                target,
+                judged: shots.target.get(row),
+                at_present: (!matches!(at_present, "" | "none")).then_some(at_present),
+                rewind_us: *shots.rewind_us.get(row)?,
+                off_units: measure(shots.off_units, row),
+                beyond_spread_units: measure(shots.beyond_spread_units, row),
+                view_error_units: measure(shots.view_error_units, row),
+            })
         };
-        hits.iter().map(hit).collect()
+        at_once.filter_map(hit).collect()
+    }
+
+    fn is_explained(&self) -> bool {
+        let is_same = self.judged == self.target || (self.target == "?" && self.judged != "none");
+        is_same && self.off_units.is_some()
+    }
+
+    fn hits_at_present(&self) -> bool {
+        self.at_present.is_some_and(|target| target == self.target || self.target == "?")
     }
 
     pub(super) fn print(page: &mut Page, hits: &[Hit]) {
         if hits.is_empty() {
             return;
         }
-        page.heading("Hits that the server gave, judged again as it judges: through the target");
+        page.heading("Hits that the server gave, judged again as it judges: the same target is hit");
         let right = Align::Right;
         let head = [
             ("", Align::Left),
-            ("hits", right),
-            ("rewound", right),
+            ("shots", right),
+            ("here", right),
             ("within the spread", right),
             ("not rewound", right),
             ("view error p50", right),
             ("p95", right),
         ];
-        let mut by_weapon: BTreeMap<&str, Vec<&Hit>> = BTreeMap::new();
+        let mut by_weapon: BTreeMap<&str, Vec<&Hit<'_>>> = BTreeMap::new();
         for hit in hits {
             by_weapon.entry(hit.weapon).or_default().push(hit);
         }
-        let row = |name: &str, hits: &[&Hit]| -> Vec<Cell> {
-            let through = |off: fn(&Hit) -> Option<f32>| {
-                let through = hits.iter().filter(|hit| off(hit).is_some_and(|off| off <= Self::THROUGH_UNITS));
-                share(through.count() as u64, hits.len() as u64)
+        let row = |name: &str, hits: &[&Hit<'_>]| -> Vec<Cell> {
+            let of = |is_one: fn(&Hit<'_>) -> bool| {
+                share(hits.iter().filter(|hit| is_one(hit)).count() as u64, hits.len() as u64)
             };
             let error = Spread::of(hits.iter().filter_map(|hit| hit.view_error_units));
             let error = error.map_or(["-"; 2].map(str::to_owned), |error| [error.p50, error.p95].map(measure));
-            let shares = [
-                through(|hit| hit.off_units),
-                through(|hit| hit.beyond_spread_units),
-                through(|hit| hit.off_present_units),
-            ];
+            let within = |hit: &Hit<'_>| hit.beyond_spread_units.is_some_and(|off| off <= Hit::THROUGH_UNITS);
+            let shares = [of(|hit| hit.is_explained()), of(within), of(|hit| hit.hits_at_present())];
             let cells = [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error);
             cells.map(Cell::from).collect()
         };
         let mut rows: Vec<Vec<Cell>> = by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).collect();
         rows.push(row("all", &hits.iter().collect::<Vec<_>>()));
         page.table(&head, &rows);
-        let is_explained = |hit: &&Hit| hit.off_units.is_some_and(|off| off <= Self::THROUGH_UNITS);
-        let mut others = hits.iter().filter(|hit| !is_explained(hit));
+        let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
-            let target = hit.target.map_or("somebody".to_owned(), |target| format!("p{target}"));
-            let what = match (hit.command, hit.off_units, hit.rewind_us) {
-                (Some(command), Some(off), Some(rewind)) => {
-                    format!("#{command} passes {} units beside it, {} back", measure(off), ms(rewind))
-                }
+            let target = if hit.target == "?" { "somebody" } else { hit.target };
+            let what = match hit.off_units {
+                Some(off) => format!(
+                    "passes {} units beside it, {} back, and hits {}",
+                    measure(off),
+                    ms(hit.rewind_us),
+                    if hit.judged == "none" { "nobody" } else { hit.judged }
+                ),
                 _ => "no shot is known by then".to_owned(),
             };
             page.note(
                 2,
                 &format!(
-                    "not explained: p{} hit {target} with the {} at {:.3} s: {what}",
+                    "not explained: p{} #{} hit {target} with the {} at {:.3} s: {what}",
                     hit.shooter,
+                    hit.command,
                     hit.weapon,
                     hit.at_us as f64 / 1e6
                 ),

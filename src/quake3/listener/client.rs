@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use glam::Vec3;
 
 use super::ticks::Ticks;
+use super::told::Events;
 use crate::quake3::protocol::{Snapshot, UserCmd, player};
 use crate::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
 use crate::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
@@ -27,6 +28,9 @@ pub(super) struct Client {
     pub(super) acks_tell: bool,
     /// The hits that the newest snapshot tells, and its server time.
     pub(super) hits: Option<(u32, i32)>,
+    pub(super) events: Events,
+    /// The newest usercmd that has hits, and how many.
+    hitting: (CommandSeq, u8),
 }
 
 impl Client {
@@ -39,6 +43,8 @@ impl Client {
             newest_ack: 0,
             acks_tell: true,
             hits: None,
+            events: Events::default(),
+            hitting: (CommandSeq(0), 0),
         }
     }
 
@@ -102,9 +108,12 @@ impl Client {
         newest.map_or((CommandSeq(0), false), |(of, seq, _)| (*seq, *of == time))
     }
 
-    /// The newest usercmd that fires of those that had run when the newest snapshot was made.
-    pub(super) fn fired(&self) -> CommandSeq {
-        self.fired
+    /// The newest usercmd that fires of those that had run when the newest snapshot was made, and which of its hits the next is.
+    pub(super) fn hit(&mut self) -> (CommandSeq, u8) {
+        let (command, hits) = self.hitting;
+        let index = if command == self.fired { hits } else { 0 };
+        self.hitting = (self.fired, index.saturating_add(1));
+        (self.fired, index)
     }
 }
 

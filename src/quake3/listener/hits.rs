@@ -1,5 +1,6 @@
 //! Who hit whom. A shooter is told how many hits it has made, and the health that its last victim had before; the server's log
-//! names victims and what they lost. Together they tell who hit whom, and for how much.
+//! names victims and what they lost. Together they tell who hit whom, and for how much; without a log, what all in sight
+//! are told names some victims.
 
 use super::client::Client;
 use super::ticks::Ticks;
@@ -37,15 +38,18 @@ impl Hits {
         let new = (snapshot.player[HITS].wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
         let health = (snapshot.player[VICTIMS_HEALTH] >> 8) as u8;
         let lines = self.lines(client.player, (since, snapshot.server_time), health, usize::from(new));
-        let command = client.fired();
-        let shot = |index: u8| {
+        let told = client.events.victims(client.player, snapshot);
+        let shot = |hit: u8| {
             // The last hits are those that the log tells.
-            let line = lines.len().checked_sub(usize::from(new - index)).and_then(|place| lines.get(place));
+            let place = |known: usize| known.checked_sub(usize::from(new - hit));
+            let line = place(lines.len()).and_then(|place| lines.get(place));
+            let told = place(told.len()).and_then(|place| told.get(place));
+            let (command, index) = client.hit();
             ShotRecord {
                 command,
                 index,
                 reason: Reason::Hit,
-                target: line.map(|line| EntityId(line.victim)),
+                target: line.map(|line| EntityId(line.victim)).or(told.copied()),
                 damage: line.map_or(0, |line| line.damage),
                 ..ShotRecord::default()
             }

@@ -97,6 +97,11 @@ impl Connection {
         }
     }
 
+    /// Reads a message of the server's that came without a datagram around it.
+    pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, Undecoded> {
+        self.server_said(sequence, bytes).map_err(|source| Undecoded::Message { sequence, source })
+    }
+
     /// A new challenge begins a new connection.
     fn hear(&mut self, direction: Direction, text: &[u8]) {
         let answer = text.strip_prefix(b"challengeResponse ").filter(|_| direction == Direction::Down);

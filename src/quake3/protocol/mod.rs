@@ -21,6 +21,7 @@ pub(crate) use fields::*;
 pub(crate) use message::Gamestate;
 pub use message::MessageError;
 pub use netchan::DatagramError;
+pub(crate) use netchan::LONGEST_MESSAGE;
 pub(crate) use snapshot::Snapshot;
 #[cfg(test)]
 pub(crate) use {

@@ -88,6 +88,31 @@ impl Kind for OptionalNumber {
     }
 }
 
+impl Kind for OptionalMeasure {
+    type Row<'r> = Option<f32>;
+    type Cells = Vec<f32>;
+    type View<'t> = &'t [f32];
+    const TYPE: &'static str = "f32";
+
+    fn cells(_: &[&str]) -> Vec<f32> {
+        Vec::new()
+    }
+
+    fn push(cells: &mut Vec<f32>, row: Option<f32>) {
+        cells.push(row.unwrap_or(f32::NAN));
+    }
+
+    fn take(cells: &mut Vec<f32>, name: &str, to: &mut Vec<Column>) {
+        let cells = std::mem::take(cells);
+        let is_known = cells.iter().any(|cell| !cell.is_nan());
+        to.extend(is_known.then(|| Column::new(name, Data::F32(cells))));
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> &'t [f32] {
+        table.f32s(name)
+    }
+}
+
 /// Three columns of type f32: `.x`, `.y` and `.z`.
 impl Kind for Vec3 {
     type Row<'r> = Vec3;
@@ -129,9 +154,17 @@ pub struct OptionalCode;
 #[derive(Debug)]
 pub struct OptionalNumber;
 
+/// A number of type f32, or NaN, in a column that is left out when no row has one.
+#[derive(Debug)]
+pub struct OptionalMeasure;
+
 /// Any name; those that the declaration lists come first.
 #[derive(Debug)]
 pub struct Text;
+
+/// The same, in a column that is left out when every row has the first that the declaration lists.
+#[derive(Debug)]
+pub struct OptionalText;
 
 /// The name of no value, in a column of names that may lack one.
 pub(crate) const NONE: &str = "none";
@@ -213,4 +246,9 @@ macro_rules! names {
 
 names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.take()));
 names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.take()));
+names!(OptionalText, &'r str, |cells, name| cells.push(name), |cells| {
+    let is_known = cells.codes.iter().any(|code| *code != 0);
+    let data = cells.take();
+    is_known.then_some(data)
+});
 names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.take_optional());

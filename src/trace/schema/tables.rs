@@ -3,7 +3,10 @@
 use glam::Vec3;
 
 use super::declare::table;
-use super::{About, Code, ColumnSchema, Joined, Kind, OptionalCode, OptionalNumber, Role, TableSchema, Text, Unit};
+use super::{
+    About, Code, ColumnSchema, Joined, Kind, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Role,
+    TableSchema, Text, Unit,
+};
 use crate::trace::{Column, Table, Trace};
 
 /// All tables, in the order in which a replay writes them.
@@ -26,6 +29,9 @@ pub const TABLES: [&TableSchema; 12] = [
 const WIDER: (u16, u16) = (1, 2);
 /// Format 1.5: what went over the network.
 const NETWORK: (u16, u16) = (1, 5);
+
+/// Hits that a server gave whose judging is not this build's own came with the same format.
+const GIVEN: (u16, u16) = NETWORK;
 
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
@@ -260,6 +266,16 @@ table! {
     in_cover_ms: f32, unit = Unit::Millis, role = Role::Judged;
     /// How far it had moved there since.
     in_cover_units: f32, unit = Unit::Units, role = Role::Judged;
+    /// Of a shot that another server judged: whom that server said it hit; `?` where a recording does not tell whom.
+    given_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    /// For how much, where the recording tells.
+    given_damage: OptionalMeasure, optional = true, since = GIVEN;
+    /// Whom such a shot would have hit without going back.
+    present_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    /// How far beside that server's target its nearest line passes where it is judged here.
+    off_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
+    /// The same of the outermost line that the weapon's spread allows.
+    beyond_spread_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
 }
 
 table! {

@@ -1,4 +1,4 @@
-//! `hitreg import quake3-udp`: captured datagrams of Quake III's engine become a log.
+//! `hitreg import quake3-udp` and `quake3-demo`: captured datagrams and demos of Quake III's engine become logs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
-use crate::engine::{EngineError, Quake3Capture, import_quake3_udp};
+use crate::engine::{EngineError, Quake3Recording, import_quake3};
 use crate::protocol::Direction;
-use crate::quake3::{Counts, Overview};
+use crate::quake3::{Counts, Overview, Source};
 use crate::store::Kind;
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)
@@ -29,7 +29,7 @@ Examples:
   hitreg import quake3-udp duel.trace.zst -o duel.hitlog
   hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
-pub(super) struct Args {
+pub(super) struct Udp {
     /// The capture, plain or packed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
@@ -44,10 +44,30 @@ pub(super) struct Args {
     output: OutPath,
 }
 
+/// Import a demo of a Quake III engine's client (.dm_68 or .dm_71: OpenArena, ioquake3, Quake III 1.32)
+///
+/// The log holds the snapshots that the client had, with all fields of the playerStates and entityStates, and the hits that the
+/// player was told of. A demo holds no usercmds and no times of arrival, so nothing is predicted: drawing the others is scored.
+/// Names and chat stay out of it.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg import quake3-demo match.dm_71 -o match.hitlog && hitreg replay match.hitlog")]
+pub(super) struct Demo {
+    /// The demo
+    #[arg(value_name = "DEMO")]
+    demo: PathBuf,
+    /// Where the log goes
+    #[arg(short, long, value_name = "LOG")]
+    output: OutPath,
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
+    #[serde(skip)]
+    from: Source,
     game: String,
     map: String,
     players: Vec<u16>,
@@ -62,12 +82,20 @@ struct Report<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
-    let from =
-        Quake3Capture { capture: &args.capture, map: args.map.as_deref(), server_log: args.server_log.as_deref() };
-    let overview = import_quake3_udp(&from, &target).map_err(blame)?;
-    let report = Report::new(&args.output, overview);
+pub(super) fn run_udp(args: &Udp, output: &mut Output) -> Result<Outcome, Trouble> {
+    let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
+    run(Quake3Recording { source: Source::Capture, recording: &args.capture, map, server_log }, &args.output, output)
+}
+
+pub(super) fn run_demo(args: &Demo, output: &mut Output) -> Result<Outcome, Trouble> {
+    let from = Quake3Recording { source: Source::Demo, recording: &args.demo, map: None, server_log: None };
+    run(from, &args.output, output)
+}
+
+fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = output.files.target(to, Kind::Log)?;
+    let overview = import_quake3(&from, &target).map_err(blame)?;
+    let report = Report::new(to, from.source, overview);
     output.show(&report, |page| report.print(page))?;
     Ok(Outcome::Done)
 }
@@ -78,7 +106,7 @@ fn blame(error: EngineError) -> Trouble {
 }
 
 impl Report<'_> {
-    fn new(path: &Path, Overview { rules, players, counts, undecoded, cut }: Overview) -> Report<'_> {
+    fn new(path: &Path, from: Source, Overview { rules, players, counts, undecoded, cut }: Overview) -> Report<'_> {
         let way = |direction| match direction {
             Direction::Up => "from",
             Direction::Down => "to",
@@ -86,13 +114,14 @@ impl Report<'_> {
         let undecoded = undecoded.iter().map(|(client, to, why)| format!("{} client {client}: {why}", way(*to)));
         Report {
             path,
+            from,
             game: rules.game,
             map: rules.map_name,
             players,
             counts,
             undecoded_first: undecoded.collect(),
             size_bytes: files::size_bytes(path),
-            warning: cut.map(|offset| format!("the capture is cut off: what follows byte {offset} was not imported")),
+            warning: cut.map(|offset| format!("it is cut off: what follows byte {offset} was not imported")),
         }
     }
 
@@ -108,16 +137,21 @@ impl Report<'_> {
             0 => "every one decoded".to_owned(),
             some => format!("{} could not be decoded ({})", count(some), share(some, counts.datagrams)),
         };
-        page.pair("datagrams", &format!("{}, {undecoded}", count(counts.datagrams)));
+        let messages = if self.from == Source::Demo { "messages" } else { "datagrams" };
+        page.pair(messages, &format!("{}, {undecoded}", count(counts.datagrams)));
         for why in &self.undecoded_first {
             page.styled(UNSURE, &format!("  {why}"));
         }
         if counts.after_level > 0 {
             page.styled(UNSURE, &format!("  {} of another level are left out", count(counts.after_level)));
         }
-        page.pair("usercmds", &count(counts.usercmds));
-        let known = share(counts.acked_by_time, counts.snapshots);
-        page.pair("snapshots", &format!("{}, {known} of them ack a usercmd by its time", count(counts.snapshots)));
+        if self.from == Source::Demo {
+            page.pair("snapshots", &count(counts.snapshots));
+        } else {
+            page.pair("usercmds", &count(counts.usercmds));
+            let known = share(counts.acked_by_time, counts.snapshots);
+            page.pair("snapshots", &format!("{}, {known} of them ack a usercmd by its time", count(counts.snapshots)));
+        }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
         page.pair("hits told", &format!("{}, {victims}", count(counts.hits)));
         page.pair("size", &bytes(self.size_bytes));

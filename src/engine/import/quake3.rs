@@ -1,0 +1,51 @@
+//! Captured datagrams and demos of Quake III's engine.
+
+use std::path::Path;
+
+use crate::engine::EngineError;
+use crate::log::{Options, WhenFull};
+use crate::quake3::{self, Overview, ServerLog, Source};
+use crate::store::{self, Recording, StoreError, Target};
+
+/// A recording, and what else is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Quake3Recording<'a> {
+    /// What it is.
+    pub source: Source,
+    /// Its file.
+    pub recording: &'a Path,
+    /// The map, or an archive that holds it.
+    pub map: Option<&'a Path>,
+    /// The server's console log.
+    pub server_log: Option<&'a Path>,
+}
+
+/// Imports a recording into a log that is written as it is read. Gives what the recording holds.
+///
+/// # Errors
+/// When a file cannot be read or written, or the recording is none; names the file at fault.
+pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, EngineError> {
+    let recording = store::read_bytes(from.recording)?;
+    let log = from.server_log.map(store::read_bytes).transpose()?;
+    let log = ServerLog::parse(log.as_deref().unwrap_or_default());
+    let fail = |source| EngineError::Quake3 { path: from.recording.to_owned(), source };
+    let mut overview = quake3::survey(from.source, &recording, &log).map_err(fail)?;
+    if let Some(path) = from.map {
+        let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
+        overview.rules.map =
+            Some(map.map_err(|error| EngineError::Quake3 { path: path.to_owned(), source: error.into() })?);
+    }
+    let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
+    let mut to = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;
+    let mut failed: Option<StoreError> = None;
+    quake3::import(from.source, &recording, &log, &mut |record| {
+        if failed.is_none() {
+            failed = to.push(&record).err();
+        }
+    })
+    .map_err(fail)?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(to.finish().map(|()| overview)?),
+    }
+}

@@ -1,0 +1,98 @@
+//! A real game's play in any clone: 20 seconds of two clients of OpenArena on a map of this repository, captured between them and
+//! their server with 50 ms each way and 2 % loss (docs/openarena.md says how).
+
+use std::path::Path;
+
+use hitreg::quake3::{Quake3, ServerLog, Source, header, import, map_from, survey};
+use hitreg::record::Session;
+use hitreg::replay::{self, replay};
+use hitreg::score::score;
+use hitreg::summary::Summary;
+use hitreg::trace::schema::shots;
+use hitreg::units::PlayerId;
+
+use super::quake3_log::{alike, said_misses};
+
+fn file(name: &str) -> Vec<u8> {
+    std::fs::read(folder().join(name)).expect("a fixture")
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/openarena")
+}
+
+fn session(source: Source, name: &str) -> Session {
+    let (bytes, log) = (file(name), ServerLog::parse(&file("duel.server.log")));
+    let mut overview = survey(source, &bytes, &log).expect("a recording");
+    assert_eq!((overview.counts.undecoded, overview.cut), (0, None), "{:?}", overview.undecoded);
+    overview.rules.map = Some(map_from(&file("hitreg_room.bsp"), &overview.rules.map_name).expect("a map"));
+    let mut session = Session::new(header(&overview.rules, &overview.players, source.origin()).expect("a header"));
+    import(source, &bytes, &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
+    session.put_in_order();
+    session
+}
+
+#[test]
+fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
+    let session = session(Source::Capture, "duel.trace.zst");
+    let counts = session.players[..2].iter().map(|p| (p.frames.len(), p.snapshots.len(), p.judged.len()));
+    assert_eq!(counts.collect::<Vec<_>>(), [(1_187, 597, 10), (1_112, 561, 11)]);
+    let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+    let summary = Summary::of(&replayed.trace);
+    let prediction = &summary.prediction;
+    println!("{prediction:?}");
+    // Two who run into each other all the time: the misses are told by the states, or by the other's body.
+    assert_eq!((prediction.checked, prediction.misses_by_cause.get("unknown")), (1_128, None));
+    assert!((prediction.exact + prediction.near) * 100 >= prediction.checked * 95, "{prediction:?}");
+    let shots = shots::Columns::of(&replayed.trace);
+    let given: Vec<usize> = (0..shots.rows).filter(|row| shots.given_target.get(*row) != "none").collect();
+    let explained = given.iter().filter(|row| shots.given_target.get(**row) == shots.target.get(**row)).count();
+    println!("{} shots, {} given, {explained} explained, {} hit here", shots.rows, given.len(), summary.shots.hit);
+    assert_eq!((given.len(), explained), (21, 21));
+    assert!(summary.shots.hit <= 22, "{}", summary.shots.hit);
+    let errors = shots.view_error_units.iter().filter(|error| !error.is_nan());
+    let (exact, others): (Vec<f32>, Vec<f32>) = errors.partition(|error| **error < 0.01);
+    println!("{} drawn exactly where they were judged, {others:?}", exact.len());
+    assert!(exact.len() > 200 && others.len() * 10 < exact.len());
+    for (client, player) in [(1, PlayerId(0)), (2, PlayerId(1))] {
+        let said = said_misses(&folder(), "duel", client);
+        let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
+        let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
+        println!("p{}: {} said, {} seen, {} alike", player.0, said.len(), seen.len(), alike(&said, &seen));
+        assert!(said.len().abs_diff(seen.len()) * 10 <= said.len(), "{said:?}\n{seen:?}");
+        assert!(alike(&said, &seen) * 2 > said.len(), "{said:?}\n{seen:?}");
+    }
+}
+
+#[test]
+fn the_demo_that_a_real_client_wrote_is_what_it_had() {
+    let (capture, demo) = (session(Source::Capture, "duel.trace.zst"), session(Source::Demo, "duel.dm_71"));
+    let (passed, had) = (&capture.players[0], &demo.players[0]);
+    assert!(had.snapshots.len() > 500 && had.frames.is_empty());
+    for snapshot in &had.snapshots {
+        let same = passed.snapshots.iter().find(|other| other.seq == snapshot.seq).expect("it passed");
+        assert_eq!(snapshot.entities, same.entities);
+        let states = |session: &Session, tick| -> Vec<Vec<u32>> {
+            let of = |entity| session.states.sent(tick, PlayerId(0), entity).next().expect("a state").1.to_vec();
+            snapshot.entities.iter().map(|entity| of(*entity)).collect()
+        };
+        assert_eq!(states(&demo, snapshot.tick), states(&capture, same.tick), "{:?}", snapshot.seq);
+    }
+    // What was lost on the way to the client is not in its demo.
+    let arrived = |seq: u32| passed.received.iter().any(|arrival| arrival.number == seq);
+    let missing = passed.snapshots.iter().filter(|s| had.snapshots.iter().all(|h| h.seq != s.seq));
+    let known = missing.filter(|snapshot| arrived(snapshot.seq.0)).count();
+    assert!(known <= 2, "{known} that arrived are not in it");
+    let settings = replay::own_settings(&demo.header).expect("settings");
+    let rules = survey(Source::Demo, &file("duel.dm_71"), &ServerLog::default()).expect("a demo").rules;
+    let scores = score::<Quake3>(&demo, &rules, &settings).expect("sound states");
+    assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
+    let replayed = replay::<Quake3>(&demo, &replay::Options::default(), &mut |_| {}).expect("it replays");
+    let shots = shots::Columns::of(&replayed.trace);
+    let given = shots.given_target.iter().filter(|target| *target == "p1").count();
+    assert_eq!(
+        (given, shots.rows, Summary::of(&replayed.trace).prediction.checked),
+        (10, 10, 0),
+        "by the server's word"
+    );
+}
