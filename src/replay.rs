@@ -101,13 +101,13 @@ pub fn replay<G: Netcode>(
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
     may_be_judged(&setup.settings, options)?;
-    if options.judged_under.is_some() && !closed {
+    if options.judged_under.is_some() && !closed && !G::JUDGES_AGAIN {
         return Err(ReplayError::NoJudge);
     }
-    if !closed {
-        return replay_clients::<G, G::Client>(session, options.settings.as_ref(), progress);
-    }
     check_input(session)?;
+    if !closed {
+        return replay_open::<G, G::Client>(session, &setup, options.judged_under.as_ref(), progress);
+    }
     let replayed = closed::replay::<G>(session, &setup, options, progress)?;
     // What a trace says of a shot, it says under the settings that judged it.
     Ok(match &options.judged_under {
@@ -128,8 +128,19 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
 ) -> Result<Replayed, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_input(session)?;
-    let replayed = open::replay::<G, C>(session, &setup, progress)?;
-    Ok(labelled::<G>(replayed, "open", &setup.settings))
+    replay_open::<G, C>(session, &setup, None, progress)
+}
+
+fn replay_open<G: Game, C: ClientPipeline<G>>(
+    session: &Session,
+    setup: &Setup<G>,
+    judged_under: Option<&Settings>,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    let judged = judged_under.unwrap_or(&setup.settings);
+    let replayed = open::replay::<G, C>(session, setup, judged.lag_compensation.enabled, progress)?;
+    let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
+    Ok(labelled::<G>(replayed, mode, judged))
 }
 
 fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) -> Replayed {

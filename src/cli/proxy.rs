@@ -162,7 +162,7 @@ impl Proxied<'_> {
         let players = counted(heard.players, "player");
         page.pair(
             "duration",
-            &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "address")),
+            &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "connection")),
         );
         let passed = |traffic: &Traffic| {
             format!(

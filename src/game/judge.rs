@@ -42,6 +42,9 @@ pub trait Judge: Simulate {
     ) {
     }
 
+    /// Whether it knows how the server of its recordings judges.
+    const JUDGES_AGAIN: bool = false;
+
     /// The shots of a recording of another server, judged again as that server judges, the others taken back or not; and the
     /// hits that it gave besides. None where the game does not know how.
     ///

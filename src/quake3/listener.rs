@@ -143,7 +143,7 @@ impl Listener {
         let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
         let mut at = Micros::ZERO;
         if let Ok(Told::Said { snapshot: Some(snapshot), .. }) = &told {
-            self.ticks.begin(snapshot.server_time);
+            self.ticks.begin(at, snapshot.server_time);
             at = self.ticks.time(snapshot.server_time).max(at);
         }
         self.told((at, 0, Direction::Down), told, bytes.len(), Onward::At(at), out);
@@ -212,7 +212,7 @@ impl Listener {
                     self.enter(client, gamestate);
                 }
                 if let Some(snapshot) = &snapshot {
-                    self.ticks.begin(snapshot.server_time);
+                    self.ticks.begin(at, snapshot.server_time);
                 }
                 let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
                 if let Some(snapshot) = in_game.filter(|_| self.playing(client).is_some()) {

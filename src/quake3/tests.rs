@@ -204,7 +204,7 @@ fn a_capture_becomes_a_session() {
     assert_eq!(input.viewangles.y, 3000.0 * 360.0 / 65_536.0);
     let (first, second) = (&records.snapshots[0], &records.snapshots[1]);
     assert_eq!((first.tick, second.tick, first.ack, second.ack), (Tick(1), Tick(2), CommandSeq(0), CommandSeq(3)));
-    assert_eq!(second.server_time, Micros::from_ms(50));
+    assert_eq!(second.server_time, records.snapshots[0].at + Micros::from_ms(50));
     assert_eq!(second.entities, [1, 2, 70].map(EntityId));
     assert_eq!(records.snapshots[6].entities, [EntityId(2)]);
     let received: Vec<u32> = records.received.iter().map(|arrival| arrival.number - first.seq.0).collect();
@@ -229,7 +229,8 @@ fn a_demo_becomes_a_session_of_what_its_client_had() {
     let (of_demo, of_capture) = (&demo.players[2], &capture.players[2]);
     assert_eq!((of_demo.frames.len(), of_demo.snapshots.len()), (0, 10));
     for (one, other) in of_demo.snapshots.iter().zip(&of_capture.snapshots) {
-        assert_eq!((one.seq, one.tick, one.server_time), (other.seq, other.tick, other.server_time));
+        let since_first = other.server_time - of_capture.snapshots[0].server_time;
+        assert_eq!((one.seq, one.tick, one.server_time), (other.seq, other.tick, since_first));
         assert_eq!((one.at, one.ack, &one.entities), (one.server_time, CommandSeq(0), &other.entities));
     }
     assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");

@@ -14,6 +14,7 @@ mod join;
 mod netcode;
 #[path = "../skipped/note.rs"]
 mod note;
+mod openarena;
 mod outputs;
 mod printed;
 mod proxy;

@@ -14,6 +14,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("merge a.hitlog b.hitlog -o", &["a.hitlog", "b.hitlog"]),
     ("import qwd duel.qwd --map dm4.bsp -o", &["duel.qwd", "dm4.bsp"]),
     ("import quake3-udp duel.trace --server-log server.log -o", &["duel.trace", "server.log"]),
+    ("import quake3-demo duel.dm_71 -o", &["duel.dm_71"]),
     ("record proxy --protocol quake3 --listen 127.0.0.1:0 --upstream 127.0.0.1:9 --map maps.pk3 -o", &["maps.pk3"]),
     ("replay a.hitlog -o", &["a.hitlog"]),
     ("replay a.hitlog --record", &["a.hitlog"]),
@@ -42,7 +43,7 @@ fn prepared() -> Folder {
         fs::copy(folder.path(&name.replace('b', "a")), folder.path(name)).unwrap();
     }
     fs::write(folder.path("duel.toml"), "players = 2\nseconds = 1.0\n").unwrap();
-    for name in ["my.map", "duel.qwd", "dm4.bsp", "duel.trace", "server.log", "maps.pk3", "build"] {
+    for name in ["my.map", "duel.qwd", "dm4.bsp", "duel.trace", "duel.dm_71", "server.log", "maps.pk3", "build"] {
         fs::write(folder.path(name), format!("#!/bin/sh\n# {name}\n")).unwrap();
     }
     folder

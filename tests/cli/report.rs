@@ -28,7 +28,7 @@ fn taken_apart(page: &str) -> (String, Value) {
     (format!("{head}{tail}"), contents)
 }
 
-fn page(folder: &Folder, line: &str) -> (String, Value) {
+pub(crate) fn page(folder: &Folder, line: &str) -> (String, Value) {
     folder.done(&format!("report {line} -o page.html --force"));
     taken_apart(&fs::read_to_string(folder.path("page.html")).expect("UTF-8"))
 }

@@ -11,18 +11,20 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Ticks {
     newest: VecDeque<(i32, Tick, Micros)>,
-    first: Option<i32>,
+    /// The first server time, and when it passed.
+    first: Option<(i32, Micros)>,
 }
 
 impl Ticks {
-    /// Server times count from the first that anybody is told.
-    pub(super) fn begin(&mut self, server_time: i32) {
-        self.first.get_or_insert(server_time);
+    /// The first server time that anybody is told is when that passes: so the server's clock and the session's are the same, but for
+    /// the way from the server.
+    pub(super) fn begin(&mut self, at: Micros, server_time: i32) {
+        self.first.get_or_insert((server_time, at));
     }
 
     /// The tick of a server time in ms; `None` for one from before all that are remembered.
     pub(super) fn of(&mut self, at: Micros, server_time: i32, server_hz: u16) -> Option<Tick> {
-        let first = *self.first.get_or_insert(server_time);
+        let (first, _) = *self.first.get_or_insert((server_time, at));
         let (last_time, last) = self.newest.back().map_or((i32::MIN, Tick(0)), |(time, tick, _)| (*time, *tick));
         if server_time <= last_time {
             return self.newest.iter().find(|(time, ..)| *time == server_time).map(|(_, tick, _)| *tick);
@@ -48,9 +50,10 @@ impl Ticks {
         tick
     }
 
-    /// A server time in ms on the session's server clock, which begins with the first tick.
+    /// A server time in ms on the session's clock.
     pub(super) fn time(&self, server_time: i32) -> Micros {
-        Micros::from_ms(i64::from(server_time) - i64::from(self.first.unwrap_or(server_time)))
+        let (first, at) = self.first.unwrap_or((server_time, Micros::ZERO));
+        at + Micros::from_ms(i64::from(server_time) - i64::from(first))
     }
 }
 
@@ -66,7 +69,7 @@ mod tests {
         assert_eq!(numbers, [Some(1), Some(2), Some(2), Some(5), Some(6), Some(2)]);
         assert_eq!(
             (ticks.of(Micros(9), 1100, 20), ticks.time(1200)),
-            (None, Micros::from_ms(200)),
+            (None, Micros(1000) + Micros::from_ms(200)),
             "nobody was told of it in time"
         );
         assert_eq!((ticks.after(1100), ticks.after(1201)), (Some((Tick(5), Micros(1200))), None));
