@@ -32,6 +32,7 @@ mod scripted_input;
 mod updates;
 mod watch;
 mod without;
+mod zones;
 
 use serde::Serialize;
 
@@ -174,6 +175,7 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         compensation::CLAIMS,
         aiming::CLAIMS,
         updates::CLAIMS,
+        zones::CLAIMS,
         nereids::CLAIMS,
         protocol::CLAIMS,
         redundancy::CLAIMS,

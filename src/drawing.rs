@@ -1,14 +1,15 @@
 //! How far from the truth clients drew the others: every view of a trace, against where the server had that entity at the time
 //! that the view is of. What only a client knows of, such as an arrow that it has just shot, has no truth to be held against.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use glam::Vec3;
 use serde::Serialize;
 
-use crate::stats::Tail;
+use crate::stats::{Counted, Tail};
 use crate::trace::schema::{bodies, ticks, views};
 use crate::trace::{Table, Trace};
+use crate::units::Micros;
 
 /// What was drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,39 +25,134 @@ pub struct Drawn {
 /// Every way of drawing that a trace has views of, by name. Nothing of a trace that does not say where entities were: of clients
 /// replayed alone, that is.
 pub fn drawn(trace: &Trace) -> Vec<Drawn> {
-    let truth = match trace.table(bodies::NAME).filter(|table| table.rows() > 0) {
-        Some(table) => Truth::of(trace, table),
-        None => return Vec::new(),
-    };
-    let views = views::Columns::of(trace);
-    let by_category = views.category.iter().next().is_some();
-    let ways = if by_category { views.category.iter() } else { views.how.iter() };
-    let [x, y, z] = views.origin;
-    let mut drawn: BTreeMap<&str, (u64, Vec<f32>)> = BTreeMap::new();
-    for (row, way) in ways.enumerate() {
-        let own = views.player[row] == views.entity[row];
-        if own {
-            continue;
-        }
-        let place = Vec3::new(x[row], y[row], z[row]);
-        let (count, errors) = drawn.entry(way).or_default();
-        *count += 1;
-        errors.extend(truth.at(views.entity[row], views.drawn_at_us[row]).map(|truth| truth.distance(place)));
+    let mut drawing = Drawing::default();
+    for name in [ticks::NAME, bodies::NAME, views::NAME] {
+        trace.table(name).into_iter().for_each(|table| drawing.gather(table));
     }
-    let named = |(by, (views, errors)): (&str, (u64, Vec<f32>))| Drawn {
-        by: by.to_owned(),
-        views,
-        error_units: Tail::of(errors),
-    };
-    drawn.into_iter().map(named).collect()
+    drawing.drawn()
+}
+
+/// For so long it is kept where entities were: more than the rows of two tables of a replay that goes on are apart, and what is
+/// drawn is in the past.
+const KEPT: Micros = Micros::from_s(64);
+
+/// How the others were drawn, as the rows of a replay come.
+#[derive(Debug, Default)]
+pub struct Drawing {
+    times: BTreeMap<u32, i64>,
+    truth: Truth,
+    /// What came since the last ticks.
+    bodies: Vec<Table>,
+    views: Vec<Table>,
+    /// Views of times that are yet to come.
+    ahead: Vec<View>,
+    by: BTreeMap<String, (u64, Counted)>,
+}
+
+#[derive(Debug)]
+struct View {
+    by: String,
+    entity: u32,
+    at_us: i64,
+    place: Vec3,
+}
+
+impl Drawing {
+    /// Takes rows in. With those of `ticks` it is known when all was that came before them.
+    pub fn add(&mut self, rows: &Table) {
+        self.gather(rows);
+        if rows.name == ticks::NAME {
+            self.look(false);
+        }
+    }
+
+    fn gather(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                let ticks = ticks::Columns::read(rows);
+                self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+            }
+            bodies::NAME => self.bodies.push(rows.clone()),
+            views::NAME => self.views.push(rows.clone()),
+            _ => {}
+        }
+    }
+
+    /// Every way of drawing, when all rows have come.
+    pub fn drawn(mut self) -> Vec<Drawn> {
+        self.look(true);
+        // Nothing says where anybody was.
+        if self.truth.newest_us.is_none() {
+            return Vec::new();
+        }
+        let named = |(by, (views, errors)): (String, (u64, Counted))| Drawn { by, views, error_units: errors.tail() };
+        self.by.into_iter().map(named).collect()
+    }
+
+    fn look(&mut self, at_the_end: bool) {
+        for bodies in std::mem::take(&mut self.bodies) {
+            self.truth.add(&bodies, &self.times);
+        }
+        for view in std::mem::take(&mut self.ahead) {
+            self.hold(view, at_the_end);
+        }
+        for views in std::mem::take(&mut self.views) {
+            self.add_views(&views, at_the_end);
+        }
+        if let Some(newest) = self.truth.newest_us {
+            self.truth.forget(newest.saturating_sub(KEPT.0));
+            self.times.retain(|_, at_us| *at_us >= newest.saturating_sub(KEPT.0));
+        }
+    }
+
+    fn add_views(&mut self, table: &Table, at_the_end: bool) {
+        let views = views::Columns::read(table);
+        let by_category = views.category.iter().next().is_some();
+        let ways = if by_category { views.category } else { views.how };
+        let [x, y, z] = views.origin;
+        for (row, way) in ways.iter().enumerate() {
+            let own = views.player[row] == views.entity[row];
+            if own {
+                continue;
+            }
+            if !self.by.contains_key(way) {
+                self.by.insert(way.to_owned(), Default::default());
+            }
+            let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
+            match self
+                .by
+                .get_mut(way)
+                .filter(|_| at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest))
+            {
+                Some((count, errors)) => {
+                    *count += 1;
+                    self.truth.at(entity, at_us).into_iter().for_each(|truth| errors.add(truth.distance(place)));
+                }
+                None => self.ahead.push(View { by: way.to_owned(), entity, at_us, place }),
+            }
+        }
+    }
+
+    fn hold(&mut self, view: View, at_the_end: bool) {
+        if !at_the_end && self.truth.newest_us.is_none_or(|newest| view.at_us > newest) {
+            self.ahead.push(view);
+            return;
+        }
+        let (count, errors) = self.by.entry(view.by).or_default();
+        *count += 1;
+        self.truth.at(view.entity, view.at_us).into_iter().for_each(|truth| errors.add(truth.distance(view.place)));
+    }
 }
 
 /// Where the server had every entity.
+#[derive(Debug, Default)]
 struct Truth {
     /// The states of each entity, in ascending order of time.
-    states: BTreeMap<u32, Vec<State>>,
+    states: BTreeMap<u32, VecDeque<State>>,
+    newest_us: Option<i64>,
 }
 
+#[derive(Debug)]
 struct State {
     at_us: i64,
     origin: Vec3,
@@ -64,31 +160,40 @@ struct State {
 }
 
 impl Truth {
-    fn of(trace: &Trace, table: &Table) -> Truth {
-        let ticks = ticks::Columns::of(trace);
-        let times: BTreeMap<u32, i64> = ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()).collect();
+    fn add(&mut self, table: &Table, times: &BTreeMap<u32, i64>) {
         let rows = bodies::Columns::read(table);
         let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name));
         let teleports = table.u32s("teleports");
-        let mut states: BTreeMap<u32, Vec<State>> = BTreeMap::new();
         for (row, (tick, entity)) in rows.tick.iter().zip(rows.entity).enumerate() {
+            let at_us = times.get(tick).copied();
+            self.newest_us = self.newest_us.max(at_us.or(Some(i64::MIN)));
             let origin = [x, y, z].map(|axis| axis.get(row).copied());
-            let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, times.get(tick).copied()) else { continue };
+            let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
-            states.entry(*entity).or_default().push(State { at_us, origin: Vec3::new(x, y, z), teleports });
+            self.states.entry(*entity).or_default().push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
         }
-        Truth { states }
+    }
+
+    /// Forgets all that nobody asks for who asks for no time before this one.
+    fn forget(&mut self, before_us: i64) {
+        self.states.retain(|_, states| {
+            while states.get(1).is_some_and(|next| next.at_us < before_us) {
+                states.pop_front();
+            }
+            states.back().is_some_and(|last| last.at_us >= before_us)
+        });
     }
 
     /// Between two ticks on a straight line; nothing before the first and after the last, and where it was put elsewhere at
     /// once between the two.
     fn at(&self, entity: u32, at_us: i64) -> Option<Vec3> {
         let states = self.states.get(&entity)?;
-        let after = states.get(states.partition_point(|state| state.at_us < at_us))?;
+        let place = states.partition_point(|state| state.at_us < at_us);
+        let after = states.get(place)?;
         if after.at_us == at_us {
             return Some(after.origin);
         }
-        let before = &states[states.partition_point(|state| state.at_us < at_us).checked_sub(1)?];
+        let before = &states[place.checked_sub(1)?];
         let since = |at_us: i64| at_us.saturating_sub(before.at_us) as f32;
         let share = since(at_us) / since(after.at_us);
         (before.teleports == after.teleports).then(|| before.origin.lerp(after.origin, share))

@@ -36,6 +36,7 @@ mod protocols;
 mod rejudged;
 mod shrink;
 mod sides;
+mod streamed;
 mod verify;
 
 pub use effects::look_for_effects;
@@ -57,6 +58,7 @@ pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
+pub use streamed::{StreamError, SurveyedLog};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 
 use std::path::Path;

@@ -3,37 +3,125 @@
 
 use std::fmt::Write;
 
-use crate::summary::Summary;
+use crate::summary::{Summary, Summing};
 use crate::text_diff::TextDiff;
+use crate::trace::digest::{self, TableDigest};
 use crate::trace::schema::shots;
-use crate::trace::{Data, Table, Trace};
+use crate::trace::{Data, Digest, Table, Trace, TraceHeader};
 
-/// The first line of every golden.
-const TITLE: &str = "hitreg golden 1";
+/// The first line of every golden that is written.
+const TITLE: &str = "hitreg golden 2";
+/// The first line of those whose digests take the number of rows before the rows ([`Table::first_digest`]).
+const FIRST_TITLE: &str = "hitreg golden 1";
+
+/// What decides about a replay, gathered as its rows come: digests, counts and every shot in words.
+#[derive(Clone, Debug)]
+pub struct Gist {
+    /// What was replayed, and how.
+    pub header: TraceHeader,
+    tables: Vec<TableDigest>,
+    summing: Summing,
+    /// `None` where nobody wants a golden.
+    shots: Option<String>,
+}
+
+impl Gist {
+    /// Of a replay that has put out nothing so far. Shots are put into words where a golden is wanted.
+    pub fn new(header: TraceHeader, golden: bool) -> Gist {
+        Gist { header, tables: Vec::new(), summing: Summing::default(), shots: golden.then(String::new) }
+    }
+
+    /// Of a whole trace.
+    pub fn of(trace: &Trace) -> Gist {
+        let mut gist = Gist::new(trace.header.clone(), true);
+        trace.tables.iter().for_each(|table| gist.add(table));
+        gist
+    }
+
+    /// Takes rows of a table in.
+    pub fn add(&mut self, rows: &Table) {
+        let known = self.tables.iter().position(|known| known.name() == rows.name);
+        let place = known.unwrap_or_else(|| {
+            self.tables.push(TableDigest::new(&rows.name));
+            self.tables.len() - 1
+        });
+        self.tables[place].add(rows);
+        self.summing.add(rows);
+        if let Some(text) = self.shots.as_mut().filter(|_| rows.name == shots::NAME) {
+            (0..rows.rows()).for_each(|row| text.extend([&shot(rows, row), "\n"]));
+        }
+    }
+
+    /// The digest of the trace.
+    pub fn digest(&self) -> Digest {
+        digest::of_tables(self.tables.iter().filter(|table| digest::counts(table.name())).map(TableDigest::digest))
+    }
+
+    /// The headline figures.
+    pub fn summary(&self) -> Summary {
+        self.summing.summary()
+    }
+
+    /// The first table whose digest is another than in a second replay.
+    pub fn first_unlike(&self, other: &Gist) -> Option<&str> {
+        let unlike = self.tables.iter().zip(&other.tables).find(|(a, b)| a.digest() != b.digest());
+        unlike.map(|(table, _)| table.name())
+    }
+
+    /// The golden; `None` where none was wanted.
+    pub fn golden(&self) -> Option<String> {
+        let tables = self.tables.iter().map(|table| (table.name(), table.rows(), table.digest()));
+        let has_shots = self.tables.iter().any(|table| table.name() == shots::NAME);
+        let shots = self.shots.as_deref()?;
+        Some(written(TITLE, &self.header, self.digest(), tables, &self.summary(), has_shots.then_some(shots)))
+    }
+}
 
 /// Writes the golden of a trace.
 pub fn golden(trace: &Trace) -> String {
+    Gist::of(trace).golden().unwrap_or_default()
+}
+
+/// Whether a golden has the digests of the first version, for which a trace must be there as a whole.
+pub fn is_of_first_version(golden: &str) -> bool {
+    golden.starts_with(FIRST_TITLE)
+}
+
+/// The golden of a trace with the digests of the first version.
+pub fn first_golden(trace: &Trace) -> String {
+    let tables = trace.tables.iter().map(|table| (table.name.as_str(), table.rows(), table.first_digest()));
+    let gist = Gist::of(trace);
+    let shots = trace.table(shots::NAME).and(gist.shots.as_deref());
+    written(FIRST_TITLE, &trace.header, trace.first_digest(), tables, &gist.summary(), shots)
+}
+
+fn written<'a>(
+    title: &str,
+    header: &TraceHeader,
+    digest: Digest,
+    tables: impl Iterator<Item = (&'a str, usize, Digest)>,
+    summary: &Summary,
+    shots: Option<&str>,
+) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         text.push_str(&line);
         text.push('\n');
     };
-    line(TITLE.to_owned());
-    line(format!("game {}, {} loop", trace.header.game, trace.header.mode));
-    line(format!("trace {}", trace.digest()));
+    line(title.to_owned());
+    line(format!("game {}, {} loop", header.game, header.mode));
+    line(format!("trace {digest}"));
     line(String::new());
-    for table in &trace.tables {
-        line(format!("{:<12} {:>9} rows  {}", table.name, table.rows(), table.digest()));
+    for (name, rows, digest) in tables {
+        line(format!("{name:<12} {rows:>9} rows  {digest}"));
     }
     line(String::new());
-    for (what, count) in counts(&Summary::of(trace)) {
+    for (what, count) in counts(summary) {
         line(format!("{what:<24} {count:>9}"));
     }
-    if let Some(shots) = trace.table(shots::NAME) {
+    if let Some(shots) = shots {
         line(String::new());
-        for row in 0..shots.rows() {
-            line(shot(shots, row));
-        }
+        text.push_str(shots);
     }
     text
 }

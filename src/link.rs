@@ -32,6 +32,15 @@ impl Fate {
     /// A packet that never arrives.
     pub const LOST: Fate = Fate { first: None, second: None };
 
+    /// What becomes of a packet that leaves at `at`, when this became of the one that was sent at or just before that time.
+    pub(crate) fn of_other(self, sent: Micros, at: Micros) -> Fate {
+        if sent == at {
+            return self;
+        }
+        // Another packet than the recorded one has its delay; that it was duplicated says nothing about this one.
+        Fate { first: self.first.map(|arrival| at + (arrival - sent)), second: None }
+    }
+
     /// The arrivals in order.
     pub fn arrivals(self) -> impl Iterator<Item = Micros> {
         [self.first, self.second].into_iter().flatten()

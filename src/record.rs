@@ -27,6 +27,7 @@ pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{Misfit, Session, Stretch};
 pub use side::{Holds, SessionId, Side};
+pub(crate) use state::sent_differently;
 pub use state::{StateKey, StateRecord, States};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};

@@ -6,7 +6,7 @@ mod shots;
 
 use std::collections::BTreeSet;
 
-use crate::record::{CellKind, Class, ClassId, Field, Holds, Scope, Session, StateKey};
+use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey, sent_differently};
 use crate::trace::schema::{Role, bodies, executed, frames, ticks};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -30,19 +30,26 @@ pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
 
 /// The same of any log, whosever word its states are.
 pub fn as_said(session: &Session) -> Trace {
+    let hidden = sent_differently(&session.header.classes, &session.states);
+    said_but(session, &hidden.into_iter().map(str::to_owned).collect())
+}
+
+/// The same of a part of a log, in the whole of which these fields were [sent differently](sent_differently).
+pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     let header = TraceHeader {
         game: session.header.game.clone(),
         mode: "closed".to_owned(),
         log_digest: String::new(),
         settings: session.header.settings.clone(),
     };
-    Trace { header, tables: vec![ticks(session), bodies(session), executed(session), frames(session)] }
+    Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
 }
 
 /// All tables that the records of a build make which plays a session: besides those of [`recorded`] its shots, damage, and what
 /// is of the game's own kinds, in tables by their names.
 pub fn played(session: &Session) -> Vec<Table> {
-    let mut tables = vec![all_ticks(session), bodies(session), executed(session), frames(session)];
+    let hidden = sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect();
+    let mut tables = vec![all_ticks(session), bodies(session, &hidden), executed(session), frames(session)];
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
@@ -71,9 +78,8 @@ fn ticks(session: &Session) -> Table {
     ticks.finish(Vec::new())
 }
 
-fn bodies(session: &Session) -> Table {
+fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
     let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
-    let hidden = sent_differently(session);
     let classes = &session.header.classes;
     let fields = session.header.body_fields();
     let mut keys = bodies::Writer::default();
@@ -104,24 +110,6 @@ fn bodies(session: &Session) -> Table {
         Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
     keys.finish(known.map(column).collect())
-}
-
-/// The fields of which one viewer was sent other values than others: what everyone was sent of them need not be the server's
-/// state.
-fn sent_differently(session: &Session) -> BTreeSet<&str> {
-    let fields =
-        |class: ClassId| session.header.classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
-    let mut apart = BTreeSet::new();
-    for (key, cells) in session.states.iter().filter(|(key, _)| key.viewer.is_some()) {
-        for (class, shared) in session.states.shared(key.tick, key.entity) {
-            let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
-            let differs =
-                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| shared.get(place) != Some(*cell));
-            let differing = fields(key.class).iter().zip(cells).filter(differs);
-            apart.extend(differing.map(|(field, _)| field.name.as_str()));
-        }
-    }
-    apart
 }
 
 fn executed(session: &Session) -> Table {

@@ -8,12 +8,15 @@ mod columns;
 mod corrections;
 mod cover;
 mod error;
+mod feed;
 mod frames;
 mod made;
 mod network;
 mod open;
 mod replayed;
 mod shots;
+mod streamed;
+mod survey;
 mod tables;
 mod variables;
 mod views;
@@ -24,6 +27,8 @@ use std::sync::Arc;
 
 pub use error::ReplayError;
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
+pub use streamed::{Ran, Source, stream};
+pub use survey::{Survey, Ticks};
 pub use tables::Tables;
 pub(crate) use what_if::REJUDGED;
 pub use what_if::WhatIf;
@@ -95,14 +100,9 @@ pub fn replay<G: Netcode>(
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
-    if let Some(other) = &options.judged_under {
-        let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
-        if let Some(key) = setup.settings.keys_unlike(other).into_iter().find(|key| !may(key)) {
-            return Err(ReplayError::NotForJudging { key });
-        }
-        if !closed && !G::JUDGES_AGAIN {
-            return Err(ReplayError::NoJudge);
-        }
+    may_be_judged(&setup.settings, options)?;
+    if options.judged_under.is_some() && !closed && !G::JUDGES_AGAIN {
+        return Err(ReplayError::NoJudge);
     }
     check_input(session)?;
     if !closed {
@@ -150,19 +150,30 @@ fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) ->
     replayed
 }
 
+/// Whether shots may be judged under the settings that they are to be judged under.
+fn may_be_judged(settings: &Settings, options: &Options) -> Result<(), ReplayError> {
+    let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
+    let keys = options.judged_under.as_ref().map(|other| settings.keys_unlike(other)).unwrap_or_default();
+    keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
+}
+
 /// The rules that a session carries, under these settings or its own.
 fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
-    check_game::<G>(session)?;
-    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&session.header.rules)?);
+    setup_of::<G>(&session.header, settings)
+}
+
+fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
+    check_game::<G>(header)?;
+    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&header.rules)?);
     let settings = match settings {
         Some(settings) => {
-            let own = own_settings(&session.header)?;
-            settings.check_players(&own, session.header.players.len()).map_err(ReplayError::NotOfSession)?;
+            let own = own_settings(header)?;
+            settings.check_players(&own, header.players.len()).map_err(ReplayError::NotOfSession)?;
             settings.clone()
         }
-        None => own_settings(&session.header)?,
+        None => own_settings(header)?,
     };
-    Ok(Setup { rules, settings: Arc::new(settings), seed: session.header.seed })
+    Ok(Setup { rules, settings: Arc::new(settings), seed: header.seed })
 }
 
 /// The settings that a log carries. One that was imported before `prediction.among` was a setting has its predictions run
@@ -229,7 +240,7 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         ..own_classes::<G>(&session.header)
     };
     let mut again = Session { allowance: session.allowance, ..Session::new(header) };
-    for (entity, body) in closed::bodies_at_the_beginning::<G>(session)? {
+    for (entity, body) in closed::bodies_at_the_beginning::<G>(&session.header, &session.states)? {
         let mut cells = Vec::new();
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
@@ -276,10 +287,10 @@ fn own_classes<G: Game>(header: &Header) -> Header {
 }
 
 /// Refuses logs of another game, or of another version of it.
-fn check_game<G: Game>(session: &Session) -> Result<(), ReplayError> {
-    if session.header.game != G::NAME {
-        return Err(ReplayError::OtherGame { log: session.header.game.clone(), build: G::NAME });
+fn check_game<G: Game>(header: &Header) -> Result<(), ReplayError> {
+    if header.game != G::NAME {
+        return Err(ReplayError::OtherGame { log: header.game.clone(), build: G::NAME });
     }
-    StateRows::new::<G>(&session.header.classes)?;
+    StateRows::new::<G>(&header.classes)?;
     Ok(())
 }

@@ -11,6 +11,7 @@ mod lag_compensation;
 mod rollback;
 mod schedule;
 mod update;
+mod zone;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -9,19 +9,20 @@ mod nearest;
 mod players;
 mod preset;
 
-pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes};
-pub use engine_names::ENGINE_NAMES;
-pub use engine_names::{EngineName, engine_names};
+pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone};
+pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub(crate) use keys::KEYS;
 pub use keys::{Key, Kind};
-pub use players::Players;
 pub(crate) use players::is_of_players;
-pub use players::without_players;
+pub use players::{Players, without_players};
 pub use preset::{PRESETS, Preset};
 
 use crate::units::{Hz, PlayerId};
 use engine_names::our_name;
 use nearest::nearest;
+
+/// Keys that logs of format 2.1 did not have at first; what they are by default is what there was without them.
+const LATER: &[&str] = &["interpolation.ease_ms", "server.zone", "server.zone_units"];
 
 /// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Interpolation {
     pub lerp_ms: i64,
     /// What is drawn when the next update is not there yet.
     pub on_missing: OnMissing,
+    /// How long what is Simulated takes from where it was drawn to where an update has it, in ms.
+    pub ease_ms: i64,
 }
 
 /// How the server judges shots.
@@ -99,6 +102,10 @@ pub struct Server {
     pub on_lost_command: OnLost,
     /// When usercmds run.
     pub schedule: Schedule,
+    /// Which entities a client is told of.
+    pub zone: Zone,
+    /// None that is farther from the client's avatar than this, in units.
+    pub zone_units: i64,
 }
 
 /// How clients run.
@@ -183,6 +190,13 @@ fn named(players: usize) -> String {
         0 => "none".to_owned(),
         1 => "one player, p0".to_owned(),
         _ => format!("{players} players, p0 to p{}", players - 1),
+    }
+}
+
+impl Server {
+    /// Whether there is anything that a client may not be told of.
+    pub(crate) fn bounds_zones(&self) -> bool {
+        self.zone != Zone::Everything || self.zone_units < keys::WIDEST_ZONE
     }
 }
 
@@ -272,9 +286,12 @@ impl Settings {
         self.set(key.trim(), value.trim())
     }
 
-    /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries.
+    /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries. Without those of
+    /// [`LATER`] that are as in logs from before them, which stay the same bytes so.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
-        KEYS.iter().map(|k| (k.name.to_owned(), k.get(self))).chain(self.players.pairs()).collect()
+        let pairs = KEYS.iter().map(|key| (key, key.get(self)));
+        let told = pairs.filter(|(key, value)| !LATER.contains(&key.name) || value != key.default);
+        told.map(|(key, value)| (key.name.to_owned(), value)).chain(self.players.pairs()).collect()
     }
 
     /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose

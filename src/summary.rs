@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::Spread;
-use crate::trace::Trace;
+use crate::stats::{Counted, Spread};
 use crate::trace::schema::{corrections, frames, packets, shots, snapshots, ticks};
+use crate::trace::{Table, Trace};
 
 /// The headline figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -128,78 +128,136 @@ pub struct Exercised {
     pub hits: u64,
 }
 
+/// The headline figures as the rows of a trace come.
+#[derive(Clone, Debug, Default)]
+pub struct Summing {
+    summary: Summary,
+    error_units: Counted,
+    view_error_units: Counted,
+    up: Way,
+    down: Way,
+    usercmds_sent: u64,
+    /// Whether there is a table of packets at all.
+    network: bool,
+}
+
+/// One direction as its rows come.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    sent: u64,
+    lost: u64,
+    took_ms: Counted,
+    bytes: Option<u64>,
+    choked: u64,
+    warnings: u64,
+}
+
 impl Summary {
     /// Sums up a trace. Tables or columns that a build did not write count nothing.
     pub fn of(trace: &Trace) -> Summary {
-        let prediction = Prediction::of(&corrections::Columns::of(trace));
-        let shots = Shots::of(&shots::Columns::of(trace));
-        let frames = frames::Columns::of(trace);
-        let exercised = Exercised {
-            ticks: ticks::Columns::of(trace).rows as u64,
-            usercmds: frames.rows as u64,
-            active_usercmds: active(&frames),
-            corrections: prediction.misses_by_cause.values().sum(),
-            shots: shots.fired,
-            hits: shots.hit,
-        };
-        Summary { prediction, shots, exercised, network: Network::of(trace) }
+        let mut summing = Summing::default();
+        trace.tables.iter().for_each(|table| summing.add(table));
+        summing.summary()
     }
 }
 
-impl Network {
-    fn of(trace: &Trace) -> Option<Network> {
-        trace.table(packets::NAME)?;
-        let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
-        let sum = |column: &[u32]| column.iter().map(|n| u64::from(*n)).sum::<u64>();
-        Some(Network {
-            up: Direction::of(up.arrived, up.took_ms, up.bytes),
-            usercmds_per_packet: sum(up.usercmds) as f64 / up.rows.max(1) as f64,
-            down: Direction::of(down.arrived, down.took_ms, down.bytes),
-            choked: sum(down.choked),
-            warnings: sum(down.warnings),
-        })
-    }
-}
-
-impl Direction {
-    fn of(arrived: &[u32], took_ms: &[f32], bytes: &[u32]) -> Direction {
-        Direction {
-            sent: arrived.len() as u64,
-            lost: arrived.iter().filter(|times| **times == 0).count() as u64,
-            took_ms: Spread::of(took_ms.iter().copied()),
-            bytes: (!bytes.is_empty()).then(|| bytes.iter().map(|n| u64::from(*n)).sum()),
+impl Summing {
+    /// Takes rows of a table in.
+    pub fn add(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => self.summary.exercised.ticks += rows.rows() as u64,
+            frames::NAME => {
+                let frames = frames::Columns::read(rows);
+                self.summary.exercised.usercmds += frames.rows as u64;
+                self.summary.exercised.active_usercmds += active(&frames);
+            }
+            corrections::NAME => {
+                let acks = corrections::Columns::read(rows);
+                acks.error_units.iter().for_each(|error| self.error_units.add(*error));
+                self.summary.prediction.add(&acks);
+            }
+            shots::NAME => {
+                let shots = shots::Columns::read(rows);
+                shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
+                self.summary.shots.add(&shots);
+            }
+            packets::NAME => {
+                let packets = packets::Columns::read(rows);
+                self.network = true;
+                self.usercmds_sent += sum(packets.usercmds);
+                self.up.add(packets.arrived, packets.took_ms, packets.bytes);
+            }
+            snapshots::NAME => {
+                let told = snapshots::Columns::read(rows);
+                self.down.add(told.arrived, told.took_ms, told.bytes);
+                self.down.choked += sum(told.choked);
+                self.down.warnings += sum(told.warnings);
+            }
+            _ => {}
         }
+    }
+
+    /// The figures of what came.
+    pub fn summary(&self) -> Summary {
+        let mut summary = self.summary.clone();
+        let Summary { prediction, shots, exercised, network } = &mut summary;
+        prediction.error_units = self.error_units.spread();
+        prediction.exact = prediction.ground.exact + prediction.air.exact;
+        prediction.near = prediction.ground.near + prediction.air.near;
+        shots.view_error_units = self.view_error_units.spread();
+        exercised.corrections = prediction.misses_by_cause.values().sum();
+        exercised.shots = shots.fired;
+        exercised.hits = shots.hit;
+        *network = self.network.then(|| Network {
+            up: self.up.direction(),
+            usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent.max(1) as f64,
+            down: self.down.direction(),
+            choked: self.down.choked,
+            warnings: self.down.warnings,
+        });
+        summary
+    }
+}
+
+fn sum(column: &[u32]) -> u64 {
+    column.iter().map(|n| u64::from(*n)).sum()
+}
+
+impl Way {
+    fn add(&mut self, arrived: &[u32], took_ms: &[f32], bytes: &[u32]) {
+        self.sent += arrived.len() as u64;
+        self.lost += arrived.iter().filter(|times| **times == 0).count() as u64;
+        took_ms.iter().for_each(|ms| self.took_ms.add(*ms));
+        if !bytes.is_empty() {
+            *self.bytes.get_or_insert(0) += sum(bytes);
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        Direction { sent: self.sent, lost: self.lost, took_ms: self.took_ms.spread(), bytes: self.bytes }
     }
 }
 
 impl Prediction {
-    fn of(table: &corrections::Columns<'_>) -> Prediction {
-        let mut prediction = Prediction {
-            error_units: Spread::of(table.error_units.iter().copied()),
-            usercmds: table.commands.iter().map(|n| u64::from(*n)).sum(),
-            ..Prediction::default()
-        };
+    fn add(&mut self, table: &corrections::Columns<'_>) {
+        self.usercmds += sum(table.commands);
         let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
         let result: Vec<&str> = table.result.iter().collect();
-        prediction.checked = result.len() as u64;
-        [prediction.ground, prediction.air] = shares(&result, &on_ground);
-        prediction.exact = prediction.ground.exact + prediction.air.exact;
-        prediction.near = prediction.ground.near + prediction.air.near;
+        self.checked += result.len() as u64;
+        add_shares([&mut self.ground, &mut self.air], &result, &on_ground);
         let as_played: Vec<&str> = table.as_played.iter().collect();
         if !as_played.is_empty() {
-            let [ground, air] = shares(&as_played, &on_ground);
-            prediction.as_played = Some(AsPlayed { ground, air });
+            let AsPlayed { ground, air } = self.as_played.get_or_insert_default();
+            add_shares([ground, air], &as_played, &on_ground);
         }
         for cause in table.cause.iter().filter(|cause| *cause != "none") {
-            *prediction.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
+            *self.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
         }
-        prediction
     }
 }
 
 /// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
-fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
-    let mut shares = [Share::default(); 2];
+fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool]) {
     for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
         let on_ground = on_ground.get(row).copied().unwrap_or(false);
         let share = &mut shares[usize::from(!on_ground)];
@@ -207,27 +265,23 @@ fn shares(results: &[&str], on_ground: &[bool]) -> [Share; 2] {
         share.exact += u64::from(*result == "exact");
         share.near += u64::from(*result == "near");
     }
-    shares
 }
 
 impl Shots {
-    fn of(table: &shots::Columns<'_>) -> Shots {
+    fn add(&mut self, table: &shots::Columns<'_>) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
-        let mut shots =
-            Shots { view_error_units: Spread::of(table.view_error_units.iter().copied()), ..Shots::default() };
         for (row, (reason, target)) in judged.iter().enumerate() {
-            shots.hit += u64::from(*reason == "hit");
+            self.hit += u64::from(*reason == "hit");
             if table.impact.get(row) == Some(&1) || *reason == "not run" {
                 continue;
             }
-            shots.fired += 1;
+            self.fired += 1;
             if let Some((seen, seen_target)) = predicted.get(row) {
-                shots.predicted_hit += u64::from(*seen == "hit");
-                shots.agreed += u64::from(*seen != "not predicted" && seen_target == target);
+                self.predicted_hit += u64::from(*seen == "hit");
+                self.agreed += u64::from(*seen != "not predicted" && seen_target == target);
             }
         }
-        shots
     }
 }
 

@@ -26,17 +26,14 @@
 //! # }
 //! ```
 
+pub mod digest;
 pub mod schema;
 mod series;
 
+pub use digest::{Digest, TableDigest};
 pub use series::Series;
 
-#[cfg(feature = "pipelines")]
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3Default;
-
-use schema::{FIRST, TableSchema};
 
 /// The tables of one replay of one log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -171,6 +168,28 @@ impl Data {
         self.len() == 0
     }
 
+    /// Appends values of the same type; false where they are of another, or their names are not those here and more.
+    fn append(&mut self, later: Data) -> bool {
+        match (self, later) {
+            (Data::U32(to), Data::U32(from)) => to.extend(from),
+            (Data::U64(to), Data::U64(from)) => to.extend(from),
+            (Data::I64(to), Data::I64(from)) => to.extend(from),
+            (Data::F32(to), Data::F32(from)) => to.extend(from),
+            (Data::Name { names, codes }, Data::Name { names: others, codes: from }) => {
+                let common = names.len().min(others.len());
+                if names[..common] != others[..common] {
+                    return false;
+                }
+                if others.len() > names.len() {
+                    *names = others;
+                }
+                codes.extend(from);
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// The type's name in files: `u32`, `u64`, `i64`, `f32`, `name`.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -181,6 +200,17 @@ impl Data {
             Data::Name { .. } => "name",
         }
     }
+}
+
+/// As many rows without a value as a column of names can have; no rows of any other.
+fn no_values(like: &Data, rows: usize) -> Data {
+    let Data::Name { names, .. } = like else { return Data::U32(Vec::new()) };
+    let mut names = names.clone();
+    if names.last().is_none_or(|name| name != schema::NONE) {
+        names.push(schema::NONE.to_owned());
+    }
+    let none = (names.len() - 1) as u32;
+    Data::Name { names, codes: vec![none; rows] }
 }
 
 impl Table {
@@ -200,20 +230,75 @@ impl Table {
         self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
     }
 
-    /// The digest of one table: XXH3-128 over its name, its number of columns, and for each column its name, its type's
-    /// name, its number of values and its values, little endian. Names are followed by a zero byte, numbers are 64 bits
-    /// wide, and a `name` column has its list of names before its codes, which are bytes unless there are more than 256 names.
-    pub fn digest(&self) -> Digest {
-        let mut hasher = Xxh3Default::new();
-        text(&mut hasher, &self.name);
-        number(&mut hasher, self.columns.len());
-        for column in &self.columns {
-            text(&mut hasher, &column.name);
-            text(&mut hasher, column.data.type_name());
-            number(&mut hasher, column.data.len());
-            values(&mut hasher, &column.data);
+    /// Appends rows that come later. A column of names may have more of them by now; one that was left out because no row had a
+    /// value has none in the rows that lack it.
+    ///
+    /// # Errors
+    /// When they are rows of another table.
+    pub fn append(&mut self, later: Table) -> Result<(), String> {
+        if later.rows() == 0 {
+            return Ok(());
         }
-        Digest(hasher.digest128())
+        if self.rows() == 0 {
+            *self = later;
+            return Ok(());
+        }
+        let (before, count) = (self.rows(), later.rows());
+        for (place, column) in later.columns.into_iter().enumerate() {
+            if self.columns.get(place).is_none_or(|known| known.name != column.name)
+                && self.column(&column.name).is_none()
+            {
+                let none = Column { data: no_values(&column.data, before), ..column.clone() };
+                self.columns.insert(place.min(self.columns.len()), none);
+            }
+            let known = self.columns.iter_mut().find(|known| known.name == column.name);
+            let name = &column.name;
+            let fits = known.is_some_and(|known| known.data.append(column.data));
+            if !fits {
+                return Err(format!("column {name:?} has another type or other names here than where it began"));
+            }
+        }
+        for column in self.columns.iter_mut().filter(|column| column.data.len() == before) {
+            let none = no_values(&column.data, count);
+            column.data.append(none);
+        }
+        let all = |column: &Column| column.data.len() == before + count;
+        if self.columns.iter().all(all) {
+            return Ok(());
+        }
+        Err(format!("table {:?} has other columns here than where it began", self.name))
+    }
+
+    /// Adds the columns, and their names, that more rows of a table have: those of a table without rows are theirs alone.
+    pub(crate) fn widen(&mut self, more: Table, first: bool) {
+        if first {
+            self.columns = more.columns;
+            return;
+        }
+        for (place, column) in more.columns.into_iter().enumerate() {
+            match self.columns.iter_mut().find(|known| known.name == column.name) {
+                Some(known) => match (&mut known.data, column.data) {
+                    (Data::Name { names, .. }, Data::Name { names: more, .. }) if more.len() > names.len() => {
+                        *names = more;
+                    }
+                    _ => {}
+                },
+                None => self.columns.insert(place.min(self.columns.len()), column),
+            }
+        }
+    }
+
+    /// Rows of this table with all its columns, those that they lack without values.
+    pub(crate) fn filled(&self, rows: Table) -> Table {
+        let count = rows.rows();
+        let mut columns = rows.columns;
+        for (place, known) in self.columns.iter().enumerate() {
+            if !columns.iter().any(|column| column.name == known.name) {
+                let none = Column { data: no_values(&known.data, count), ..known.clone() };
+                columns.insert(place.min(columns.len()), none);
+            }
+        }
+        Table { columns, ..rows }
     }
 
     /// A column by name.
@@ -267,106 +352,11 @@ impl Trace {
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name == name)
     }
-
-    /// The digest of all tables but those that are written only where they are asked for, so that it is the same whoever asks: XXH3-128 over the tables' own digests in order, 16 bytes each, little endian.
-    /// How a trace is stored does not change it.
-    pub fn digest(&self) -> Digest {
-        let asked_for = |table: &&Table| TableSchema::of(&table.name).is_some_and(|declared| declared.since != FIRST);
-        #[cfg(feature = "pipelines")]
-        let tables = self.tables.par_iter();
-        #[cfg(not(feature = "pipelines"))]
-        let tables = self.tables.iter();
-        let digests: Vec<Digest> = tables.filter(|table| !asked_for(table)).map(Table::digest).collect();
-        let mut hasher = Xxh3Default::new();
-        for digest in digests {
-            hasher.update(&digest.0.to_le_bytes());
-        }
-        Digest(hasher.digest128())
-    }
-}
-
-/// A 128-bit digest, shown in hexadecimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Digest(pub u128);
-
-impl Digest {
-    /// The digest of plain bytes: XXH3-128.
-    pub fn of_bytes(bytes: &[u8]) -> Digest {
-        Digest(xxhash_rust::xxh3::xxh3_128(bytes))
-    }
-}
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-fn text(hasher: &mut Xxh3Default, text: &str) {
-    hasher.update(text.as_bytes());
-    hasher.update(&[0]);
-}
-
-fn number(hasher: &mut Xxh3Default, number: usize) {
-    hasher.update(&(number as u64).to_le_bytes());
-}
-
-fn values(hasher: &mut Xxh3Default, data: &Data) {
-    match data {
-        Data::U32(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::U64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::I64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::F32(v) => little_endian(hasher, v, |x| x.to_bits().to_le_bytes()),
-        Data::Name { names, codes } => {
-            number(hasher, names.len());
-            for name in names {
-                text(hasher, name);
-            }
-            // As they were when no column had room for more.
-            if names.len() <= 256 {
-                little_endian(hasher, codes, |code| [code as u8]);
-            } else {
-                little_endian(hasher, codes, u32::to_le_bytes);
-            }
-        }
-    }
-}
-
-fn little_endian<T: Copy, const N: usize>(hasher: &mut Xxh3Default, values: &[T], bytes: impl Fn(T) -> [u8; N]) {
-    let mut block = [0u8; 1024];
-    for part in values.chunks(1024 / N) {
-        for (to, value) in block.chunks_exact_mut(N).zip(part) {
-            to.copy_from_slice(&bytes(*value));
-        }
-        hasher.update(&block[..part.len() * N]);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn trace(data: Data) -> Trace {
-        let columns = vec![Column::new("c", data)];
-        Trace { tables: vec![Table::new("t", columns)], ..Trace::default() }
-    }
-
-    #[test]
-    fn the_digest_sees_values_types_and_signs_of_zero() {
-        let digests = [
-            trace(Data::U32(vec![0])),
-            trace(Data::U32(vec![0, 0])),
-            trace(Data::F32(vec![0.0])),
-            trace(Data::F32(vec![-0.0])),
-            trace(Data::Name { names: vec!["a".into()], codes: vec![0] }),
-            trace(Data::Name { names: vec!["b".into()], codes: vec![0] }),
-        ]
-        .map(|t| t.digest());
-        let mut unique = digests.to_vec();
-        unique.sort_unstable();
-        unique.dedup();
-        assert_eq!(unique.len(), digests.len());
-    }
 
     #[test]
     fn angles_are_told_by_their_unit_and_else_by_their_name() {
@@ -376,12 +366,5 @@ mod tests {
         }
         assert!(column("heading", "degrees").is_angle() && !column("heading", "").is_angle());
         assert!(!column("yaw", "rad").is_angle() && !column("aim_off_degrees", "").is_angle());
-    }
-
-    #[test]
-    fn the_header_does_not_count() {
-        let mut other = trace(Data::U64(vec![7]));
-        other.header.mode = "open".into();
-        assert_eq!(other.digest(), trace(Data::U64(vec![7])).digest());
     }
 }

@@ -4,13 +4,13 @@
 
 use serde::Serialize;
 
-use crate::golden;
-use crate::record::{CellKind, GapRecord, Holds, PlayerRecords, Session};
-use crate::replay::{HashDifference, Replayed};
+use crate::golden::{self, Gist};
+use crate::record::{CellKind, GapRecord, Header, Holds, PlayerRecords, Session};
+use crate::replay::{HashDifference, Ran, Replayed, Survey, Ticks};
 use crate::summary::{Exercised, Summary};
 use crate::text_diff::TextDiff;
 use crate::trace::Digest;
-use crate::units::Micros;
+use crate::units::{Micros, Tick};
 
 /// What a verification found.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,25 +93,105 @@ pub struct Against<'a> {
     pub rollback: bool,
 }
 
+/// One replay of a log.
+#[derive(Debug)]
+pub struct Played {
+    /// What decides about it.
+    pub gist: Gist,
+    /// What is known besides.
+    pub ran: Ran,
+}
+
+/// What a log says that its replays are judged by.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    ticks: u64,
+    with_hash: u64,
+    /// Whether any hash is another than 0.
+    has_hashes: bool,
+    usercmds: u64,
+    active_usercmds: u64,
+    /// What no session can have been.
+    contradiction: Option<String>,
+    hole: Option<Hole>,
+    has_server: bool,
+}
+
+/// The first part that is missing.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    from: Micros,
+    to: Micros,
+    ticks_before: u64,
+}
+
 /// Judges what the replays of one log came to; or why there are none.
 pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: Against<'_>) -> Verified {
-    let first = match replays {
-        Ok([first, ..]) => first,
+    let facts = Facts::of(session);
+    let replays = match replays {
+        Ok(replays) => replays,
+        Err(why) => return judge_played(&facts, Err(why), against),
+    };
+    let played = |replayed: &Replayed| Played {
+        gist: Gist::of(&replayed.trace),
+        ran: Ran {
+            // After a hole nothing can come out as recorded, and a difference there says nothing about the build.
+            first_difference: replayed.first_difference.filter(|difference| is_before_holes(session, difference)),
+            hashes_compared: replayed.hashes_compared,
+            traffic: replayed.traffic.unwrap_or_default(),
+            rollbacks: replayed.rollbacks,
+            rollback_error: replayed.rollback_error.clone(),
+        },
+    };
+    let all: Vec<Played> = replays.iter().map(played).collect();
+    match (against.golden, replays) {
+        (Some(accepted), [first, ..]) if golden::is_of_first_version(accepted) => {
+            let text = golden::first_golden(&first.trace);
+            let found = golden::difference(accepted, &text);
+            let judged = judge_with(&facts, Ok(&all), against, found);
+            // Written anew only where something differs from it.
+            Verified { golden: if judged.difference.is_some() { judged.golden } else { Some(text) }, ..judged }
+        }
+        _ => judge_played(&facts, Ok(&all), against),
+    }
+}
+
+/// The same of replays of which only what decides has been kept.
+pub fn judge_played(facts: &Facts, replays: Result<&[Played], String>, against: Against<'_>) -> Verified {
+    let text = replays.as_ref().ok().and_then(|all| all.first()).and_then(|first| first.gist.golden());
+    let difference = against.golden.zip(text).and_then(|(accepted, text)| golden::difference(accepted, &text));
+    judge_with(facts, replays, against, difference)
+}
+
+fn judge_with(
+    facts: &Facts,
+    replays: Result<&[Played], String>,
+    against: Against<'_>,
+    difference: Option<TextDiff>,
+) -> Verified {
+    let all = match replays {
         Ok([]) => return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed"),
+        Ok(all) => all,
         Err(why) => return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, why),
     };
-    let of_trace = Summary::of(&first.trace).exercised;
+    let first = &all[0];
+    let summary = first.gist.summary();
     // Another build's trace may lack the table of client frames.
-    let exercised = match of_trace.usercmds {
-        0 => Exercised { usercmds: usercmds(session), active_usercmds: active(session), ..of_trace },
-        _ => of_trace,
+    let exercised = match summary.exercised.usercmds {
+        0 => {
+            let Facts { usercmds, active_usercmds, .. } = *facts;
+            Exercised { usercmds, active_usercmds, ..summary.exercised }
+        }
+        _ => summary.exercised,
     };
-    let text = golden::golden(&first.trace);
-    let difference = against.golden.and_then(|accepted| golden::difference(accepted, &text));
-    let found = contradiction(session)
-        .or_else(|| compare(session, replays.unwrap_or_default()))
+    let broken = |detail: &String| (Verdict::Broken, Why::Contradiction, detail.clone());
+    let found = facts
+        .contradiction
+        .as_ref()
+        .map(broken)
+        .or_else(|| compare(facts, all))
         .or_else(|| difference.is_some().then(|| (Verdict::Differs, Why::Golden, "the golden differs".to_owned())))
-        .or_else(|| not_judged(session, first, &exercised, against));
+        .or_else(|| not_judged(facts, first, &summary, &exercised, against));
     let (verdict, why, detail) = match found {
         Some((verdict, why, detail)) => (verdict, Some(why), Some(detail)),
         None => (Verdict::Same, None, None),
@@ -121,13 +201,54 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
         why,
         detail,
         difference,
-        digest: Some(first.trace.digest()),
+        digest: Some(first.gist.digest()),
         exercised,
-        ticks_recorded: session.ticks.len() as u64,
-        hashes_compared: first.hashes_compared,
-        rollbacks: first.rollbacks,
+        ticks_recorded: facts.ticks,
+        hashes_compared: first.ran.hashes_compared,
+        rollbacks: first.ran.rollbacks,
         golden_compared: against.golden.is_some(),
-        golden: Some(text),
+        golden: first.gist.golden(),
+    }
+}
+
+impl Facts {
+    /// What a session says.
+    pub fn of(session: &Session) -> Facts {
+        let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
+        let hole = holes(session).min_by_key(|gap| gap.from).map(|gap| Hole {
+            from: gap.from,
+            to: gap.to,
+            ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
+        });
+        Facts {
+            ticks: session.ticks.len() as u64,
+            with_hash: with_hash.clone().count() as u64,
+            has_hashes: with_hash.clone().any(|hash| hash != 0),
+            usercmds: usercmds(session),
+            active_usercmds: active(session),
+            contradiction: contradiction(session),
+            hole,
+            has_server: session.header.holds() == Holds::Whole,
+        }
+    }
+
+    /// What a log says that is read chunk by chunk, and has no part missing.
+    pub fn of_log(header: &Header, survey: &Survey) -> Facts {
+        let Ticks { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
+        let contradiction = match out_of_order {
+            Some([before, after]) => Some(disorder(before, after)),
+            None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
+        };
+        Facts {
+            ticks: count,
+            with_hash,
+            has_hashes,
+            usercmds: survey.usercmds(),
+            active_usercmds: survey.active_usercmds(),
+            contradiction,
+            hole: None,
+            has_server: header.holds() == Holds::Whole,
+        }
     }
 }
 
@@ -159,10 +280,9 @@ impl Verified {
 type Finding = (Verdict, Why, String);
 
 /// What no session can have been.
-fn contradiction(session: &Session) -> Option<Finding> {
-    let broken = |detail: String| Some((Verdict::Broken, Why::Contradiction, detail));
+fn contradiction(session: &Session) -> Option<String> {
     if let Some(pair) = session.ticks.windows(2).find(|pair| pair[1].tick <= pair[0].tick || pair[1].at < pair[0].at) {
-        return broken(format!("its ticks are out of order: after tick {} comes tick {}", pair[0].tick, pair[1].tick));
+        return Some(disorder(pair[0].tick, pair[1].tick));
     }
     let classes = &session.header.classes;
     let mut floats = session.states.iter().flat_map(|(key, cells)| {
@@ -170,22 +290,24 @@ fn contradiction(session: &Session) -> Option<Finding> {
         fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32).map(|(_, cell)| f32::from_bits(*cell))
     });
     let first = floats.next();
-    if first.is_some_and(f32::is_nan) && floats.all(f32::is_nan) {
-        return broken("every recorded state is NaN".to_owned());
-    }
-    None
+    (first.is_some_and(f32::is_nan) && floats.all(f32::is_nan)).then(|| ALL_NAN.to_owned())
+}
+
+const ALL_NAN: &str = "every recorded state is NaN";
+
+fn disorder(before: Tick, after: Tick) -> String {
+    format!("its ticks are out of order: after tick {before} comes tick {after}")
 }
 
 /// What differs, in words; the earliest cause first, because the rest follows from it.
-fn compare(session: &Session, replays: &[Replayed]) -> Option<Finding> {
-    let first = replays.first()?;
+fn compare(facts: &Facts, replays: &[Played]) -> Option<Finding> {
+    let Played { gist: first, ran } = replays.first()?;
     let differs = |why, detail| Some((Verdict::Differs, why, detail));
-    if let Some(error) = &first.rollback_error {
+    if let Some(error) = &ran.rollback_error {
         return differs(Why::Rollback, format!("rollback: {error}"));
     }
-    if let Some(d) = first.first_difference.filter(|d| is_before_holes(session, d)) {
-        let has_hashes = session.ticks.iter().any(|tick| tick.hash.is_some_and(|hash| hash != 0));
-        if !has_hashes {
+    if let Some(d) = ran.first_difference {
+        if !facts.has_hashes {
             let detail = "its state hashes are all zero, so there is nothing to hold a replay against";
             return Some((Verdict::Untestable, Why::NothingCompared, detail.to_owned()));
         }
@@ -193,12 +315,11 @@ fn compare(session: &Session, replays: &[Replayed]) -> Option<Finding> {
         let detail = format!("tick {}: the log has state hash {:016x}, the replay {replayed}", d.tick, d.recorded);
         return differs(Why::RecordedState, detail);
     }
-    let digest = first.trace.digest();
+    let digest = first.digest();
     for (again, threads) in replays.iter().zip(THREADS).skip(1) {
-        let other = again.trace.digest();
+        let other = again.gist.digest();
         if other != digest {
-            let table = first.trace.tables.iter().zip(&again.trace.tables).find(|(a, b)| a.digest() != b.digest());
-            let table = table.map_or("", |(a, _)| a.name.as_str());
+            let table = first.first_unlike(&again.gist).unwrap_or_default();
             let detail = format!(
                 "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
             );
@@ -208,7 +329,7 @@ fn compare(session: &Session, replays: &[Replayed]) -> Option<Finding> {
     None
 }
 
-/// After a hole nothing can come out as recorded, and a difference there says nothing about the build.
+/// Whether a difference comes before the first hole.
 fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
     let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
     let hole = holes(session).map(|gap| gap.from).min();
@@ -222,21 +343,26 @@ fn holes(session: &Session) -> impl Iterator<Item = &GapRecord> {
 }
 
 /// Why agreement says nothing, or not all.
-fn not_judged(session: &Session, first: &Replayed, exercised: &Exercised, against: Against<'_>) -> Option<Finding> {
+fn not_judged(
+    facts: &Facts,
+    Played { gist, ran }: &Played,
+    summary: &Summary,
+    exercised: &Exercised,
+    against: Against<'_>,
+) -> Option<Finding> {
     let untestable = |why, detail: String| Some((Verdict::Untestable, why, detail));
-    let with_hash = session.ticks.iter().filter(|tick| tick.hash.is_some()).count() as u64;
-    let is_closed = first.trace.header.mode == "closed";
-    if let Some(gap) = holes(session).min_by_key(|gap| gap.from) {
-        let (from, to) = (seconds(gap.from), seconds(gap.to));
-        let before = session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
-        let judged = first.hashes_compared.min(before);
+    let Facts { with_hash, hole, .. } = *facts;
+    let is_closed = gist.header.mode == "closed";
+    if let Some(Hole { from, to, ticks_before }) = hole {
+        let (from, to) = (seconds(from), seconds(to));
+        let judged = ran.hashes_compared.min(ticks_before);
         let detail = format!(
             "a part is missing, from {from} to {to}: {judged} of the {with_hash} ticks in it could be judged, and these are the same"
         );
         return untestable(Why::Hole, detail);
     }
-    if is_closed && first.hashes_compared < with_hash {
-        let compared = first.hashes_compared;
+    if is_closed && ran.hashes_compared < with_hash {
+        let compared = ran.hashes_compared;
         let detail = format!(
             "only {compared} of its {with_hash} ticks could be judged: those after them are not where they should be"
         );
@@ -249,17 +375,17 @@ fn not_judged(session: &Session, first: &Replayed, exercised: &Exercised, agains
         let detail = "nobody pressed a key: there is nothing in it that could come out differently";
         return untestable(Why::NothingCompared, detail.to_owned());
     }
-    if against.rollback && first.rollbacks == 0 {
-        let detail = match session.header.holds() {
-            Holds::Whole => "no rollback was checked: the log has fewer ticks than lie between two of them",
-            Holds::Server | Holds::Clients => "no rollback was checked: there is no server in this log",
+    if against.rollback && ran.rollbacks == 0 {
+        let detail = match facts.has_server {
+            true => "no rollback was checked: the log has fewer ticks than lie between two of them",
+            false => "no rollback was checked: there is no server in this log",
         };
         return untestable(Why::NothingCompared, detail.to_owned());
     }
-    let predictions = Summary::of(&first.trace).prediction;
+    let predictions = &summary.prediction;
     let held = predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>();
     let held_against_acks = !is_closed && held > 0;
-    if first.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
+    if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
         let detail = "it has no state hashes, and no golden: there is nothing to hold a replay against";
         return untestable(Why::NothingCompared, detail.to_owned());
     }

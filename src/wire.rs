@@ -43,7 +43,9 @@ pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
 };
 pub(crate) use connection::PACKETS_REMEMBERED;
-pub use connection::{ClientConnection, ClientEvent, Lost, Sent, ServerConnection, ServerEvent, Unusable};
+pub use connection::{
+    ClientConnection, ClientEvent, Lost, REQUESTS_MAX, Sent, ServerConnection, ServerEvent, TooManyRequests, Unusable,
+};
 pub use error::DecodeError;
 pub(crate) use fragment::MESSAGE_BYTES_MAX;
 pub use fragment::{Reassembled, Reassembly, fragments};

@@ -21,6 +21,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-authoritative", authoritative),
     claim!(Nereids, "category-controlled", controlled),
     claim!(Nereids, "category-simulated", simulated),
+    claim!(Nereids, "start-of-a-fall-smoothed", start_of_a_fall),
     claim!(Nereids, "category-deterministic-ai", deterministic_ai),
     claim!(Nereids, "category-reactive", reactive),
     claim!(Nereids, "reactive-taken-back", taken_back),
@@ -110,6 +111,28 @@ fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
         }
     }
     Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
+}
+
+fn start_of_a_fall(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let (mut shifts, mut off) = (Vec::new(), Vec::new());
+    let apples = drawn_as(&seen, BodyKind::Apple);
+    for pair in apples.windows(2) {
+        let [(before, a, from), (now, b, to)] = pair else { continue };
+        if a != b || from.body.teleports != to.body.teleports || from.body.on_ground || to.body.on_ground {
+            continue;
+        }
+        // What it moves by in a frame, but for what its speed says.
+        let fell = to.body.velocity * (now.at - before.at).as_s_f64() as f32;
+        shifts.push(f64::from((to.body.origin - from.body.origin - fell).length()));
+        let truth = to.by.and_then(|by| seen.truth(b.0, by.at)).filter(|_| to.body.velocity.z < -220.0);
+        off.extend(truth.map(|truth| f64::from(truth.distance(to.body.origin))));
+    }
+    Ok(vec![
+        ("frames in which one hangs or falls", count(shifts.len())),
+        ("shift in one frame, most", greatest(&shifts)),
+        ("off from where it will be once it falls fast, most", greatest(&off)),
+    ])
 }
 
 fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {

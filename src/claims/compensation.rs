@@ -1,5 +1,7 @@
 //! Whom a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
 
+use std::sync::Arc;
+
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenShot, body_of};
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
@@ -261,8 +263,7 @@ fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
 /// How those who were hit were in cover, by the tables of a replay.
 fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
     let prepared = experiment.variant(variant)?;
-    let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len());
+    let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables, None)?;
-    tables.judge_covers::<crate::arena::Arena>(&prepared.rules);
     Ok(Fairness::of(&tables.finish::<crate::arena::Arena>()).all)
 }

@@ -9,10 +9,11 @@ use super::{Claim, ClaimError, Figures, count, greatest, median};
 use crate::arena::{ArenaBody, EffectKind, WeaponId};
 use crate::game::Effect;
 use crate::record::Execution;
-use crate::units::{EntityId, Micros, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::buttons;
 
 pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Prediction, "sound-cut", sound_cut),
     claim!(Prediction, "dumb-client", dumb_client),
     claim!(Prediction, "prediction-at-once", prediction_at_once),
     claim!(Prediction, "five-in-flight", five_in_flight),
@@ -253,4 +254,29 @@ pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
     let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;
     let shown = seen.frames_of(player).find(|f| f.at >= pressed.at && f.own_drawn.is_some_and(moved))?;
     Some(shown.at - pressed.at)
+}
+
+/// Player 0 fires twice, and the usercmd with the first shot is lost.
+fn sound_cut(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let is_shot = |effect: &Effect| effect.kind == EffectKind::Pistol as u8;
+    let heard: Vec<(CommandSeq, Micros)> = seen
+        .inspected(0)
+        .filter(|frame| frame.effects.iter().any(is_shot))
+        .map(|frame| (frame.command.seq, frame.at))
+        .collect();
+    let cut: Vec<(CommandSeq, Micros)> = seen
+        .received_by(0)
+        .filter_map(|snapshot| Some((snapshot.at, snapshot.correction.as_ref()?)))
+        .flat_map(|(at, correction)| correction.cut.iter().map(move |(of, effect)| (*of, effect, at)))
+        .filter(|(_, effect, _)| is_shot(effect))
+        .map(|(of, _, at)| (of, at))
+        .collect();
+    let took = heard.first().zip(cut.first()).filter(|(heard, cut)| heard.0 == cut.0);
+    Ok(vec![
+        ("shots heard", count(heard.len())),
+        ("shots that the server ran", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
+        ("shots cut", count(cut.len())),
+        ("first shot heard to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
+    ])
 }

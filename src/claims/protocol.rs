@@ -12,6 +12,7 @@ use crate::game::{Body, Field, Role, body};
 use crate::history::Frame;
 use crate::pacing::{Calibration, Steering, SteeringOptions};
 use crate::packet::Snapshot;
+use crate::record::Execution;
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use crate::wire::{Decoded, Layout, Receiver, Sender, Urgency, Wrapping16};
@@ -196,7 +197,18 @@ fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError>
         corrections.push(f64::from(run.corrections));
         moved.push(run.moved_after.as_ms_f64());
     }
+    let seen = experiment.play()?;
+    let (from, to) = seen.inspect;
+    let made: Vec<_> = seen.inspected(0).map(|frame| (frame.at, frame.command.server_time)).collect();
+    // Frames come at fixed times, and a clock that is moved gives one of them another tick than the next.
+    let shifts = made.windows(2).filter(|pair| (pair[1].1 - pair[0].1) != (pair[1].0 - pair[0].0)).count();
+    let is_inspected = |command| seen.frame_of(PlayerId(0), command).is_some_and(|f| f.at >= from && f.at < to);
+    let not_run = seen.executed.iter().filter(|done| done.player.0 == 0 && is_inspected(done.command));
+    let not_run = not_run.filter(|done| done.how != Execution::Run).count();
     Ok(vec![
+        ("inputs of a session after 5 s", count(made.len())),
+        ("movements of its clock after 5 s", count(shifts)),
+        ("inputs of it that did not run in their tick", count(not_run)),
         ("settled after, longest", greatest(&settled)),
         ("corrections in a minute, most", greatest(&corrections)),
         ("movement of the clock after 5 s, most", greatest(&moved)),

@@ -2,6 +2,7 @@
 
 mod rows;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -63,7 +64,7 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Listed<'a> {
     table: &'a str,
-    rows: usize,
+    rows: u64,
     columns: Vec<&'a str>,
 }
 
@@ -81,34 +82,135 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
         _ => None,
     };
-    let (trace, _) = trace_of(games, args)?;
+    let source = Tables::of(games, args)?;
     match (&args.table, &args.output) {
-        (Some(name), _) => {
-            let table = find(&trace, name, &args.file)?;
-            match &target {
-                Some(target) => write_table(table, args.to, target)?,
-                None => rows::write(table, args.to, output.raw())?,
-            }
-        }
+        (Some(name), _) => match &target {
+            Some(target) => source.save(name, args, target)?,
+            None => source.write(name, args, output.raw())?,
+        },
         (None, Some(directory)) if args.all => {
-            let files = files_in(&trace, args)?;
+            let files = files_in(&source.shapes(), args)?;
             std::fs::create_dir_all(&**directory).map_err(|error| {
                 Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
-            let target = |(table, name): (&'_ Table, String)| {
-                Ok((table.name.clone(), output.files.target_in(directory, &name, like(&table.name, args.to))?))
+            let target = |(name, file): (String, String)| {
+                let kind = like(&name, args.to);
+                Ok((name, output.files.target_in(directory, &file, kind)?))
             };
             let targets = files.into_iter().map(target).collect::<Result<Vec<_>, Trouble>>()?;
             for (name, target) in targets {
-                write_table(find(&trace, &name, &args.file)?, args.to, &target)?;
+                source.save(&name, args, &target)?;
             }
         }
         (None, Some(_)) => {
             return Err(Trouble::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
         }
-        (None, None) => list(&trace, output)?,
+        (None, None) => list(&source.shapes(), output)?,
     }
     Ok(Outcome::Done)
+}
+
+/// Where the tables come from.
+enum Tables {
+    /// A trace in memory.
+    Whole(Trace),
+    /// A trace that is read once more for each table that is written: which tables it has.
+    File(Vec<(Table, u64)>),
+}
+
+impl Tables {
+    fn of(games: &Games, args: &Args) -> Result<Tables, Trouble> {
+        let path = &args.file;
+        let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
+        if is_file && args.what_if.is_plain() && store::kind_of(path)? == FileKind::Trace {
+            let shapes = store::open_trace(path)?.shapes();
+            return Ok(Tables::File(shapes.map_err(|error| Trouble::file(path, error))?));
+        }
+        Ok(Tables::Whole(trace_of(games, args)?.0))
+    }
+
+    /// Which tables there are, and how many rows they have.
+    fn shapes(&self) -> Vec<(&Table, u64)> {
+        match self {
+            Tables::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
+            Tables::File(shapes) => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
+        }
+    }
+
+    fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), Trouble> {
+        find(&self.shapes(), name, &args.file)?;
+        let mut unread = None;
+        let saved = store::save(target, |out| match self.write(name, args, out) {
+            Ok(()) => Ok(()),
+            Err(Failed::Writing(error)) => Err(error.into()),
+            // What is half written does not get its name.
+            Err(Failed::Reading(trouble)) => {
+                unread = Some(trouble);
+                Err(std::io::Error::other("it cannot be read").into())
+            }
+        });
+        match unread {
+            Some(trouble) => Err(trouble),
+            None => Ok(saved?),
+        }
+    }
+
+    fn write(&self, name: &str, args: &Args, out: &mut dyn Write) -> Result<(), Failed> {
+        let shapes = self.shapes();
+        let shape = find(&shapes, name, &args.file)?;
+        match self {
+            Tables::Whole(_) => Ok(rows::write(shape, args.to, out)?),
+            Tables::File(_) => write_from_file(&args.file, shape, args.to, out),
+        }
+    }
+}
+
+/// Why a table was not written.
+enum Failed {
+    Reading(Trouble),
+    Writing(std::io::Error),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Failed {
+        Failed::Reading(trouble)
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Failed {
+        Failed::Writing(error)
+    }
+}
+
+impl From<Failed> for Trouble {
+    fn from(failed: Failed) -> Trouble {
+        match failed {
+            Failed::Reading(trouble) => trouble,
+            Failed::Writing(error) => error.into(),
+        }
+    }
+}
+
+/// Writes a table of a trace as it is read; where its format has no rows, after it has been read.
+fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut dyn Write) -> Result<(), Failed> {
+    let mut trace = store::open_trace(path).map_err(Trouble::from)?;
+    let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
+        Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
+        Err(error) => Err(Trouble::file(path, error)),
+    };
+    if matches!(format, RowFormat::Jsonl | RowFormat::Csv) {
+        let mut rows = rows::Rows::new(shape, format, out)?;
+        while let Some(table) = next()? {
+            rows.write(&table)?;
+        }
+        return Ok(rows.finish()?);
+    }
+    let mut table = shape.clone();
+    while let Some(more) = next()? {
+        table.append(more).map_err(|error| Trouble::file(path, error))?;
+    }
+    Ok(rows::write(&table, format, out)?)
 }
 
 /// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its
@@ -125,7 +227,7 @@ fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble>
         return Ok((trace, sent));
     }
     let log = files::log_in(path, &file[..])?;
-    let (options, _) = args.what_if.options(&log.session)?;
+    let (options, _) = args.what_if.options(&log.session.header)?;
     let game = match games.of(&log.session) {
         Ok(game) => game,
         // What its own records say needs no game.
@@ -145,25 +247,25 @@ fn told(session: &Session) -> Trace {
     Trace { header, tables: recorded::played(session) }
 }
 
-fn find<'a>(trace: &'a Trace, name: &str, path: &Path) -> Result<&'a Table, Trouble> {
-    trace.table(name).ok_or_else(|| {
-        let known = trace.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ");
+fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, Trouble> {
+    tables.iter().find(|(table, _)| table.name == name).map(|(table, _)| *table).ok_or_else(|| {
+        let known = tables.iter().map(|(table, _)| table.name.as_str()).collect::<Vec<_>>().join(", ");
         Trouble::file(path, format!("there is no table `{name}`; there are {known}"))
     })
 }
 
-/// A file for each table. A trace may come from anybody: its names never choose a path.
-fn files_in<'a>(trace: &'a Trace, args: &Args) -> Result<Vec<(&'a Table, String)>, Trouble> {
+/// A file for each table, by its name. A trace may come from anybody: its names never choose a path.
+fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, Trouble> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let file = |table: &'a Table| {
+    let file = |(table, _): &(&Table, u64)| {
         let name = &table.name;
         if name.is_empty() || !name.chars().all(is_plain) {
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
             return Err(Trouble::file(&args.file, what));
         }
-        Ok((table, format!("{name}.{}", args.to.ending())))
+        Ok((name.clone(), format!("{name}.{}", args.to.ending())))
     };
-    trace.tables.iter().map(file).collect()
+    tables.iter().map(file).collect()
 }
 
 /// An earlier table of this name, by the columns that tell its rows apart; one of a build's own is never replaced.
@@ -178,17 +280,12 @@ fn like(name: &str, format: RowFormat) -> Kind {
     }
 }
 
-fn write_table(table: &Table, format: RowFormat, target: &Target) -> Result<(), Trouble> {
-    Ok(store::save(target, |out| Ok(rows::write(table, format, out)?))?)
-}
-
-fn list(trace: &Trace, output: &mut Output) -> Result<(), Trouble> {
-    let listed: Vec<Listed<'_>> = trace
-        .tables
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), Trouble> {
+    let listed: Vec<Listed<'_>> = tables
         .iter()
-        .map(|table| Listed {
+        .map(|(table, rows)| Listed {
             table: &table.name,
-            rows: table.rows(),
+            rows: *rows,
             columns: table.columns.iter().map(|column| column.name.as_str()).collect(),
         })
         .collect();
@@ -198,7 +295,7 @@ fn list(trace: &Trace, output: &mut Output) -> Result<(), Trouble> {
             if columns.len() > 52 {
                 columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
             }
-            vec![t.table.into(), count(t.rows as u64).into(), columns.into()]
+            vec![t.table.into(), count(t.rows).into(), columns.into()]
         };
         let rows: Vec<Vec<Cell>> = listed.iter().map(cells).collect();
         page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Left)], &rows);

@@ -29,6 +29,11 @@ pub(super) fn read_log(path: &Path) -> Result<LogFile, Trouble> {
     log_in(path, store::open(path)?)
 }
 
+/// The same of a log of which it has been told what is passed over.
+pub(super) fn read_log_again(path: &Path) -> Result<LogFile, Trouble> {
+    LogFile::read(store::open(path)?).map_err(|error| Trouble::file(path, error))
+}
+
 /// The log that is read from a file, which must be whole.
 pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, Trouble> {
     let log = LogFile::read(from).map_err(|error| Trouble::file(path, error))?;

@@ -124,7 +124,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         size_bytes: file.len() as u64,
         bytes_per_usercmd: (info.usercmds > 0).then(|| file.len() as f64 / info.usercmds as f64),
         settings_changed: settings_changed(&session),
-        passed_over: games.passed_over(&session),
+        passed_over: games.passed_over(&session.header),
         foreign: is_foreign(&session.header),
         own: session.header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
         info,

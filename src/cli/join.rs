@@ -21,6 +21,7 @@ use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
 use crate::store::Kind;
 use crate::units::Micros;
+use crate::wire::{Notice, What};
 
 /// Join a server over UDP with a bot, and record its side
 ///
@@ -51,6 +52,12 @@ pub(super) struct Args {
     game: GameArgs,
     #[command(flatten)]
     link: JoinLinkArgs,
+    /// Say this to all players when the session begins, out of character; may be given more than once
+    #[arg(long, value_name = "TEXT")]
+    say: Vec<String>,
+    /// Let the avatar say this
+    #[arg(long, value_name = "TEXT")]
+    speak: Vec<String>,
 }
 
 /// What is done to datagrams here, each way.
@@ -82,6 +89,19 @@ struct Recorded {
     player: Option<u16>,
     #[serde(flatten)]
     kept: Kept,
+    /// How many of the client's requests the server answered.
+    answered: usize,
+    /// What was said in the session. It is in no log.
+    heard: Vec<Said>,
+}
+
+/// Something that was said.
+#[derive(Serialize)]
+struct Said {
+    /// By whom; `None` is the server.
+    player: Option<u16>,
+    in_character: bool,
+    text: String,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -93,7 +113,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     }
     let stop = stop_when_told()?;
     let mut sink = IntoLog::new(target, "playing", Micros::ZERO);
-    let joining = Joining { server, link: link.as_ref(), stop: &stop };
+    let asks = args.asks();
+    let joining = Joining { server, link: link.as_ref(), asks: &asks, stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
@@ -102,6 +123,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
         kept: Kept::new(&args.output, span, &stop, joined.report),
+        answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
+        heard: joined.heard.into_iter().filter_map(Said::of).collect(),
     };
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
@@ -114,6 +137,26 @@ fn with_port(server: &str) -> String {
         (true, _) => format!("[{server}]:{PORT}"),
         (false, Some((_, port))) if !port.ends_with(']') => server.to_owned(),
         (false, _) => format!("{server}:{PORT}"),
+    }
+}
+
+impl Args {
+    fn asks(&self) -> Vec<What> {
+        let say = |text: &String| What::ChatOoc { channel: 0, text: text.clone() };
+        let speak = |text: &String| What::ChatIc { style: 0, language: 0, text: text.clone() };
+        self.say.iter().map(say).chain(self.speak.iter().map(speak)).collect()
+    }
+}
+
+impl Said {
+    fn of(notice: Notice) -> Option<Said> {
+        match notice {
+            Notice::RequestAck { .. } => None,
+            Notice::ChatOoc { sender, text, .. } => {
+                Some(Said { player: sender.checked_sub(1), in_character: false, text })
+            }
+            Notice::ChatIc { entity, text, .. } => Some(Said { player: Some(entity.0), in_character: true, text }),
+        }
     }
 }
 
@@ -150,6 +193,11 @@ impl Recorded {
             page.pair("dropped", &text);
         }
         page.pair("holds", &self.kept.holds());
+        for said in &self.heard {
+            let who = said.player.map_or("the server".to_owned(), |player| format!("player {player}"));
+            let how = if said.in_character { "as its avatar: " } else { "" };
+            page.pair("heard", &format!("{who}, {how}{}", said.text));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
+mod played;
 mod recorded;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::Outcome;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
@@ -15,17 +17,14 @@ use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
-use super::{Outcome, files};
-use crate::drawing::{self, Drawn};
+use crate::drawing::Drawn;
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
-use crate::log::Options as LogOptions;
 use crate::record::Session;
 use crate::replay::{Options, Replayed, own_settings};
-use crate::report::spreads;
 use crate::score::ModeScore;
-use crate::store::{self, Kind};
-use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots, Summary};
+use crate::store::Kind;
+use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots};
 use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -115,67 +114,39 @@ struct Hashes {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
-    let log = files::read_log(&args.log)?;
-    let (options, changed) = args.what_if.options(&log.session)?;
-    let options = Options { network: true, sizes: args.sizes, ..options };
-    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
-    let (mut replayed, seconds) = replay(game, &args.log, &log.session, &options)?;
-    replayed.trace.header.log_digest = log.digest.to_string();
-    let drawn = drawing::drawn(&replayed.trace);
-    let scores = match drawn.is_empty() {
-        true => score(game, &args.log, &log.session, &options)?,
-        false => Vec::new(),
-    };
-    if let Some(target) = &trace_to {
-        store::save_trace(target, &replayed.trace)?;
-    }
-    if let Some(target) = &record_to {
-        if options.judged_under.is_some() {
-            return Err(Trouble::Request(
-                "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
-            ));
-        }
-        let again = game.rerecord(&log.session, options.settings.as_ref());
-        let again = again.map_err(|error| Trouble::file(&args.log, error))?;
-        store::save_log(target, &again, LogOptions::whole())?;
-    }
-    let summary = Summary::of(&replayed.trace);
-    let fairness = Fairness::of(&replayed.trace);
-    let session_us = log.session.duration();
-    let jumps = Jumps::of(&replayed.jumps);
-    let hits = Hit::of(&replayed.trace);
+    let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
     let report = Report {
         path: &args.log,
-        game: &replayed.trace.header.game,
-        mode: &replayed.trace.header.mode,
-        digest: replayed.trace.digest().to_string(),
-        settings_changed: &changed,
+        game: &played.trace.game,
+        mode: &played.trace.mode,
+        digest: played.digest,
+        settings_changed: &played.changed,
         what_if: args.what_if.question().name(),
         what_if_means: args.what_if.question().meaning(),
-        passed_over: games.passed_over(&log.session),
+        passed_over: games.passed_over(&played.header),
         hashes: Hashes {
-            compared: replayed.hashes_compared,
-            first_difference_tick: replayed.first_difference.map(|difference| difference.tick.0),
+            compared: played.hashes_compared,
+            first_difference_tick: played.first_difference.map(|difference| difference.tick.0),
         },
-        prediction: &summary.prediction,
-        grades: game.grades(),
-        drawn: &drawn,
-        interpolation: scores.iter().map(|score| (score.mode, score)).collect(),
-        jumps: &jumps,
-        hits_again: &hits,
-        network: summary.network.as_ref(),
-        shots: &summary.shots,
-        fairness: &fairness,
-        exercised: &summary.exercised,
-        session_us: session_us.0,
-        real_time_factor: session_us.as_s_f64() / seconds.max(1e-9),
+        prediction: &played.summary.prediction,
+        grades: games.of_header(&played.header).map_or("", |game| game.grades()),
+        drawn: &played.drawn,
+        interpolation: played.scores.iter().map(|score| (score.mode, score)).collect(),
+        jumps: &played.jumps,
+        hits_again: &played.hits,
+        network: played.summary.network.as_ref(),
+        shots: &played.summary.shots,
+        fairness: &played.fairness,
+        exercised: &played.summary.exercised,
+        session_us: played.length.0,
+        real_time_factor: played.length.as_s_f64() / played.seconds.max(1e-9),
         trace: args.output.as_deref(),
     };
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
-        print(page, &report, &scores);
+        print(page, &report, &played.scores);
         if on_terminal {
-            page.append(spreads(&replayed.trace));
+            page.append(played.spreads);
         }
     })?;
     Ok(Outcome::Done)

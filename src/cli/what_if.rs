@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::offered;
 use super::trouble::Trouble;
-use crate::record::Session;
+use crate::record::Header;
 use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
 
 /// How a log is replayed.
@@ -55,9 +55,9 @@ impl WhatIf {
     }
 
     /// The replay's options, and which of the log's settings they change, as `key=value`.
-    pub(super) fn options(&self, session: &Session) -> Result<(Options, Vec<String>), Trouble> {
+    pub(super) fn options(&self, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
         let recorded =
-            own_settings(&session.header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
+            own_settings(header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
             Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),

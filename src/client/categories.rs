@@ -3,8 +3,12 @@
 
 use std::sync::Arc;
 
+use glam::Vec3;
+
+use super::smooth::Easing;
 use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Meaning, Placed, Rendering};
 use crate::history::Frame;
+use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// How long what a usercmd caused is drawn without the server's word on it. As long as NeREIDS lets a client be ahead of
@@ -20,6 +24,8 @@ pub(super) struct Moment<G: Game> {
     pub(super) player: PlayerId,
     /// The newest update.
     pub(super) newest: Arc<Frame<G::Body>>,
+    /// The one before it.
+    pub(super) before: Option<Arc<Frame<G::Body>>>,
     /// The newest usercmd that had run by then.
     pub(super) acked: CommandSeq,
     /// Local time, by which everything runs that needs the server no more.
@@ -42,6 +48,7 @@ pub(super) struct Categories<G: Game> {
     /// What the client's own usercmds caused and the server has said nothing of, in ascending order of id.
     reactions: Vec<Reaction<G::Body>>,
     local_bodies: u16,
+    easing: Easing,
 }
 
 /// One entity since it became known, or became another (a teleport, another ringing of the bell).
@@ -73,7 +80,7 @@ struct Reaction<B> {
 }
 
 impl<G: Game> Categories<G> {
-    pub(super) fn new() -> Categories<G> {
+    pub(super) fn new(settings: &Settings) -> Categories<G> {
         let fields = G::Body::fields();
         Categories {
             origin: fields.iter().position(|field| field.meaning == Meaning::Position).unwrap_or_default(),
@@ -82,6 +89,7 @@ impl<G: Game> Categories<G> {
             known_at: None,
             reactions: Vec::new(),
             local_bodies: 0,
+            easing: Easing::new(settings),
         }
     }
 
@@ -95,6 +103,8 @@ impl<G: Game> Categories<G> {
         for ((id, body), known) in moment.newest.entities.iter().zip(&self.known).filter(|((id, _), _)| *id != own) {
             out.push((*id, Self::place(moment, known, body, None)));
         }
+        let told = moment.newest.server_time;
+        self.easing.ease(moment.local, told, out, |id| moment.by_the_update_before(id));
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 
@@ -226,6 +236,15 @@ impl<B: Body> Known<B> {
             },
         };
         Placed { body, how, by: Some(Rendering { category, at }) }
+    }
+}
+
+impl<G: Game> Moment<G> {
+    /// Where what is Simulated would be drawn if the newest update had not come.
+    fn by_the_update_before(&self, id: EntityId) -> Option<Vec3> {
+        let before = self.before.as_ref()?;
+        let body = before.get(id)?;
+        Some(G::simulate(&self.rules, body, after(before.server_time, self.own)).origin())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::fields::Predicted;
 use crate::game::{Acked, Body, Cause, Effect, Evidence, Game, Sink, Touch};
-use crate::units::EntityId;
+use crate::units::{CommandSeq, EntityId};
 use crate::usercmd::Usercmd;
 
 /// So many misses are looked into whatever comes of it.
@@ -27,18 +27,36 @@ impl Looked {
         context: &Context<'_, G>,
         fields: &Predicted,
         miss: &Acked<'_, G::Body>,
-    ) -> (Cause, Evidence) {
-        if self.into >= LOOKED_INTO && self.found < self.into / ONE_IN {
-            return (Cause::Unknown, "not looked into");
+    ) -> Found {
+        if !self.is_worth_it() {
+            return Found { cause: Cause::Unknown, evidence: "not looked into", effects: None };
         }
-        let (cause, evidence) = explain(context, fields, miss);
+        let mut effects = None;
+        let (cause, evidence) = explain(context, fields, miss, &mut effects);
         self.into += 1;
         self.found += u32::from(cause != Cause::Unknown);
-        (cause, evidence)
+        Found { cause, evidence, effects }
+    }
+
+    fn is_worth_it(&self) -> bool {
+        self.into < LOOKED_INTO || self.found >= self.into / ONE_IN
     }
 }
 
-fn explain<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Acked<'_, G::Body>) -> (Cause, Evidence) {
+/// What was found out about a miss.
+pub(super) struct Found {
+    pub(super) cause: Cause,
+    pub(super) evidence: Evidence,
+    /// The effects that the usercmds had as the server ran them, where that is known.
+    pub(super) effects: Option<Vec<(CommandSeq, Effect)>>,
+}
+
+fn explain<G: Game>(
+    context: &Context<'_, G>,
+    fields: &Predicted,
+    miss: &Acked<'_, G::Body>,
+    effects: &mut Option<Vec<(CommandSeq, Effect)>>,
+) -> (Cause, Evidence) {
     if let Some(found) = G::explain(context.rules, miss) {
         return found;
     }
@@ -52,7 +70,8 @@ fn explain<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Acked<'
     // Who stands against somebody hardly moves: then a usercmd that is left out changes nothing, and its loss would seem to
     // explain whatever the other one did.
     let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss);
-    if !met && input_lost_reproduces(context, fields, miss) {
+    *effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
+    if effects.is_some() {
         return (Cause::InputLost, "reproduced");
     }
     if G::was_hurt(before, miss.authoritative) {
@@ -71,7 +90,7 @@ fn explain<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Acked<'
 /// not yet there when they were predicted.
 fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
-    let mut met = Met { player: None };
+    let mut met = Met::default();
     let mut body = from.clone();
     for command in miss.commands {
         body = context.run(&body, command, &mut met);
@@ -79,16 +98,23 @@ fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -
     met.player.is_some()
 }
 
-/// Whether some run of the commands, lost and replaced as the server does it, gives exactly the server's body.
-fn input_lost_reproduces<G: Game>(context: &Context<'_, G>, fields: &Predicted, miss: &Acked<'_, G::Body>) -> bool {
-    let Some(from) = miss.from else { return false };
+/// The effects of some run of the commands, lost and replaced as the server does it, that gives exactly the server's body.
+fn effects_with_input_lost<G: Game>(
+    context: &Context<'_, G>,
+    fields: &Predicted,
+    miss: &Acked<'_, G::Body>,
+) -> Option<Vec<(CommandSeq, Effect)>> {
+    let from = miss.from?;
     let commands = miss.commands;
     let lost_runs = (0..commands.len()).flat_map(|start| (start + 1..=commands.len()).map(move |end| (start, end)));
     let same = |body: &G::Body| fields.errors(body, miss.authoritative, miss.authoritative).is_empty();
-    lost_runs.take(MOST_HYPOTHESES).any(|(start, end)| {
-        let skipped = run_with_lost(context, from, miss, start..end, false);
-        same(&skipped) || same(&run_with_lost(context, from, miss, start..end, true))
-    })
+    let reproduces = |lost: std::ops::Range<usize>, repeated| {
+        let (body, effects) = run_with_lost(context, from, miss, lost, repeated);
+        same(&body).then_some(effects)
+    };
+    lost_runs
+        .take(MOST_HYPOTHESES)
+        .find_map(|(start, end)| reproduces(start..end, false).or_else(|| reproduces(start..end, true)))
 }
 
 /// Enough for every run of lost commands within an ack of ten.
@@ -100,33 +126,53 @@ fn run_with_lost<G: Game>(
     miss: &Acked<'_, G::Body>,
     lost: std::ops::Range<usize>,
     repeated: bool,
-) -> G::Body {
+) -> (G::Body, Vec<(CommandSeq, Effect)>) {
     let mut last = miss.last_command;
     let mut body = from.clone();
+    let mut met = Met::default();
     for (index, command) in miss.commands.iter().enumerate() {
+        met.command = command.seq;
         if !lost.contains(&index) {
-            body = context.run(&body, command, &mut Met { player: None });
+            body = context.run(&body, command, &mut met);
             last = Some(*command);
         } else if let (true, Some(stand_in)) = (repeated, last) {
             let mut input = stand_in.input;
             input.impulse = 0;
-            body = context.run(&body, &Usercmd { input, ..*command }, &mut Met { player: None });
+            body = context.run(&body, &Usercmd { input, ..*command }, &mut met);
         }
     }
-    body
+    (body, met.effects)
 }
 
-/// Notes whom a body meets, and drops the rest.
+/// Notes whom a body meets and what effects its commands have, and drops the rest.
+#[derive(Default)]
 struct Met {
     player: Option<EntityId>,
+    /// The one that runs.
+    command: CommandSeq,
+    effects: Vec<(CommandSeq, Effect)>,
 }
 
 impl<F> Sink<F> for Met {
-    fn effect(&mut self, _effect: Effect) {}
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push((self.command, effect));
+    }
     fn fire(&mut self, _fire: F) {}
     fn touch(&mut self, touch: Touch) {
         if let Touch::Player(id) = touch {
             self.player = Some(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_looked_for_as_long_as_one_in_eight_is_found() {
+        let goes_on = |into, found| Looked { into, found }.is_worth_it();
+        assert!(goes_on(0, 0) && goes_on(999, 0) && goes_on(1_000, 125) && goes_on(8_000, 1_000));
+        assert!(!goes_on(1_000, 124) && !goes_on(1_001, 0) && !goes_on(8_000, 999));
     }
 }

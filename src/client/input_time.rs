@@ -64,3 +64,18 @@ impl InputTime {
         at
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_round_trip_counts_at_once_and_a_shorter_one_by_an_eighth() {
+        let mut time = InputTime::new(&Settings::default());
+        let mut after = |ms| {
+            time.handle_round_trip(Micros::from_ms(ms));
+            time.round_trip.0 / 1000
+        };
+        assert_eq!([after(80), after(0), after(14), after(200)], [80, 70, 63, 200]);
+    }
+}

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::CommandOutput;
-use super::cause::Looked;
+use super::cause::{Found, Looked};
 use super::context::Context;
 use super::fields::Predicted;
 use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
@@ -45,6 +45,8 @@ pub(super) struct Window<G: Game> {
     /// The newest command that has run at least once.
     first_runs: CommandSeq,
     ran_for_correction: u32,
+    /// Effects of usercmds that, run again, do not have them.
+    cut: Vec<(CommandSeq, Effect)>,
     recent: VecDeque<(Usercmd, Micros)>,
 }
 
@@ -52,6 +54,8 @@ struct Entry<B> {
     command: Usercmd,
     after: Option<B>,
     touches: Vec<Touch>,
+    /// What was heard and seen of it, as far as that was not taken back.
+    effects: Vec<Effect>,
 }
 
 /// How many usercmds a client remembers; Quake III's `CMD_BACKUP`, with room for half a second of 1000 Hz.
@@ -77,6 +81,7 @@ impl<G: Game> Window<G> {
             valid: 0,
             first_runs: CommandSeq(0),
             ran_for_correction: 0,
+            cut: Vec::new(),
             recent: VecDeque::with_capacity(REMEMBERED),
         }
     }
@@ -96,7 +101,7 @@ impl<G: Game> Window<G> {
             self.recent.pop_front();
         }
         self.recent.push_back((command, now));
-        self.entries.push_back(Entry { command, after: None, touches: Vec::new() });
+        self.entries.push_back(Entry { command, after: None, touches: Vec::new(), effects: Vec::new() });
         if self.entries.len() > REMEMBERED {
             // The server has been silent for long: what it has not acked by now starts from its next word.
             self.entries.pop_front();
@@ -156,11 +161,20 @@ impl<G: Game> Window<G> {
             let entry = &self.entries[self.valid];
             let first = entry.command.seq > self.first_runs;
             out.touches.clear();
-            let mut sink = Running { first, with_effects, seq: entry.command.seq, fires: 0, out };
+            let seq = entry.command.seq;
+            let mut sink = Running { first, with_effects, seq, fires: 0, effects: Vec::new(), out };
             let after = context.run(before, &entry.command, &mut sink);
-            self.first_runs = self.first_runs.max(entry.command.seq);
+            let effects = sink.effects;
+            self.first_runs = self.first_runs.max(seq);
             let entry = &mut self.entries[self.valid];
             entry.after = Some(after);
+            if first {
+                out.effects.extend(&effects);
+                entry.effects = effects;
+            } else {
+                let is_gone = |effect: &mut Effect| !effects.iter().any(|again| again.kind == effect.kind);
+                self.cut.extend(entry.effects.extract_if(.., is_gone).map(|effect| (seq, effect)));
+            }
             entry.touches.clone_from(&out.touches);
             self.valid += 1;
             ran += 1;
@@ -191,7 +205,7 @@ impl<G: Game> Window<G> {
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
-        let (commands, touches) = self.take_acked(acked);
+        let TakenOut { commands, touches, effects } = self.take_acked(acked);
         let last_command = self.base_command;
         self.base_command = commands.last().copied().or(last_command);
         let from = self.base.take();
@@ -229,9 +243,14 @@ impl<G: Game> Window<G> {
         let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
+        let mut cut = std::mem::take(&mut self.cut);
         let correction = (!errors.is_empty()).then(|| {
-            let (cause, evidence) = self.looked.explain(context, &self.fields, &acked);
-            Correction { command: snapshot.ack, errors, reran, cause, evidence }
+            let Found { cause, evidence, effects: heard } = self.looked.explain(context, &self.fields, &acked);
+            let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
+                heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
+            };
+            cut.extend(effects.into_iter().filter(is_gone));
+            Correction { command: snapshot.ack, errors, reran, cause, evidence, cut }
         });
         Reconciled { comparison, correction, round_trip: None }
     }
@@ -258,15 +277,16 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Takes the first `count` commands out of the window, with what was met while they ran.
-    fn take_acked(&mut self, count: usize) -> (Vec<Usercmd>, Vec<Touch>) {
+    /// Takes the first `count` commands out of the window, with what was met and heard while they ran.
+    fn take_acked(&mut self, count: usize) -> TakenOut {
         self.valid = self.valid.saturating_sub(count);
-        let mut touches = Vec::new();
+        let (mut touches, mut effects) = (Vec::new(), Vec::new());
         let command = |mut entry: Entry<G::Body>| {
             touches.append(&mut entry.touches);
+            effects.extend(entry.effects.into_iter().map(|effect| (entry.command.seq, effect)));
             entry.command
         };
-        (self.entries.drain(..count).map(command).collect(), touches)
+        TakenOut { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
     }
 
     /// Runs again what has run before, and returns how many commands that are. New commands wait for their frame, where
@@ -287,25 +307,33 @@ impl<G: Game> Window<G> {
     }
 }
 
+/// Usercmds that the server has dealt with.
+struct TakenOut {
+    commands: Vec<Usercmd>,
+    touches: Vec<Touch>,
+    effects: Vec<(CommandSeq, Effect)>,
+}
+
 impl<B> Entry<B> {
     fn time(&self) -> Micros {
         Micros::from_ms(i64::from(self.command.input.msec))
     }
 }
 
-/// Lets effects and shots through only while a command runs for the first time.
+/// Lets shots through only while a command runs for the first time, and keeps its effects.
 struct Running<'a, F> {
     first: bool,
     with_effects: bool,
     seq: CommandSeq,
     fires: u8,
+    effects: Vec<Effect>,
     out: &'a mut CommandOutput<F>,
 }
 
 impl<F> Sink<F> for Running<'_, F> {
     fn effect(&mut self, effect: Effect) {
-        if self.first && self.with_effects {
-            self.out.effects.push(effect);
+        if self.with_effects {
+            self.effects.push(effect);
         }
     }
     fn fire(&mut self, fire: F) {

@@ -1,10 +1,14 @@
 //! What a correction looks like: the body is drawn where it was, and the difference fades
-//! (Quake III's `cg_errordecay`, Source's `cl_smoothtime`).
+//! (Quake III's `cg_errordecay`, Source's `cl_smoothtime`). What is Simulated eases so to where an update has it: there are
+//! discrepancies when an apple has just started to fall (NeREIDS).
+
+use std::collections::BTreeMap;
 
 use glam::Vec3;
 
+use crate::game::{Body, Category, Placed};
 use crate::settings::Settings;
-use crate::units::Micros;
+use crate::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
     fade: Micros,
@@ -15,12 +19,13 @@ pub(super) struct Smoothing {
 
 impl Smoothing {
     pub(super) fn new(settings: &Settings) -> Smoothing {
-        Smoothing {
-            fade: Micros::from_ms(settings.prediction.smooth_ms),
-            max_units: settings.prediction.smooth_max_units as f32,
-            error: Vec3::ZERO,
-            since: Micros::ZERO,
-        }
+        Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
+    }
+
+    /// Errors up to a size fade for so long.
+    pub(super) fn over(fade_ms: i64, max_units: i64) -> Smoothing {
+        let fade = Micros::from_ms(fade_ms);
+        Smoothing { fade, max_units: max_units as f32, error: Vec3::ZERO, since: Micros::ZERO }
     }
 
     /// `error` is where the body was drawn minus where it should now be drawn.
@@ -42,6 +47,57 @@ impl Smoothing {
     }
 }
 
+/// What is drawn as Simulated, and eases to where updates have it.
+pub(super) struct Easing {
+    fade_ms: i64,
+    max_units: i64,
+    eased: BTreeMap<EntityId, Eased>,
+}
+
+/// One entity.
+struct Eased {
+    /// The server time of the update that it was drawn by last, and of which teleport it was.
+    told: (Micros, u32),
+    smoothing: Smoothing,
+}
+
+impl Easing {
+    pub(super) fn new(settings: &Settings) -> Easing {
+        let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
+        Easing { fade_ms, max_units, eased: BTreeMap::new() }
+    }
+
+    /// Moves what is Simulated to where it is drawn at the local time `now`, by an update of the server time `told`. `before`
+    /// says where an entity would be by the update before.
+    pub(super) fn ease<B: Body>(
+        &mut self,
+        now: Micros,
+        told: Micros,
+        drawn: &mut [(EntityId, Placed<B>)],
+        before: impl Fn(EntityId) -> Option<Vec3>,
+    ) {
+        if self.fade_ms == 0 {
+            return;
+        }
+        let is_simulated = |placed: &Placed<B>| placed.by.is_some_and(|by| by.category == Category::Simulated);
+        self.eased.retain(|id, _| drawn.iter().any(|(other, placed)| other == id && is_simulated(placed)));
+        for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
+            let meant = placed.body.origin();
+            let of = placed.body.teleports();
+            let new = Eased { told: (told, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
+            let eased = self.eased.entry(*id).or_insert(new);
+            if eased.told.1 != of {
+                eased.smoothing.handle_correction(now, Vec3::ZERO, true);
+            } else if let Some(before) = before(*id).filter(|_| eased.told.0 != told) {
+                let shown = before + eased.smoothing.offset(now);
+                eased.smoothing.handle_correction(now, shown - meant, before != meant);
+            }
+            eased.told = (told, of);
+            placed.body = placed.body.moved_to(meant + eased.smoothing.offset(now));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,7 +108,10 @@ mod tests {
         smoothing.handle_correction(Micros::from_ms(1000), Vec3::X * 10.0, true);
         let left = |ms| smoothing.offset(Micros::from_ms(ms)).x;
         assert_eq!([left(1000), left(1050), left(1100), left(1500)], [10.0, 5.0, 0.0, 0.0]);
-        smoothing.handle_correction(Micros::from_ms(2000), Vec3::X * 500.0, true);
-        assert_eq!(smoothing.offset(Micros::from_ms(2000)), Vec3::ZERO);
+        let mut at_once = |units| {
+            smoothing.handle_correction(Micros::from_ms(2000), Vec3::X * units, true);
+            smoothing.offset(Micros::from_ms(2000)).x
+        };
+        assert_eq!([at_once(500.0), at_once(64.0), at_once(64.01)], [0.0, 64.0, 0.0]);
     }
 }

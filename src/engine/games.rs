@@ -20,12 +20,13 @@ use crate::pipeline::Netcode;
 use crate::quake3::Quake3;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::QuakeWorld;
-use crate::record::{Header, Session};
-use crate::replay::{self, Options, ReplayError, Replayed, WhatIf};
+use crate::record::{Header, Session, Stretch};
+use crate::replay::{self, Options, Ran, ReplayError, Replayed, Source, WhatIf};
 use crate::score::{self, ModeScore};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
 use crate::sweep::{self, Plan, Sweep, SweepError};
+use crate::trace::{Table, TraceHeader};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use bots::WithBots;
 
@@ -97,16 +98,24 @@ impl Games {
     /// # Errors
     /// When it is none of these games.
     pub fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
-        let name = &session.header.game;
+        self.of_header(&session.header)
+    }
+
+    /// The game of a log with this header.
+    ///
+    /// # Errors
+    /// When it is none of these games.
+    pub fn of_header(&self, header: &Header) -> Result<&dyn Playable, UnknownGame> {
+        let name = &header.game;
         let found = self.games.iter().find(|game| game.name() == name);
         found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
     }
 
     /// What of a log this build does not know: what a later version of the format recorded, and of its entities what the
     /// game does not know.
-    pub fn passed_over(&self, session: &Session) -> Vec<String> {
-        let mut parts = passed_over(&session.header);
-        parts.extend(self.of(session).map(|game| game.unknown_states(&session.header)).unwrap_or_default());
+    pub fn passed_over(&self, header: &Header) -> Vec<String> {
+        let mut parts = passed_over(header);
+        parts.extend(self.of_header(header).map(|game| game.unknown_states(header)).unwrap_or_default());
         parts
     }
 
@@ -204,6 +213,19 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError>;
 
+    /// Replays a log of this game that is read meanwhile, as [`replay::stream`].
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay.
+    fn stream(
+        &self,
+        source: &Source<'_>,
+        chunks: &mut dyn Iterator<Item = Stretch>,
+        options: (&Options, bool),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Option<Ran>, ReplayError>;
+
     /// Runs a log's input and links again, and records what comes of it as a new session.
     ///
     /// # Errors
@@ -277,6 +299,17 @@ impl<G: Netcode> Playable for Of<G> {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError> {
         replay::replay::<G>(session, options, progress)
+    }
+
+    fn stream(
+        &self,
+        source: &Source<'_>,
+        chunks: &mut dyn Iterator<Item = Stretch>,
+        options: (&Options, bool),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Option<Ran>, ReplayError> {
+        replay::stream::<G>(source, chunks, options, to, progress)
     }
 
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {

@@ -36,6 +36,14 @@ impl Engine<'_> {
         self.log_in(path, store::open(path)?)
     }
 
+    /// The same of a log that may have been told of.
+    pub(super) fn read_log_quietly(&self, path: &Path, told: bool) -> Result<LogFile, EngineError> {
+        match told {
+            true => LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source)),
+            false => self.read_log(path),
+        }
+    }
+
     /// What is in a file that is one side of a comparison: there is room for two of what is made of it.
     pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
         let (kind, file) = store::open_either(path)?;
@@ -66,23 +74,41 @@ impl LogFile {
     /// # Errors
     /// When it is not a sound log.
     pub fn read(from: impl Read) -> Result<LogFile, LogError> {
-        let mut read = Digested { from, hasher: Xxh3Default::new() };
+        let mut read = Digested::new(from);
         // Its end is what its reader looks at last.
         let session = log::read_session(&mut read)?;
-        Ok(LogFile { session, digest: Digest(read.hasher.digest128()) })
+        Ok(LogFile { session, digest: read.digest() })
     }
 }
 
 /// A reader that digests what it reads.
-struct Digested<R> {
+pub(super) struct Digested<R> {
     from: R,
     hasher: Xxh3Default,
+    bytes: u64,
+}
+
+impl<R> Digested<R> {
+    pub(super) fn new(from: R) -> Digested<R> {
+        Digested { from, hasher: Xxh3Default::new(), bytes: 0 }
+    }
+
+    /// The digest of what has been read.
+    pub(super) fn digest(&self) -> Digest {
+        Digest(self.hasher.digest128())
+    }
+
+    /// How much has been read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }
 
 impl<R: Read> Read for Digested<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(buffer)?;
         self.hasher.update(&buffer[..read]);
+        self.bytes += read as u64;
         Ok(read)
     }
 }

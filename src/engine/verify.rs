@@ -3,6 +3,7 @@
 
 mod golden;
 mod played;
+mod said;
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +13,13 @@ use serde::Serialize;
 pub use golden::{Golden, Keep, Proposal, proposals_below};
 pub use played::Player;
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, SurveyedLog};
+use crate::golden::is_of_first_version as golden_is_of_first_version;
+use crate::replay::Options;
 use crate::store::Targets;
 use crate::summary::Exercised;
 use crate::text_diff::TextDiff;
-use crate::verify::{Against, Verdict, Verified, Why, judge};
+use crate::verify::{Against, Facts, Verdict, Verified, Why, judge, judge_played};
 use golden::Goldens;
 
 /// How logs are verified.
@@ -98,28 +101,66 @@ impl Verify<'_> {
             let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
             LogReport::new(path, broken, Golden::None)
         };
-        let log = match engine.read_log(path) {
-            Ok(log) => log,
+        // Whoever reads the log says what is wrong with it before its golden is looked at.
+        let surveyed = match self.player {
+            Player::Own => engine.survey(path),
+            Player::Build(..) => Ok(None),
+        };
+        let surveyed = match surveyed {
+            Ok(surveyed) => surveyed,
             Err(error) => return Ok(broken(error)),
         };
         let accepted = match goldens.accepted() {
             Ok(accepted) => accepted,
             Err(error) => return Ok(broken(error)),
         };
-        let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
         let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
-        let mut verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
-        if let (Ok([first, ..]), Verdict::Same) = (replays.as_deref(), verified.verdict)
-            && let Some(detail) = played::contradiction(&log.session, first)
-        {
-            verified = verified.but(Verdict::Broken, Why::Contradiction, detail);
-        }
+        let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
+        let streams = |log: &&SurveyedLog| !of_first_version && log.streams(&Options::default());
+        let mut whole = None;
+        let mut verified = match surveyed.as_ref().filter(streams) {
+            Some(log) => {
+                let golden = accepted.is_some() || self.keep.writes();
+                let replays = played::streamed(engine, log, self.rollback_every, golden)?;
+                let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
+                let verified = judge_played(&Facts::of_log(&log.header, &log.survey), played, against);
+                match replays {
+                    Ok((_, Some(detail))) if verified.verdict == Verdict::Same => {
+                        verified.but(Verdict::Broken, Why::Contradiction, detail)
+                    }
+                    _ => verified,
+                }
+            }
+            None => {
+                let log = match engine.read_log_quietly(path, surveyed.is_some()) {
+                    Ok(log) => log,
+                    Err(error) => return Ok(broken(error)),
+                };
+                let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
+                let verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
+                let contradiction = match (replays.as_deref(), verified.verdict) {
+                    (Ok([first, ..]), Verdict::Same) => played::contradiction(&log.session, first),
+                    _ => None,
+                };
+                whole = Some(log);
+                match contradiction {
+                    Some(detail) => verified.but(Verdict::Broken, Why::Contradiction, detail),
+                    None => verified,
+                }
+            }
+        };
         if self.needs_golden && !verified.golden_compared && verified.verdict == Verdict::Same && !self.keep.writes() {
             let detail = format!("there is no golden: {} is not there", goldens.path().display());
             verified = verified.but(Verdict::Untestable, Why::NoGolden, detail);
         }
         let rerecorded = match self.keep.rerecords() && verified.why == Some(Why::RecordedState) {
-            true => Some(self.anew(engine, path, &log, against)?),
+            true => {
+                let log = match whole {
+                    Some(log) => log,
+                    None => engine.read_log_quietly(path, true)?,
+                };
+                Some(self.anew(engine, path, &log, against)?)
+            }
             false => None,
         };
         let (verified, golden) = goldens.settle(verified, rerecorded)?;

@@ -45,11 +45,7 @@ impl Link for RecordedLink {
         let Some((sent, fate)) = self.sent.get(self.passed.saturating_sub(1)) else {
             return Fate::LOST;
         };
-        if *sent == at {
-            return *fate;
-        }
-        // Another packet than the recorded one has its delay; that it was duplicated says nothing about this one.
-        Fate { first: fate.first.map(|arrival| at + (arrival - *sent)), second: None }
+        fate.of_other(*sent, at)
     }
 }
 

@@ -19,7 +19,9 @@ use crate::session::sequence::{self, ClientEnd};
 use crate::session::{BotPlayer, Observer, Packed, Recorder, Screen, frame_phase};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId, Seed};
-use crate::wire::{Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived};
+use crate::wire::{
+    Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived, REQUESTS_MAX, What,
+};
 
 /// How long a client waits before it looks whether it is to stop.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
@@ -47,6 +49,8 @@ pub(super) struct Playing<'a, B> {
     pub(super) records: RecordSender,
     /// Whether to write down what is in the snapshots, because no server writes it into the same log.
     pub(super) keeps_snapshots: bool,
+    /// What it asks for when the session begins.
+    pub(super) asks: Vec<What>,
 }
 
 impl ClientSocket<'_> {
@@ -107,7 +111,7 @@ pub(super) fn play<G>(playing: Playing<'_, G::Body>, rules: Arc<G::Rules>, bot: 
 where
     G: Bots + Netcode,
 {
-    let Playing { socket, connection, player, settings, seed, mut records, keeps_snapshots } = playing;
+    let Playing { socket, connection, player, settings, seed, mut records, keeps_snapshots, asks } = playing;
     let settings = settings.of_player(player);
     let setup = Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed };
     let mut running = Running::<G> {
@@ -150,6 +154,10 @@ where
                 let now = clock.now();
                 socket.counters.began_at.get_or_init(|| now);
                 running.bot.begin(now);
+                for what in asks.iter().take(REQUESTS_MAX) {
+                    // So many have room.
+                    let _ = running.end.connection.ask(what.clone());
+                }
                 frames = Some(Schedule::new(now + frame_phase(seed, player, cmd_hz), cmd_hz));
             }
             Handled::SessionOver if frames.is_none() && !socket.is_over() => {
@@ -191,7 +199,8 @@ impl<G: Bots + Netcode> Running<'_, G> {
         let counters = self.end.socket.counters;
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
-            Ok(Some(ClientEvent::Snapshot { received, bytes, datagrams })) => {
+            Ok(Some(ClientEvent::Snapshot { mut received, bytes, datagrams })) => {
+                counters.hear(self.player, std::mem::take(&mut received.notices));
                 counters.down_arrived.add(datagrams as u64);
                 counters.snapshots_used.add(1);
                 let (player, snapshot) = (self.player, &received.snapshot);

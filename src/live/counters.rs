@@ -3,13 +3,17 @@
 //! A thread writes down what it did before anyone can see it. So the channel holds causes before effects, and a log that
 //! is cut off anywhere replays up to there.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::record::Record;
 use crate::session::RecordSink;
-use crate::units::Micros;
+use crate::units::{Micros, PlayerId};
+use crate::wire::Notice;
+
+/// Of a session in which more is said than this, the rest is not kept.
+const HEARD_MAX: usize = 10_000;
 
 /// Records that may wait for the log. A disk that is slower than that for long holds the session up.
 pub(super) const WAITING_RECORDS: usize = 1 << 16;
@@ -71,4 +75,22 @@ pub(super) struct Counters {
     pub(super) refused: Counter,
     pub(super) perceived: Counter,
     pub(super) perceived_right: Counter,
+    /// What was to be told to clients who had not heard so much before that there was no room for it.
+    pub(super) notices_lost: Counter,
+    /// What they heard, in the order in which they did.
+    pub(super) heard: Mutex<Vec<(PlayerId, Notice)>>,
+}
+
+impl Counters {
+    /// Keeps what a client heard.
+    pub(super) fn hear(&self, player: PlayerId, notices: Vec<Notice>) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = HEARD_MAX.saturating_sub(heard.len());
+        heard.extend(notices.into_iter().take(room).map(|notice| (player, notice)));
+    }
+
+    /// What clients have heard.
+    pub(super) fn take_heard(&self) -> Vec<(PlayerId, Notice)> {
+        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }

@@ -22,7 +22,7 @@ use crate::link::LinkModel;
 use crate::pipeline::Netcode;
 use crate::settings::Settings;
 use crate::units::{PlayerId, Seed};
-use crate::wire::{Accepted, ClientConnection, Leaving};
+use crate::wire::{Accepted, ClientConnection, Leaving, Notice, What};
 
 /// How a client came out.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Joined {
     pub player: Option<PlayerId>,
     /// How it went.
     pub report: LiveReport,
+    /// Answers to what it asked for and what was said in the session, in the order in which it heard that.
+    pub heard: Vec<Notice>,
 }
 
 /// The address that a name stands for: `host:port`.
@@ -44,7 +46,8 @@ pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
 }
 
 /// Joins the session at `server`, and plays in it until it ends or `stop` is set. With a link, datagrams are delayed and
-/// lost here in both directions, as it says.
+/// lost here in both directions, as it says. `asks` is what the client asks for when the session begins; the first
+/// [`REQUESTS_MAX`](crate::wire::REQUESTS_MAX) are.
 ///
 /// # Errors
 /// When there is no place, nobody answers, the server plays something else or falls silent, or sockets and threads are
@@ -53,6 +56,7 @@ pub fn join<G>(
     server: SocketAddr,
     rules: &Arc<G::Rules>,
     link: Option<&LinkModel>,
+    asks: &[What],
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<Joined, LiveError>
@@ -85,14 +89,15 @@ where
             let socket = ClientSocket { stop: &ending, ..socket };
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
             let place = Place { socket, connection, accepted };
-            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), &main_loop, sink)?;
+            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), asks.to_vec(), &main_loop, sink)?;
             Ok(Some(player))
         };
         let ran = run();
         over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(Joined { player, report: LiveReport::new(&counters, Vec::new()) })
+    let heard = counters.take_heard().into_iter().map(|(_, notice)| notice).collect();
+    Ok(Joined { player, report: LiveReport::new(&counters, Vec::new()), heard })
 }
 
 /// A place on a server.
@@ -116,6 +121,7 @@ fn play_in<'scope, 'env, G>(
     mut place: Place<'env, G::Body>,
     rules: &Arc<G::Rules>,
     link: Option<(&LinkModel, Receiver<InTransit>)>,
+    asks: Vec<What>,
     main_loop: &MainLoop<'_>,
     sink: &mut dyn LiveSink,
 ) -> Result<(), LiveError>
@@ -143,7 +149,7 @@ where
     let client = spawn(scope, "client", move || {
         let bot = make_bot::<G>(scope, &mut place, seed, &rules)?;
         let Place { socket, connection, .. } = place;
-        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: true };
+        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: true, asks };
         play::<G>(playing, rules, bot)
     })?;
     main_loop.run(sink, &recorded);

@@ -169,7 +169,8 @@ impl Loopback {
         // A place is given to one client alone, and each has a bot.
         let bot = bot.ok_or(LiveError::ThreadGone)?;
         let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
-        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: false };
+        let asks = Vec::new();
+        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: false, asks };
         play::<G>(playing, rules, bot)
     }
 

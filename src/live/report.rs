@@ -84,6 +84,8 @@ pub struct LiveReport {
     pub refused: u64,
     /// Where clients saw their avatars, held against where the server had them.
     pub perceived: Perception,
+    /// What there was no room to tell clients who had not heard what they were told before.
+    pub notices_lost: u64,
 }
 
 /// What clients say of their avatars with their input, against what the server made of the same usercmds.
@@ -174,6 +176,7 @@ impl LiveReport {
             down_undecodable: counters.down_undecodable.get(),
             refused: counters.refused.get(),
             perceived: Perception { compared: counters.perceived.get(), right: counters.perceived_right.get() },
+            notices_lost: counters.notices_lost.get(),
         }
     }
 }

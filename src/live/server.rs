@@ -20,7 +20,9 @@ use crate::session::sequence::{self, ServerEnds};
 use crate::session::{Packed, Recorder};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId};
-use crate::wire::{Endpoint, EndpointOptions, Incoming, Key, Leaving, ServerConnection, ServerEvent, Waiting};
+use crate::wire::{
+    Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
+};
 
 /// A client that is not heard for this long has left.
 const TIMEOUT: Micros = Micros::from_s(10);
@@ -149,7 +151,8 @@ impl<G: Netcode> Server<'_, G> {
                 }
                 Some(ServerEvent::Waiting(said)) => ends.handle_waiting(player, said),
                 Some(ServerEvent::Left(_)) => ends.endpoint.free(at, player),
-                Some(ServerEvent::Packet(_)) | None => {}
+                Some(ServerEvent::Request(request)) => ends.answer(player, request),
+                Some(ServerEvent::Packet(_) | ServerEvent::AskedAgain) | None => {}
             },
             Incoming::Ignored(_) => ends.counters.refused.add(1),
         }
@@ -188,6 +191,28 @@ impl<B: Body> Ends<'_, B> {
         if let Some(connection) = self.connections[usize::from(player.0)].as_mut().filter(|_| !self.running) {
             connection.send_waiting(waiting);
             self.transmit(player);
+        }
+    }
+
+    /// Does what a client asks for, and says so. What is said is told to everybody, whoever said it among them.
+    fn answer(&mut self, player: PlayerId, Request { number, what }: Request) {
+        let said = match what {
+            What::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
+            What::ChatIc { style, language, text } => {
+                Some(Notice::ChatIc { entity: player.entity(), style, language, text })
+            }
+            // The games that play live here have nothing to ask for.
+            What::Game { .. } => None,
+        };
+        let answer = Notice::RequestAck { request: number, answer: Vec::new() };
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            let answer = (index == usize::from(player.0)).then_some(&answer);
+            for notice in said.iter().chain(answer) {
+                // Of a client who does not listen for so long, more than words are lost.
+                let is_taken = connection.tell(notice.clone()).is_ok();
+                self.counters.notices_lost.add(u64::from(!is_taken));
+            }
         }
     }
 

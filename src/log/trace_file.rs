@@ -3,7 +3,7 @@
 
 mod layout;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 
 use super::chunk::encode_end;
@@ -14,7 +14,7 @@ use super::header::{self, FileKind, Opening};
 use super::limits::trace_budget;
 use super::version::Version;
 use crate::trace::schema::shots;
-use crate::trace::{Column, Data, Table, Trace, TraceHeader};
+use crate::trace::{Data, Table, Trace, TraceHeader};
 
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
@@ -26,23 +26,102 @@ const LEVEL: i32 = 5;
 /// # Errors
 /// When it could not be written, or a table's columns do not fit together.
 pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
-    let mut sink = ChunkSink::new(out, LEVEL)?;
-    sink.chunk("the header", &header::encode(FileKind::Trace, &trace.header)?)?;
+    let mut writer = TraceWriter::new(out, &trace.header)?;
     for (place, table) in trace.tables.iter().enumerate() {
-        layout::check(table)?;
         if trace.tables[..place].iter().any(|other| other.name == table.name) {
             let what = "there are two tables of this name".into();
             return Err(WriteError::BadTable { table: table.name.clone(), what });
         }
-        let (rows, step) = (table.rows(), layout::rows_per_chunk(table, CHUNK_BYTES));
-        for start in (0..rows.max(1)).step_by(step) {
-            let content = layout::encode(table, start..rows.min(start + step), sink.next())?;
-            sink.chunk("a stretch of rows", &content)?;
-        }
+        writer.rows(table)?;
     }
-    let end = encode_end(sink.next())?;
-    sink.chunk("the end", &end)?;
-    sink.finish()
+    writer.finish()
+}
+
+/// Writes a trace rows by rows.
+pub struct TraceWriter<W> {
+    sink: ChunkSink<W>,
+    /// The tables of which something has been written.
+    tables: BTreeSet<String>,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a trace: writes its header.
+    ///
+    /// # Errors
+    /// When that could not be written.
+    pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
+        let mut sink = ChunkSink::new(out, LEVEL)?;
+        sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
+        Ok(TraceWriter { sink, tables: BTreeSet::new() })
+    }
+
+    /// Writes a table, or more rows of one. Tables have the order in which they come first, with rows or without.
+    ///
+    /// # Errors
+    /// When they could not be written, or the columns do not fit together.
+    pub fn rows(&mut self, table: &Table) -> Result<(), WriteError> {
+        layout::check(table)?;
+        let (rows, step) = (table.rows(), layout::rows_per_chunk(table, CHUNK_BYTES));
+        if rows == 0 && self.tables.contains(&table.name) {
+            return Ok(());
+        }
+        self.tables.insert(table.name.clone());
+        for start in (0..rows.max(1)).step_by(step) {
+            let content = layout::encode(table, start..rows.min(start + step), self.sink.next())?;
+            self.sink.chunk("a stretch of rows", &content)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        let end = encode_end(self.sink.next())?;
+        self.sink.chunk("the end", &end)?;
+        self.sink.finish()
+    }
+}
+
+/// So many parts of tables may wait to be written.
+const WAITING: usize = 4;
+
+/// Writes a trace whose header and rows `make` gives out, while it goes on: laying out, compressing and writing happen on another
+/// thread. Gives back what `make` does.
+///
+/// # Errors
+/// When it could not be written, or the columns of a table do not fit together.
+pub fn write_trace_meanwhile<W: Write + Send, T>(
+    out: W,
+    make: impl FnOnce(&mut dyn FnMut(&TraceHeader, Table)) -> T,
+) -> Result<T, WriteError> {
+    let (jobs, waiting) = std::sync::mpsc::sync_channel::<(Option<TraceHeader>, Table)>(WAITING);
+    let work = move || -> Result<(), WriteError> {
+        let mut out = Some(out);
+        let mut writer: Option<TraceWriter<W>> = None;
+        for (header, table) in waiting {
+            if let (Some(header), Some(out)) = (header, out.take_if(|_| writer.is_none())) {
+                writer = Some(TraceWriter::new(out, &header)?);
+            }
+            writer.as_mut().map_or(Ok(()), |writer| writer.rows(&table))?;
+        }
+        writer.map_or(Ok(()), |writer| writer.finish().map(drop))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("trace writer".into()).spawn_scoped(scope, work)?;
+        let mut begun = false;
+        let made = make(&mut |header, table| {
+            let header = (!std::mem::replace(&mut begun, true)).then(|| header.clone());
+            // A writer that has stopped says why when it is asked.
+            let _ = jobs.send((header, table));
+        });
+        drop(jobs);
+        match thread.join() {
+            Ok(written) => written.map(|()| made),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// Reads a trace chunk by chunk, however long it is.
@@ -75,12 +154,48 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// When the trace is torn or damaged here. What was given out before is good.
     pub fn next_rows(&mut self) -> Result<Option<Table>, LogError> {
-        let Some(content) = self.chunks.next()? else { return Ok(None) };
-        let mut rows = layout::decode(&content.bytes).map_err(|what| content.corrupt(what))?;
-        if self.format < MISSES_NAMED_ANEW {
-            name_misses_anew(&mut rows);
+        self.next_rows_of(&|_| true)
+    }
+
+    /// The next rows of a table that is wanted; those of others are passed over.
+    ///
+    /// # Errors
+    /// As [`TraceReader::next_rows`].
+    pub fn next_rows_of(&mut self, wanted: &dyn Fn(&str) -> bool) -> Result<Option<Table>, LogError> {
+        while let Some(content) = self.chunks.next()? {
+            let (shape, _) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            if !wanted(&shape.name) {
+                continue;
+            }
+            let mut rows = layout::decode(&content.bytes).map_err(|what| content.corrupt(what))?;
+            if self.format < MISSES_NAMED_ANEW {
+                name_misses_anew(&mut rows);
+            }
+            return Ok(Some(rows));
         }
-        Ok(Some(rows))
+        Ok(None)
+    }
+
+    /// Which tables there are: each with its columns and none of its rows, and how many rows it has. Nothing is unpacked for
+    /// that, and the trace is read to its end.
+    ///
+    /// # Errors
+    /// When the trace is torn or damaged.
+    pub fn shapes(mut self) -> Result<Vec<(Table, u64)>, LogError> {
+        let mut shapes: Vec<(Table, u64)> = Vec::new();
+        while let Some(content) = self.chunks.next()? {
+            let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            match shapes.iter_mut().find(|(known, _)| known.name == table.name) {
+                Some((known, before)) => {
+                    if rows > 0 {
+                        known.widen(table, *before == 0);
+                    }
+                    *before += rows;
+                }
+                None => shapes.push((table, rows)),
+            }
+        }
+        Ok(shapes)
     }
 }
 
@@ -124,7 +239,7 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
             return Err(LogError::TooLarge { limit_bytes });
         }
         match places.get(&rows.name) {
-            Some(&place) => append(&mut trace.tables[place], rows).map_err(|what| LogError::Corrupt {
+            Some(&place) => trace.tables[place].append(rows).map_err(|what| LogError::Corrupt {
                 offset,
                 part: "a stretch of rows".into(),
                 what,
@@ -137,29 +252,10 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     }
 }
 
-fn append(to: &mut Table, rows: Table) -> Result<(), String> {
-    let same = |(a, b): (&Column, &Column)| a.name == b.name && a.data.type_name() == b.data.type_name();
-    if to.columns.len() != rows.columns.len() || !to.columns.iter().zip(&rows.columns).all(same) {
-        return Err(format!("table {:?} has other columns here than where it began", to.name));
-    }
-    for (to, from) in to.columns.iter_mut().zip(rows.columns) {
-        match (&mut to.data, from.data) {
-            (Data::U32(to), Data::U32(from)) => to.extend(from),
-            (Data::U64(to), Data::U64(from)) => to.extend(from),
-            (Data::I64(to), Data::I64(from)) => to.extend(from),
-            (Data::F32(to), Data::F32(from)) => to.extend(from),
-            (Data::Name { names, codes }, Data::Name { names: others, codes: from }) if *names == others => {
-                codes.extend(from);
-            }
-            _ => return Err(format!("column {:?} has other names here than where it began", to.name)),
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Column;
 
     #[test]
     fn misses_have_their_present_names() {

@@ -53,6 +53,8 @@ pub struct Correction {
     pub cause: Cause,
     /// What shows that it is so.
     pub evidence: Evidence,
+    /// What was heard and seen of usercmds and, as the server has it, never happened: whoever plays it cuts it.
+    pub cut: Vec<(CommandSeq, Effect)>,
 }
 
 /// One cell that was predicted wrongly.

@@ -1,6 +1,8 @@
 //! Entities' states: which entity was sent to whom after which tick.
 
-use super::ClassId;
+use std::collections::BTreeSet;
+
+use super::{Class, ClassId, Field};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// An entity after a tick.
@@ -170,6 +172,23 @@ impl States {
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.keys[..]) + size_of_val(&self.ends[..]) + size_of_val(&self.cells[..])
     }
+}
+
+/// The fields of which one viewer was sent other values than others: what everyone was sent of them need not be the server's
+/// state.
+pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
+    let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
+    let mut apart = BTreeSet::new();
+    for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {
+        for (class, shared) in states.shared(key.tick, key.entity) {
+            let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
+            let differs =
+                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| shared.get(place) != Some(*cell));
+            let differing = fields(key.class).iter().zip(cells).filter(differs);
+            apart.extend(differing.map(|(field, _)| field.name.as_str()));
+        }
+    }
+    apart
 }
 
 #[cfg(test)]

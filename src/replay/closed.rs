@@ -1,16 +1,21 @@
-//! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links.
+//! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links, of a session in memory or
+//! of a log that is read meanwhile.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::feed::{FedLink, Shared};
 use super::made::{Counted, Made};
+use super::streamed::{Ran, Source};
 use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
 use crate::game::{Bots, Game, StateRows, Verdict};
-use crate::link::RecordedLink;
+use crate::link::{Fate, Link, RecordedLink};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
-use crate::record::{ArrivalRecord, Execution, PacketRecord, Session, StateKey};
+use crate::record::{ArrivalRecord, Execution, Header, PacketRecord, Session, StateKey, States};
 use crate::session::{BotInput, InputSource, Links, Machine, Observer, Packed, Screen, Shown};
 use crate::settings::Settings;
+use crate::trace::Table;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Input;
 
@@ -23,7 +28,7 @@ pub(super) fn replay<G: Netcode>(
     if !options.sizes
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
-        let mut machine = prepared(machine, session, setup, options)?;
+        let mut machine = prepared(machine, beginning::<G>(session, &setup.rules)?, options)?;
         let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)?;
         if !machine.bytes_matter() {
             return Ok(Replayed { traffic: None, ..replayed });
@@ -44,46 +49,90 @@ pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) 
 
 /// A session with this input on a machine.
 fn watched<G: Netcode>(
-    machine: &mut Machine<G, RecordedLink>,
+    machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
     options: &Options,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
-    let mut tables = Tables::new::<G>(session.players.len());
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     if options.network {
-        tables.watch_network(options.sizes);
+        tables.watch_network(options.sizes, None);
     }
-    let mut watch =
-        Watch { tables, session, first_difference: None, compared: 0, traffic: Traffic::default(), progress };
+    let mut watch = Watch::new(tables, Hashes::Of(session), None, progress);
     run_by(machine, session, setup, input, &mut watch)?;
-    let rollbacks = machine.server().rollbacks().unwrap_or_default();
-    let Watch { mut tables, first_difference, compared, traffic, .. } = watch;
-    tables.judge_covers::<G>(&setup.rules);
+    let ran = watch.ran::<G>(machine);
     Ok(Replayed {
-        trace: tables.finish::<G>(),
-        first_difference,
-        hashes_compared: compared,
-        traffic: Some(traffic),
-        rollbacks: rollbacks.checked,
-        rollback_error: rollbacks.failed,
+        trace: watch.tables.finish::<G>(),
+        first_difference: ran.first_difference,
+        hashes_compared: ran.hashes_compared,
+        traffic: Some(ran.traffic),
+        rollbacks: ran.rollbacks,
+        rollback_error: ran.rollback_error,
         jumps: Vec::new(),
     })
 }
 
+/// A log that is read as it is used up; rows go on to `to` as tables are full, and the rest at the end. `None` where the machine
+/// came to where datagrams might have made a difference: then what went on is none of the log's, and it is to be run again with
+/// `encoded`.
+pub(super) fn stream<G: Netcode>(
+    feed: &Shared<'_>,
+    source: &Source<'_>,
+    setup: &Setup<G>,
+    (options, encoded): (&Options, bool),
+    to: &mut dyn FnMut(Table),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Option<Ran>, ReplayError> {
+    let players = source.header.players.len();
+    let of = |player| Links {
+        up: Recorded::Fed(FedLink::up(feed, player)),
+        down: Recorded::Fed(FedLink::down(feed, player)),
+    };
+    let links = (0..players).map(of).collect();
+    let machine = match encoded || options.sizes {
+        true => Some(Machine::new(setup, links)),
+        false => Machine::unencoded(setup, links),
+    };
+    let Some(machine) = machine else { return Ok(None) };
+    let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
+    let mut machine = prepared(machine, world, options)?;
+    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules));
+    if options.network {
+        tables.watch_network(options.sizes, Some(source.survey.longest));
+    }
+    // Every table has its place, whichever is full first.
+    tables.take(0, to);
+    let made = Made::passing_on(source.allowance);
+    made.begin(players)?;
+    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick()).take_while(|_| !made.is_too_much());
+    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), Some(to), progress);
+    let mut input = FedInput(Rc::clone(feed));
+    machine.run(ticks, &mut made.bound(&mut input), &mut Counted::new(&made, &mut watch));
+    made.check()?;
+    if machine.bytes_matter() {
+        return Ok(None);
+    }
+    let ran = watch.ran::<G>(&mut machine);
+    let Watch { mut tables, to, .. } = watch;
+    tables.end::<G>();
+    to.into_iter().for_each(|to| tables.take(0, to));
+    Ok(Some(ran))
+}
+
 /// A new server and new clients on the recorded links, with datagrams where the settings say so.
-pub(super) fn machine<G: Netcode>(
+pub(super) fn machine<'l, G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     options: &Options,
-) -> Result<Machine<G, RecordedLink>, ReplayError> {
-    prepared(Machine::new(setup, links(session)), session, setup, options)
+) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
+    prepared(Machine::new(setup, links(session)), beginning::<G>(session, &setup.rules)?, options)
 }
 
 /// The recorded input through a machine, watched by `observer`.
 pub(super) fn run<G: Netcode>(
-    machine: &mut Machine<G, RecordedLink>,
+    machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
@@ -93,7 +142,7 @@ pub(super) fn run<G: Netcode>(
 
 /// Some input through a machine, until all ticks are over or too much has been made of them.
 fn run_by<G: Netcode>(
-    machine: &mut Machine<G, RecordedLink>,
+    machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
@@ -106,21 +155,35 @@ fn run_by<G: Netcode>(
     made.check()
 }
 
-fn links(session: &Session) -> Vec<Links<RecordedLink>> {
+fn links<'l>(session: &Session) -> Vec<Links<Recorded<'l>>> {
     let links = session.players.iter().map(|player| Links {
-        up: RecordedLink::up(&player.sent, &player.reached),
-        down: RecordedLink::down(&player.snapshots, &player.received),
+        up: Recorded::Whole(RecordedLink::up(&player.sent, &player.reached)),
+        down: Recorded::Whole(RecordedLink::down(&player.snapshots, &player.received)),
     });
     links.collect()
 }
 
-/// A machine that begins where the session does.
-fn prepared<G: Netcode>(
-    mut machine: Machine<G, RecordedLink>,
-    session: &Session,
-    setup: &Setup<G>,
+/// A recorded link, in memory as a whole or in a feed.
+pub(super) enum Recorded<'a> {
+    Whole(RecordedLink),
+    Fed(FedLink<'a>),
+}
+
+impl Link for Recorded<'_> {
+    fn send(&mut self, at: Micros, bytes: u16) -> Fate {
+        match self {
+            Recorded::Whole(link) => link.send(at, bytes),
+            Recorded::Fed(link) => link.send(at, bytes),
+        }
+    }
+}
+
+/// A machine that begins with this world; `None` for the one that the game spawns.
+fn prepared<'l, G: Netcode>(
+    mut machine: Machine<G, Recorded<'l>>,
+    world: Option<G::World>,
     options: &Options,
-) -> Result<Machine<G, RecordedLink>, ReplayError> {
+) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
     if let Some(every) = options.rollback_every
         && !machine.server().check_rollback(every)
     {
@@ -131,7 +194,7 @@ fn prepared<G: Netcode>(
     {
         return Err(ReplayError::NoRejudging(G::NAME));
     }
-    if let Some(world) = beginning::<G>(session, &setup.rules)? {
+    if let Some(world) = world {
         machine.server().begin_from(world);
     }
     Ok(machine)
@@ -139,24 +202,36 @@ fn prepared<G: Netcode>(
 
 /// The world that a session begins with; `None` for the one that the game spawns.
 fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
-    let bodies = bodies_at_the_beginning::<G>(session)?;
+    world::<G>(&session.header, &session.states, session.players.len(), rules)
+}
+
+fn world<G: Game>(
+    header: &Header,
+    states: &States,
+    players: usize,
+    rules: &G::Rules,
+) -> Result<Option<G::World>, ReplayError> {
+    let bodies = bodies_at_the_beginning::<G>(header, states)?;
     if bodies.is_empty() {
         return Ok(None);
     }
-    let everyone = (0..session.players.len()).map(|p| EntityId(p as u16));
-    let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, session.header.seed, &bodies));
+    let everyone = (0..players).map(|p| EntityId(p as u16));
+    let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, header.seed, &bodies));
     world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
 }
 
 /// The players of a session that begins in the middle of another one; nobody of one that begins at the spawn.
-pub(super) fn bodies_at_the_beginning<G: Game>(session: &Session) -> Result<Vec<(EntityId, G::Body)>, ReplayError> {
-    let rows = StateRows::new::<G>(&session.header.classes)?;
+pub(super) fn bodies_at_the_beginning<G: Game>(
+    header: &Header,
+    states: &States,
+) -> Result<Vec<(EntityId, G::Body)>, ReplayError> {
+    let rows = StateRows::new::<G>(&header.classes)?;
     let read = |(key, cells): (StateKey, &[u32])| {
         let body =
             rows.read::<G>(key.class, cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
         Ok((key.entity, body.ok_or(ReplayError::NoBeginning)?))
     };
-    session.states.of_tick(Tick(0)).map(read).collect()
+    states.of_tick(Tick(0)).map(read).collect()
 }
 
 /// Ticks under another rate may be so many times as many as the recorded ones would be: a server that was too busy left
@@ -223,19 +298,109 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
     }
 }
 
+/// The input of a log that is read meanwhile.
+struct FedInput<'a>(Shared<'a>);
+
+impl<G: Game> InputSource<G> for FedInput<'_> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        self.0.borrow_mut().next_frame(player)
+    }
+
+    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
+        self.0.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
+    }
+
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        self.0.borrow_mut().take_heard(player)
+    }
+
+    fn has_more(&self, player: PlayerId) -> bool {
+        self.0.borrow().has_more(player)
+    }
+}
+
+/// The hashes that a log has of its ticks.
+enum Hashes<'a> {
+    Of(&'a Session),
+    Fed(Shared<'a>),
+}
+
+impl Hashes<'_> {
+    fn of(&self, tick: Tick) -> Option<u64> {
+        match self {
+            Hashes::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
+            Hashes::Fed(feed) => feed.borrow_mut().hash_of(tick),
+        }
+    }
+
+    fn reached(&self, at: Micros) {
+        if let Hashes::Fed(feed) = self {
+            feed.borrow_mut().reached(at);
+        }
+    }
+}
+
+/// The rows of so much time are in one part of all tables, or in more.
+const TOGETHER: Micros = Micros::from_s(16);
+
 /// Fills the tables, and holds each tick against the recorded one.
-struct Watch<'a> {
+struct Watch<'a, 'f> {
     tables: Tables,
-    session: &'a Session,
+    hashes: Hashes<'f>,
+    /// Where full tables go.
+    to: Option<&'a mut dyn FnMut(Table)>,
+    /// When all tables went on last.
+    passed_on: Micros,
     first_difference: Option<HashDifference>,
     compared: u64,
     traffic: Traffic,
     progress: &'a mut dyn FnMut(Micros),
 }
 
-impl<G: Game> Observer<G> for Watch<'_> {
+impl<'a, 'f> Watch<'a, 'f> {
+    fn new(
+        tables: Tables,
+        hashes: Hashes<'f>,
+        to: Option<&'a mut dyn FnMut(Table)>,
+        progress: &'a mut dyn FnMut(Micros),
+    ) -> Watch<'a, 'f> {
+        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
+        Watch { tables, hashes, to, passed_on, first_difference, compared, traffic, progress }
+    }
+
+    /// What is known besides the tables.
+    fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
+        let rollbacks = machine.server().rollbacks().unwrap_or_default();
+        Ran {
+            first_difference: self.first_difference,
+            hashes_compared: self.compared,
+            traffic: self.traffic,
+            rollbacks: rollbacks.checked,
+            rollback_error: rollbacks.failed,
+        }
+    }
+
+    fn pass_on(&mut self) {
+        if let Some(to) = &mut self.to {
+            self.tables.take_full(to);
+        }
+    }
+
+    /// Passes all on from time to time, so that no table is far behind the others.
+    fn pass_all_on(&mut self, at: Micros) {
+        if let Some(to) = &mut self.to
+            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
+        {
+            self.passed_on = at;
+            self.tables.take(1, to);
+        }
+    }
+}
+
+impl<G: Game> Observer<G> for Watch<'_, '_> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         self.tables.frame(player, at, commanded, shown);
+        self.pass_on();
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
@@ -266,14 +431,15 @@ impl<G: Game> Observer<G> for Watch<'_> {
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
         Observer::<G>::ticked(&mut self.tables, at, ticked, world);
-        let recorded = self.session.ticks.get(ticked.tick.0 as usize - 1).filter(|r| r.tick == ticked.tick);
-        if let Some(hash) = recorded.and_then(|r| r.hash) {
+        self.hashes.reached(at);
+        if let Some(hash) = self.hashes.of(ticked.tick) {
             self.compared += 1;
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
                 self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
             }
         }
+        self.pass_all_on(at);
         (self.progress)(at);
     }
 

@@ -24,16 +24,17 @@ impl CellRows {
         &mut self.cells[start..]
     }
 
-    /// One row's cells.
-    pub(super) fn row(&self, index: usize) -> Option<&[u32]> {
-        let width = self.fields.len();
-        self.cells.get(index * width..(index + 1) * width)
+    /// The row that was written last.
+    pub(super) fn newest_row(&self) -> Option<&[u32]> {
+        Some(&self.cells[self.cells.len().checked_sub(self.fields.len())?..])
     }
 
-    pub(super) fn columns(self, prefix: &str) -> Vec<Column> {
+    /// The rows so far as columns; what comes next comes after them.
+    pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
+        let rows = std::mem::take(&mut self.cells);
         let width = self.fields.len();
         let column = |(index, field): (usize, &Field)| {
-            let cells = self.cells.iter().skip(index).step_by(width);
+            let cells = rows.iter().skip(index).step_by(width);
             let data = match field.kind {
                 CellKind::F32 => Data::F32(cells.map(|c| f32::from_bits(*c)).collect()),
                 CellKind::I32 => Data::I64(cells.map(|c| i64::from(*c as i32)).collect()),

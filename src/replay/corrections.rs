@@ -53,7 +53,18 @@ impl Corrections {
         }
     }
 
-    pub(super) fn tables(self) -> [Table; 2] {
-        [self.rows.finish(Vec::new()), self.errors.finish(Vec::new())]
+    /// How many rows both tables hold.
+    pub(super) fn rows(&self) -> [usize; 2] {
+        [self.rows.rows(), self.errors.rows()]
+    }
+
+    /// The rows so far of `corrections`.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(Vec::new())
+    }
+
+    /// The rows so far of `errors`.
+    pub(super) fn take_errors(&mut self) -> Table {
+        self.errors.take(Vec::new())
     }
 }

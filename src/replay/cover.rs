@@ -1,79 +1,136 @@
 //! Who was hit behind a corner: for each judged shot, whether its target could still be seen from the shooter's muzzle where
 //! the server had it, and how long and how far its own player had it out of sight by then.
+//!
+//! Of the past it keeps what a shot may ask for: the bodies after the last tick, and some seconds of every player's own
+//! screen. A shot is told apart from the frames of its own moment, so its answer comes with the next one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::columns::CellRows;
-use super::frames::Frames;
 use super::shots::Sight;
 use crate::game::{Body, Game};
-use crate::units::{EntityId, Micros};
+use crate::units::{EntityId, Micros, PlayerId, Tick};
 
 /// Nobody is looked after further back than this: more than any rewind reaches, and the longest flight of a packet.
 const LONGEST: Micros = Micros::from_s(3);
 
-/// How the target of a shot was covered; unknown unless said otherwise.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cover {
-    /// Whether it could be seen from the muzzle where the server had it.
-    pub(super) visible: Option<bool>,
-    /// For how long, and how far, its own player had it in cover.
-    pub(super) hidden: Option<(Micros, f32)>,
+/// What is known of bodies that shots may have been about.
+pub(super) struct Covers {
+    eyes: Eyes,
+    width: usize,
+    /// After the last tick.
+    tick: Tick,
+    entities: Vec<EntityId>,
+    cells: Vec<u32>,
+    /// Each player's own body as it saw it.
+    own: Vec<Own>,
 }
 
-/// Every body after every tick, in the order of ticks.
-pub(super) struct Present<'a> {
-    pub(super) ticks: &'a [u32],
-    pub(super) entities: &'a [u32],
-    pub(super) cells: &'a CellRows,
+/// Whether a body in cells is seen from a place.
+type Sees = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
+
+/// What a game says of a body in cells.
+struct Eyes {
+    sees: Box<Sees>,
+    state: fn(&[u32]) -> Option<State>,
 }
 
-/// Looks at every shot. A shot without a sight, and every shot of a game that does not say who sees whom, is unknown.
-pub(super) fn covers<G: Game>(
-    rules: &G::Rules,
-    sights: &[Option<Sight>],
-    present: &Present<'_>,
-    frames: &Frames,
-) -> Vec<Cover> {
-    let players = sights.iter().flatten().map(|s| usize::from(s.target.0) + 1).max().unwrap_or(0);
-    let rows = frames.rows_by_player(players);
-    let cover = |sight: &Option<Sight>| {
-        let Some(sight) = sight else { return Cover::default() };
-        let visible = present.body::<G::Body>(sight).and_then(|body| G::sees(rules, sight.muzzle, &body));
-        let hidden = match visible {
-            Some(false) if sight.was_hit => hidden::<G>(rules, sight, frames, &rows[usize::from(sight.target.0)]),
-            _ => None,
+/// Where a body was in which life.
+#[derive(Clone, Copy, PartialEq)]
+struct State {
+    life: (u32, bool),
+    origin: Vec3,
+}
+
+/// The own body of a player, frame by frame; without cells where it had none.
+#[derive(Clone, Default)]
+struct Own {
+    frames: VecDeque<(Micros, bool)>,
+    cells: VecDeque<u32>,
+}
+
+impl Covers {
+    pub(super) fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Covers {
+        let sees = move |muzzle, cells: &[u32]| G::sees(&rules, muzzle, &G::Body::read(cells).ok()?);
+        let state = |cells: &[u32]| {
+            let body = G::Body::read(cells).ok()?;
+            Some(State { life: (body.teleports(), body.is_alive()), origin: body.origin() })
         };
-        Cover { visible, hidden }
-    };
-    sights.iter().map(cover).collect()
-}
-
-impl Present<'_> {
-    /// Where a shot's target was after the last tick before the one in which the shot was judged.
-    fn body<B: Body>(&self, sight: &Sight) -> Option<B> {
-        let tick = sight.tick.0.checked_sub(1)?;
-        let begin = self.ticks.partition_point(|t| *t < tick);
-        let of_tick = self.ticks[begin..].iter().take_while(|t| **t == tick).count();
-        let is_target = |row: &usize| EntityId(self.entities[*row] as u16) == sight.target;
-        B::read(self.cells.row((begin..begin + of_tick).find(is_target)?)?).ok()
-    }
-}
-
-/// For how long and how far the target of a shot had been out of the muzzle's sight on its own screen when the shot was
-/// judged: nothing at all if it could be seen there. `None` when its own screen is not known.
-fn hidden<G: Game>(rules: &G::Rules, sight: &Sight, frames: &Frames, rows: &[usize]) -> Option<(Micros, f32)> {
-    let shown = rows.partition_point(|row| frames.at(*row) <= sight.at);
-    let (_, last) = frames.own::<G::Body>(*rows.get(shown.checked_sub(1)?)?)?;
-    let mut since: Option<(Micros, Vec3)> = None;
-    for row in rows[..shown].iter().rev() {
-        let Some((at, own)) = frames.own::<G::Body>(*row) else { break };
-        // Before it was put where it is, it was somewhere else altogether.
-        let same_life = own.teleports() == last.teleports() && own.is_alive() == last.is_alive();
-        if !same_life || sight.at - at > LONGEST || G::sees(rules, sight.muzzle, &own)? {
-            break;
+        Covers {
+            eyes: Eyes { sees: Box::new(sees), state },
+            width: G::Body::CELLS,
+            tick: Tick(0),
+            entities: Vec::new(),
+            cells: Vec::new(),
+            own: vec![Own::default(); players],
         }
-        since = Some((at, own.origin()));
     }
-    Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, place.distance(last.origin()))))
+
+    /// The server finished a tick.
+    pub(super) fn ticked(&mut self, tick: Tick) {
+        self.tick = tick;
+        self.entities.clear();
+        self.cells.clear();
+    }
+
+    /// The cells of a body after it.
+    pub(super) fn body(&mut self, entity: EntityId, cells: &[u32]) {
+        self.entities.push(entity);
+        self.cells.extend_from_slice(cells);
+    }
+
+    /// A player's frame, and its own body in it. Shots since `oldest` may still ask for what came before them.
+    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
+        let Some(Own { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
+        // The last one before that says what was on the screen until then.
+        while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
+            if let Some((_, true)) = frames.pop_front() {
+                cells.drain(..self.width);
+            }
+        }
+        frames.push_back((at, own.is_some()));
+        cells.extend(own.into_iter().flatten());
+    }
+
+    /// Whether a shot's target could be seen where it was after the last tick before the one in which it is being judged.
+    pub(super) fn visible(&self, sight: &Sight) -> Option<bool> {
+        if Some(self.tick.0) != sight.tick.0.checked_sub(1) {
+            return None;
+        }
+        let row = self.entities.iter().position(|entity| *entity == sight.target)?;
+        (self.eyes.sees)(sight.muzzle, &self.cells[row * self.width..(row + 1) * self.width])
+    }
+
+    /// For how long and how far the target of a shot had been out of the muzzle's sight on its own screen when the shot was
+    /// judged: nothing at all if it could be seen there. `None` when its own screen is not known.
+    pub(super) fn hidden(&self, sight: &Sight) -> Option<(Micros, f32)> {
+        let Own { frames, cells } = self.own.get(usize::from(sight.target.0))?;
+        let shown = frames.partition_point(|(at, _)| *at <= sight.at);
+        let mut end = frames.range(..shown).filter(|(_, has_body)| *has_body).count() * self.width;
+        let mut last: Option<State> = None;
+        let mut since: Option<(Micros, Vec3)> = None;
+        for (at, has_body) in frames.range(..shown).rev() {
+            let body: Option<Vec<u32>> = has_body.then(|| cells.range(end - self.width..end).copied().collect());
+            let Some((body, state)) = body.and_then(|body| (self.eyes.state)(&body).map(|state| (body, state))) else {
+                break;
+            };
+            end -= self.width;
+            let last = last.get_or_insert(state);
+            // Before it was put where it is, it was somewhere else altogether.
+            if state.life != last.life || sight.at - *at > LONGEST || (self.eyes.sees)(sight.muzzle, &body)? {
+                break;
+            }
+            since = Some((*at, state.origin));
+        }
+        let last = last?;
+        Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, place.distance(last.origin))))
+    }
+}
+
+impl std::fmt::Debug for Covers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Covers").field("tick", &self.tick).field("entities", &self.entities).finish_non_exhaustive()
+    }
 }

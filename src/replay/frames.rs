@@ -34,28 +34,17 @@ impl Frames {
         }
     }
 
-    /// Where each of `players` players' frames are, in the order of time.
-    pub(super) fn rows_by_player(&self, players: usize) -> Vec<Vec<usize>> {
-        let mut rows = vec![Vec::new(); players];
-        for (row, player) in self.rows.player.iter().enumerate() {
-            if let Some(rows) = rows.get_mut(*player as usize) {
-                rows.push(row);
-            }
-        }
-        rows
+    /// The cells of the own body in the newest frame.
+    pub(super) fn newest(&self) -> Option<&[u32]> {
+        self.own.newest_row()
     }
 
-    /// When a frame was, and the own body as its player saw it.
-    pub(super) fn own<B: Body>(&self, row: usize) -> Option<(Micros, B)> {
-        let cells = self.own.row(row).filter(|_| self.rows.has_body[row] == 1)?;
-        Some((self.at(row), B::read(cells).ok()?))
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
     }
 
-    pub(super) fn at(&self, row: usize) -> Micros {
-        Micros(self.rows.at_us[row])
-    }
-
-    pub(super) fn table(self) -> Table {
-        self.rows.finish(self.own.columns(SCHEMA.fields.unwrap_or_default()))
+    /// The rows so far.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(self.own.take(SCHEMA.fields.unwrap_or_default()))
     }
 }

@@ -37,11 +37,25 @@ const SENT: usize = 2;
 pub(super) struct Made {
     bytes: Cell<usize>,
     most: Allowance,
+    /// Whether rows stay in memory.
+    keeps_rows: bool,
 }
 
 impl Made {
     pub(super) fn new(most: Allowance) -> Made {
-        Made { bytes: Cell::new(0), most }
+        Made { bytes: Cell::new(0), most, keeps_rows: true }
+    }
+
+    /// Where rows go on as they are made.
+    pub(super) fn passing_on(most: Allowance) -> Made {
+        Made { keeps_rows: false, ..Made::new(most) }
+    }
+
+    /// Counts what a row takes.
+    fn row(&self, bytes: usize) {
+        if self.keeps_rows {
+            self.add(bytes);
+        }
     }
 
     /// A server and so many clients begin to run.
@@ -85,6 +99,10 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for Bound<'_, I> {
         self.input.input(at, screen)
     }
 
+    fn has_more(&self, player: PlayerId) -> bool {
+        !self.made.is_too_much() && self.input.has_more(player)
+    }
+
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         if self.made.is_too_much() { None } else { self.input.next_heard(player) }
     }
@@ -120,12 +138,12 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
         self.keep(player);
-        self.made.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
+        self.made.row(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
         self.observer.frame(player, at, commanded, shown);
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.made.add(SENT_ROW);
+        self.made.row(SENT_ROW);
         self.observer.packet_sent(player, packet);
     }
 
@@ -138,7 +156,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.made.add(EXECUTED);
+        self.made.row(EXECUTED);
         self.observer.executed(player, command, tick, how);
     }
 
@@ -147,22 +165,22 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        self.made.add(SHOT);
+        self.made.row(SHOT);
         self.observer.judged(at, tick, judged);
     }
 
     fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
-        self.made.add(SHOT);
+        self.made.row(SHOT);
         self.observer.impact(at, tick, by, with, weapon, v);
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        self.made.add(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+        self.made.row(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
         self.observer.ticked(at, ticked, world);
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
-        self.made.add(SENT_ROW + SENT * snapshot.frame.entities.len());
+        self.made.row(SENT_ROW + SENT * snapshot.frame.entities.len());
         self.observer.snapshot_sent(player, at, snapshot, packed);
     }
 
@@ -176,7 +194,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         if let Some(unheard) = self.unheard.get_mut(usize::from(player.0)) {
             *unheard = 0;
         }
-        self.made.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
+        self.made.row(SNAPSHOT + snapshot.effects.len() * EFFECT);
         self.observer.snapshot_received(player, at, snapshot, reconciled);
     }
 }

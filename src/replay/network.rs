@@ -1,6 +1,6 @@
 //! The `packets` and `snapshots` tables: what went over the network, and what became of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::packet::Snapshot;
 use crate::record::PacketRecord;
@@ -13,27 +13,38 @@ use crate::units::{Micros, PlayerId};
 pub(super) struct Network {
     /// Whether sizes are those of datagrams.
     with_sizes: bool,
+    up: Way<packets::Row<'static>>,
+    down: Way<snapshots::Row<'static>>,
     packets: packets::Writer,
     snapshots: snapshots::Writer,
-    /// The row of each packet that is on its way, by player and number.
-    up: BTreeMap<(PlayerId, u32), usize>,
-    down: BTreeMap<(PlayerId, u32), usize>,
+}
+
+/// What was sent in one direction and may still arrive.
+#[derive(Debug)]
+struct Way<R> {
+    /// The longest that anything is on its way; `None` where that is not known, and all may still arrive.
+    longest: Option<Micros>,
+    /// Whose and which, when it was sent, and its row.
+    sent: VecDeque<((PlayerId, u32), Micros, R)>,
+    /// How many have left `sent`.
+    settled: usize,
+    /// The place of each, those included that have left.
+    places: BTreeMap<(PlayerId, u32), usize>,
 }
 
 impl Network {
-    pub(super) fn new(with_sizes: bool) -> Network {
+    pub(super) fn new(with_sizes: bool, longest: Option<Micros>) -> Network {
         Network {
             with_sizes,
+            up: Way::new(longest),
+            down: Way::new(longest),
             packets: packets::Writer::default(),
             snapshots: snapshots::Writer::default(),
-            up: BTreeMap::new(),
-            down: BTreeMap::new(),
         }
     }
 
     pub(super) fn packet_sent(&mut self, player: PlayerId, packet: &PacketRecord) {
-        self.up.insert((player, packet.number), self.packets.packet.len());
-        self.packets.push(packets::Row {
+        let row = packets::Row {
             player: player.0.into(),
             packet: packet.number,
             at_us: packet.at.0,
@@ -43,18 +54,19 @@ impl Network {
             usercmds: packet.count.into(),
             ack: packet.ack.0,
             bytes: self.with_sizes.then_some(packet.bytes.into()),
-        });
+        };
+        let Network { up, packets, .. } = self;
+        up.settle(packet.at, |row| packets.push(row));
+        up.sent((player, packet.number), packet.at, row);
     }
 
     pub(super) fn packet_reached(&mut self, player: PlayerId, number: u32, at: Micros) {
-        let Some(row) = self.up.get(&(player, number)).copied() else { return };
-        let packets::Writer { at_us, arrived, took_ms, .. } = &mut self.packets;
-        arrives(row, at, at_us, arrived, took_ms);
+        let Some((sent, row)) = self.up.find((player, number)) else { return };
+        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
     }
 
     pub(super) fn snapshot_sent<B>(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<B>, packed: Packed) {
-        self.down.insert((player, snapshot.seq.0), self.snapshots.snapshot.len());
-        self.snapshots.push(snapshots::Row {
+        let row = snapshots::Row {
             player: player.0.into(),
             snapshot: snapshot.seq.0,
             at_us: at.0,
@@ -68,24 +80,72 @@ impl Network {
             warnings: snapshot.warnings.len() as u32,
             bytes: self.with_sizes.then_some(packed.bytes.into()),
             saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
-        });
+        };
+        let Network { down, snapshots, .. } = self;
+        down.settle(at, |row| snapshots.push(row));
+        down.sent((player, snapshot.seq.0), at, row);
     }
 
     pub(super) fn snapshot_received(&mut self, player: PlayerId, number: u32, at: Micros) {
-        let Some(row) = self.down.get(&(player, number)).copied() else { return };
-        let snapshots::Writer { at_us, arrived, took_ms, .. } = &mut self.snapshots;
-        arrives(row, at, at_us, arrived, took_ms);
+        let Some((sent, row)) = self.down.find((player, number)) else { return };
+        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
     }
 
-    pub(super) fn tables(self) -> [Table; 2] {
-        [self.packets.finish(Vec::new()), self.snapshots.finish(Vec::new())]
+    /// Nothing arrives any more.
+    pub(super) fn end(&mut self) {
+        let Network { up, down, packets, snapshots, .. } = self;
+        up.sent.drain(..).for_each(|(_, _, row)| packets.push(row));
+        down.sent.drain(..).for_each(|(_, _, row)| snapshots.push(row));
+    }
+
+    /// How many rows of which all is known both tables hold.
+    pub(super) fn rows(&self) -> [usize; 2] {
+        [self.packets.rows(), self.snapshots.rows()]
+    }
+
+    /// These rows of `packets`.
+    pub(super) fn take_packets(&mut self) -> Table {
+        self.packets.take(Vec::new())
+    }
+
+    /// These rows of `snapshots`.
+    pub(super) fn take_snapshots(&mut self) -> Table {
+        self.snapshots.take(Vec::new())
+    }
+}
+
+impl<R> Way<R> {
+    fn new(longest: Option<Micros>) -> Way<R> {
+        Way { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
+    }
+
+    fn sent(&mut self, key: (PlayerId, u32), at: Micros, row: R) {
+        self.places.insert(key, self.settled + self.sent.len());
+        self.sent.push_back((key, at, row));
+    }
+
+    fn find(&mut self, key: (PlayerId, u32)) -> Option<(Micros, &mut R)> {
+        let place = self.places.get(&key)?.checked_sub(self.settled)?;
+        self.sent.get_mut(place).map(|(_, at, row)| (*at, row))
+    }
+
+    /// Gives out what cannot arrive after `now`, in the order of sending.
+    fn settle(&mut self, now: Micros, mut out: impl FnMut(R)) {
+        let Some(longest) = self.longest else { return };
+        while let Some((key, _, row)) = self.sent.pop_front_if(|(_, at, _)| at.0.saturating_add(longest.0) < now.0) {
+            if self.places.get(&key) == Some(&self.settled) {
+                self.places.remove(&key);
+            }
+            self.settled += 1;
+            out(row);
+        }
     }
 }
 
 /// It arrives; how long it took is the first time's.
-fn arrives(row: usize, at: Micros, sent_us: &[i64], arrived: &mut [u32], took_ms: &mut [f32]) {
-    if arrived[row] == 0 {
-        took_ms[row] = Micros(at.0.saturating_sub(sent_us[row])).as_ms_f64() as f32;
+fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
+    if *arrived == 0 {
+        *took_ms = Micros(at.0.saturating_sub(sent.0)).as_ms_f64() as f32;
     }
-    arrived[row] += 1;
+    *arrived += 1;
 }

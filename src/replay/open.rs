@@ -24,7 +24,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let rows = StateRows::new::<G>(&session.header.classes)?;
     // By the settings that it was recorded under, whatever it is replayed under.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
-    let mut tables = Tables::new::<G>(session.players.len());
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let made = Made::new(session.allowance);
     let mut counted = Counted::new(&made, &mut tables);
     let mut jumps = Vec::new();

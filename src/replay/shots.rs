@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cover::Cover;
+use super::cover::Covers;
 use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{Judged, Limit};
@@ -18,8 +18,8 @@ pub(super) struct Shots {
     /// Shots that were predicted and are not judged yet, by (player, usercmd, index).
     pending: BTreeMap<ShotKey, (Micros, &'static str, Verdict)>,
     rows: Writer,
-    /// Whom each shot was about, and from where; what cannot be hidden from is left out.
-    sight: Vec<Option<Sight>>,
+    /// Rows that wait for the frames of their own moment to say how the target was covered.
+    waiting: Vec<(usize, Sight)>,
 }
 
 /// Player, usercmd, and which shot of that usercmd.
@@ -32,7 +32,6 @@ pub(super) struct Sight {
     pub(super) tick: Tick,
     pub(super) muzzle: Vec3,
     pub(super) target: EntityId,
-    pub(super) was_hit: bool,
 }
 
 /// Who was on the shooter's screen: each entity and its drawn origin.
@@ -43,7 +42,14 @@ impl Shots {
         self.pending.insert(key, (at, weapon, verdict));
     }
 
-    pub(super) fn judged<G: Game>(&mut self, at: Micros, tick: Tick, judged: &Judged<G>, on_screen: OnScreen<'_>) {
+    pub(super) fn judged<G: Game>(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        judged: &Judged<G>,
+        on_screen: OnScreen<'_>,
+        covers: &Covers,
+    ) {
         let key = (judged.shooter, judged.command, judged.index);
         let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
         let aimed = aimed_at(G::aim(&judged.fire), on_screen);
@@ -70,8 +76,13 @@ impl Shots {
             _ => aimed.filter(|_| judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity),
         };
         let muzzle = G::aim(&judged.fire).0;
-        let sight = target.map(|target| Sight { at, tick, muzzle, target, was_hit });
-        self.sight.push(sight.filter(|_| judged.verdict.reason != Reason::Launched));
+        let sight = target.filter(|_| judged.verdict.reason != Reason::Launched);
+        let Some(sight) = sight.map(|target| Sight { at, tick, muzzle, target }) else { return };
+        let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight));
+        self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
+        if was_hit && visible == Some(false) {
+            self.waiting.push((row, sight));
+        }
     }
 
     /// A shot of a recording. Nothing is known of cover there.
@@ -95,23 +106,26 @@ impl Shots {
             view_error: aimed.and_then(|aimed| Some(place(aimed.entity)?.1.distance(aimed.drawn))),
             again: Some(shot),
         });
-        self.sight.push(None);
     }
 
-    /// The shots in whose way a wall could be, in the order of rows.
-    pub(super) fn sights(&self) -> &[Option<Sight>] {
-        &self.sight
+    /// When the first shot was that is not yet known to be covered or not.
+    pub(super) fn waits_since(&self) -> Option<Micros> {
+        self.waiting.first().map(|(_, sight)| sight.at)
     }
 
-    /// Says for each of [`Shots::sights`] how its target was covered.
-    pub(super) fn set_covers(&mut self, covers: &[Cover]) {
-        for (row, Cover { visible, hidden }) in covers.iter().enumerate() {
-            self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
-            if let Some((time, units)) = hidden {
-                self.rows.in_cover_ms[row] = time.as_ms_f64() as f32;
-                self.rows.in_cover_units[row] = *units;
+    /// All frames before `now` are known.
+    pub(super) fn settle(&mut self, now: Micros, covers: &Covers) {
+        let rows = &mut self.rows;
+        self.waiting.retain(|(row, sight)| {
+            if sight.at >= now {
+                return true;
             }
-        }
+            if let Some((time, units)) = covers.hidden(sight) {
+                rows.in_cover_ms[*row] = time.as_ms_f64() as f32;
+                rows.in_cover_units[*row] = units;
+            }
+            false
+        });
     }
 
     pub(super) fn impact<G: Game>(
@@ -125,14 +139,23 @@ impl Shots {
         // An impact is a row of its own after the shot's, which has the launch.
         let key = (shooter, command, IMPACT);
         self.push::<G>(Shot { tick, judged: Some(verdict), ..Shot::unjudged(key, at, weapon) });
-        self.sight.push(None);
     }
 
-    pub(super) fn table<G: Game>(mut self) -> Table {
+    /// What was not judged so far never is.
+    pub(super) fn end<G: Game>(&mut self) {
         for (key, (at, weapon, verdict)) in std::mem::take(&mut self.pending) {
             self.push::<G>(Shot { predicted: Some(&verdict), ..Shot::unjudged(key, at, weapon) });
         }
-        self.rows.finish(Vec::new())
+    }
+
+    /// How many rows there are of which all is known; none while one of them waits.
+    pub(super) fn rows(&self) -> usize {
+        if self.waiting.is_empty() { self.rows.rows() } else { 0 }
+    }
+
+    /// These rows.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(Vec::new())
     }
 
     fn push<G: Game>(&mut self, shot: Shot<'_>) {

@@ -1,8 +1,10 @@
-//! Turns what happens in a session into the tables of a trace.
+//! Turns what happens in a session into the tables of a trace, whole or rows by rows as they are full.
+
+use std::sync::Arc;
 
 use super::columns::CellRows;
 use super::corrections::Corrections;
-use super::cover::{Present, covers};
+use super::cover::Covers;
 use super::frames::Frames;
 use super::network::Network;
 use super::shots::Shots;
@@ -13,9 +15,15 @@ use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord};
 use crate::session::{Observer, Packed, Shown};
-use crate::trace::Trace;
-use crate::trace::schema::{bodies, effects, executed, ticks};
+use crate::trace::schema::{
+    TableSchema, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks, variables,
+    views,
+};
+use crate::trace::{Table, Trace};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// About how many bytes of rows a table gathers before they go on.
+const FULL_BYTES: usize = 2 << 20;
 
 /// An [`Observer`] that fills the tables.
 #[derive(Debug)]
@@ -28,6 +36,7 @@ pub struct Tables {
     views: Views,
     variables: Variables,
     shots: Shots,
+    covers: Covers,
     effects: effects::Writer,
     executed: executed::Writer,
     network: Option<Network>,
@@ -35,7 +44,7 @@ pub struct Tables {
 
 impl Tables {
     /// Empty tables for the bodies of a game and so many players.
-    pub fn new<G: Game>(players: usize) -> Tables {
+    pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Tables {
         let fields = G::Body::fields();
         Tables {
             ticks: ticks::Writer::default(),
@@ -45,6 +54,7 @@ impl Tables {
             views: Views::new(players),
             variables: Variables::default(),
             shots: Shots::default(),
+            covers: Covers::new::<G>(players, rules),
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
             network: None,
@@ -52,17 +62,10 @@ impl Tables {
         }
     }
 
-    /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake.
-    pub fn watch_network(&mut self, with_sizes: bool) {
-        self.network = Some(Network::new(with_sizes));
-    }
-
-    /// Says of every judged shot how its target was covered from the shooter by then. To be called at the end, when the
-    /// ticks and frames before each shot are known.
-    pub fn judge_covers<G: Game>(&mut self, rules: &G::Rules) {
-        let present = Present { ticks: &self.bodies.0.tick, entities: &self.bodies.0.entity, cells: &self.bodies.1 };
-        let covers = covers::<G>(rules, self.shots.sights(), &present, &self.frames);
-        self.shots.set_covers(&covers);
+    /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake. `longest` is
+    /// for how long at most anything is on its way, where that is known.
+    pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
+        self.network = Some(Network::new(with_sizes, longest));
     }
 
     /// A shot of a recording that was judged again. To be called when what was on the shooter's screen is known.
@@ -71,23 +74,75 @@ impl Tables {
     }
 
     /// The finished tables.
-    pub fn finish<G: Game>(self) -> Trace {
-        let (bodies, cells) = self.bodies;
-        let [corrections, errors] = self.corrections.tables();
-        let mut tables = vec![
-            self.ticks.finish(Vec::new()),
-            bodies.finish(cells.columns(bodies::SCHEMA.fields.unwrap_or_default())),
-            self.executed.finish(Vec::new()),
-            self.frames.table(),
-            corrections,
-            errors,
-            self.views.table(),
-            self.shots.table::<G>(),
-            self.effects.finish(Vec::new()),
-        ];
-        tables.extend(self.variables.table());
-        tables.extend(self.network.map(Network::tables).into_iter().flatten());
+    pub fn finish<G: Game>(mut self) -> Trace {
+        let mut tables = Vec::new();
+        self.end::<G>();
+        self.take(0, &mut |table| tables.push(table));
         Trace { tables, ..Trace::default() }
+    }
+
+    /// The session is over, so that all that there is to know of a row is known.
+    pub(super) fn end<G: Game>(&mut self) {
+        self.shots.settle(Micros(i64::MAX), &self.covers);
+        self.shots.end::<G>();
+        if let Some(network) = &mut self.network {
+            network.end();
+        }
+    }
+
+    /// Hands on the rows of each table that is full.
+    pub(super) fn take_full(&mut self, to: &mut dyn FnMut(Table)) {
+        self.views.forget();
+        self.take(FULL_BYTES, to);
+    }
+
+    /// Hands on the rows of each table that has so many bytes of them, in the order of the tables.
+    pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
+        let cells = self.fields.len();
+        let full = |table: &TableSchema, rows: usize| {
+            let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
+            rows * columns * size_of::<u32>() >= bytes
+        };
+        if full(&ticks::SCHEMA, self.ticks.rows()) {
+            to(self.ticks.take(Vec::new()));
+        }
+        if full(&bodies::SCHEMA, self.bodies.0.rows()) {
+            let (bodies, cells) = &mut self.bodies;
+            to(bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default())));
+        }
+        if full(&executed::SCHEMA, self.executed.rows()) {
+            to(self.executed.take(Vec::new()));
+        }
+        if full(&frames::SCHEMA, self.frames.rows()) {
+            to(self.frames.take());
+        }
+        let [acks, errors] = self.corrections.rows();
+        if full(&corrections::SCHEMA, acks) {
+            to(self.corrections.take());
+        }
+        if full(&errors::SCHEMA, errors) {
+            to(self.corrections.take_errors());
+        }
+        if full(&views::SCHEMA, self.views.rows()) {
+            to(self.views.take());
+        }
+        if full(&shots::SCHEMA, self.shots.rows()) {
+            to(self.shots.take());
+        }
+        if full(&effects::SCHEMA, self.effects.rows()) {
+            to(self.effects.take(Vec::new()));
+        }
+        if full(&variables::SCHEMA, self.variables.rows()) {
+            self.variables.take().into_iter().for_each(&mut *to);
+        }
+        let Some(network) = &mut self.network else { return };
+        let [sent, told] = network.rows();
+        if full(&packets::SCHEMA, sent) {
+            to(network.take_packets());
+        }
+        if full(&snapshots::SCHEMA, told) {
+            to(network.take_snapshots());
+        }
     }
 
     fn effect<G: Game>(&mut self, player: PlayerId, at: Micros, effect: &Effect, predicted: bool) {
@@ -104,7 +159,10 @@ impl Tables {
 
 impl<G: Game> Observer<G> for Tables {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        self.shots.settle(at, &self.covers);
         self.frames.push(player, at, commanded);
+        let oldest = self.shots.waits_since().unwrap_or(at);
+        self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
         let command = commanded.command.seq;
         let others = shown.drawn.iter().map(|(entity, placed)| (*entity, placed));
         let mut screen: Vec<_> = commanded.own.iter().map(|own| (player.entity(), own)).chain(others).collect();
@@ -141,10 +199,14 @@ impl<G: Game> Observer<G> for Tables {
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
         self.executed.push(executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 });
+        if how == Execution::Run {
+            self.views.ran(player, command);
+        }
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        self.shots.judged(at, tick, judged, &mut self.views.of(judged.shooter, judged.command));
+        let on_screen = &mut self.views.of(judged.shooter, judged.command);
+        self.shots.judged(at, tick, judged, on_screen, &self.covers);
     }
 
     fn impact(
@@ -161,9 +223,12 @@ impl<G: Game> Observer<G> for Tables {
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
         self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
+        self.covers.ticked(ticked.tick);
         for (entity, body) in G::entities(world) {
             self.bodies.0.push(bodies::Row { tick: ticked.tick.0, entity: entity.0.into() });
-            body.write(self.bodies.1.next_row());
+            let cells = self.bodies.1.next_row();
+            body.write(cells);
+            self.covers.body(*entity, cells);
         }
     }
 

@@ -69,9 +69,13 @@ impl Variables {
         }
     }
 
-    /// The table; none where nothing was drawn by category.
-    pub(super) fn table(self) -> Option<Table> {
-        (!self.shown.is_empty()).then(|| self.rows.finish(Vec::new()))
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// The rows so far; none where nothing was drawn by category.
+    pub(super) fn take(&mut self) -> Option<Table> {
+        (!self.shown.is_empty()).then(|| self.rows.take(Vec::new()))
     }
 }
 

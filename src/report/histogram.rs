@@ -5,41 +5,87 @@ use std::collections::BTreeMap;
 use super::figures::{count, measure};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
-use crate::trace::schema::{corrections, frames};
-use crate::trace::{Series, Trace};
+use crate::stats::Counted;
+use crate::trace::Table;
+use crate::trace::schema::{corrections, frames, ticks};
+use crate::units::Micros;
 
 /// The longest bar, in columns.
 const LONGEST: u64 = 40;
 
-/// How round trips and prediction errors of a trace are spread.
-pub fn spreads(trace: &Trace) -> Page {
-    let (acks, frames) = (corrections::Columns::of(trace), frames::Columns::of(trace));
-    let made = Series::of_one(frames.player, frames.command);
-    let round_trip = |row: usize| {
-        let of_it = [*acks.player.get(row)?, 0];
-        let made = *frames.at_us.get(made.at(of_it, *acks.command.get(row)?).next()?)?;
-        Some(acks.at_us.get(row)?.saturating_sub(made) as f32 / 1e3)
-    };
-    let mut page = round_trips((0..acks.rows).filter_map(round_trip));
-    page.append(histogram("prediction error", "units", acks.error_units.iter().copied()));
-    page
+/// How round trips and prediction errors are spread, as the rows of a replay come.
+#[derive(Debug, Default)]
+pub struct Spreads {
+    /// When each player made which usercmd.
+    made_at: BTreeMap<(u32, u32), i64>,
+    newest: i64,
+    /// What came since the last ticks.
+    acks: Vec<Table>,
+    round_trip_ms: Counted,
+    error_units: Counted,
+}
+
+/// For so long it is kept when usercmds were made: more than the rows of two tables of a replay are apart.
+const KEPT: Micros = Micros::from_s(64);
+
+impl Spreads {
+    /// Takes rows in. With those of `ticks` all is there that was before them.
+    pub fn add(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                self.look();
+                let oldest = self.newest.saturating_sub(KEPT.0);
+                self.made_at.retain(|_, at_us| *at_us >= oldest);
+            }
+            frames::NAME => {
+                let frames = frames::Columns::read(rows);
+                let usercmds = frames.player.iter().copied().zip(frames.command.iter().copied());
+                self.made_at.extend(usercmds.zip(frames.at_us.iter().copied()));
+                self.newest = self.newest.max(frames.at_us.last().copied().unwrap_or_default());
+            }
+            corrections::NAME => self.acks.push(rows.clone()),
+            _ => {}
+        }
+    }
+
+    fn look(&mut self) {
+        for table in std::mem::take(&mut self.acks) {
+            let acks = corrections::Columns::read(&table);
+            acks.error_units.iter().for_each(|error| self.error_units.add(*error));
+            let usercmds = acks.player.iter().copied().zip(acks.command.iter().copied());
+            for (usercmd, at_us) in usercmds.zip(acks.at_us) {
+                let made = self.made_at.get(&usercmd);
+                made.into_iter().for_each(|made| self.round_trip_ms.add(at_us.saturating_sub(*made) as f32 / 1e3));
+            }
+        }
+    }
+
+    /// As bars, when all rows have come.
+    pub fn page(mut self) -> Page {
+        self.look();
+        let mut page = histogram("round trip", "ms", &self.round_trip_ms);
+        page.append(histogram("prediction error", "units", &self.error_units));
+        page
+    }
 }
 
 /// How round trips in ms are spread.
 pub fn round_trips(ms: impl IntoIterator<Item = f32>) -> Page {
-    histogram("round trip", "ms", ms)
+    let mut counted = Counted::default();
+    ms.into_iter().for_each(|ms| counted.add(ms));
+    histogram("round trip", "ms", &counted)
 }
 
 /// A bar for each step that some values are in, those between them, and what is 0. Empty where all are, or there are none.
-fn histogram(title: &str, unit: &str, values: impl IntoIterator<Item = f32>) -> Page {
-    let values: Vec<f32> = values.into_iter().filter(|value| value.is_finite() && *value >= 0.0).collect();
-    let least = values.iter().copied().filter(|value| *value > 0.0).reduce(f32::min);
+fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
+    let values = || values.iter().filter(|(value, _)| value.is_finite() && *value >= 0.0);
+    let least = values().map(|(value, _)| value).find(|value| *value > 0.0);
     let mut page = Page::default();
-    let Some((least, greatest)) = least.zip(values.iter().copied().reduce(f32::max)) else { return page };
+    let Some((least, greatest)) = least.zip(values().map(|(value, _)| value).last()) else { return page };
     let steps = Steps::of(least, greatest);
     let mut counts: BTreeMap<Option<i32>, u64> = BTreeMap::new();
-    for value in &values {
-        *counts.entry((*value > 0.0).then(|| steps.of_value(*value))).or_default() += 1;
+    for (value, count) in values() {
+        *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
     }
     let most = counts.values().max().copied().unwrap_or(1);
     let row = |step: Option<i32>| -> Vec<Cell> {
@@ -109,14 +155,19 @@ mod tests {
 
     #[test]
     fn each_value_is_in_one_bar() {
-        let page = histogram("error", "units", [0.0, 0.0, 1.0, 1.9, 2.0, 70.0, f32::NAN]).text();
+        let counted = |values: &[f32]| {
+            let mut counted = Counted::default();
+            values.iter().for_each(|value| counted.add(*value));
+            counted
+        };
+        let page = histogram("error", "units", &counted(&[0.0, 0.0, 1.0, 1.9, 2.0, 70.0, f32::NAN])).text();
         let words = page.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let bars = words.filter(|words| words.first().is_some_and(|word| word.parse::<f32>().is_ok()));
         let counts: Vec<String> = bars.map(|words| words[1 + usize::from(words[1] == "up")].to_owned()).collect();
         assert_eq!(counts, ["2", "2", "1", "0", "0", "0", "1"], "{page}");
         assert!(page.lines().all(|line| line.len() <= 80), "{page}");
-        assert!(histogram("error", "units", []).text().is_empty());
-        assert!(histogram("error", "units", [0.0; 9]).text().is_empty());
+        assert!(histogram("error", "units", &counted(&[])).text().is_empty());
+        assert!(histogram("error", "units", &counted(&[0.0; 9])).text().is_empty());
     }
 
     #[test]

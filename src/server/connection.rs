@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::zone::ZoneOfKnowledge;
 use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
 use crate::pacing::Calibration;
@@ -50,6 +51,8 @@ pub(super) struct Connection<G: Game> {
     pub(super) warnings: Vec<OutOfSequence>,
     /// Sounds and sights for the next snapshot.
     pub(super) effects: Vec<Effect>,
+    /// What it is told of.
+    pub(super) zone: ZoneOfKnowledge,
 }
 
 impl<G: Game> Connection<G> {
@@ -71,6 +74,7 @@ impl<G: Game> Connection<G> {
             newest_packet: None,
             warnings: Vec::new(),
             effects: Vec::new(),
+            zone: ZoneOfKnowledge::default(),
             settings,
         }
     }

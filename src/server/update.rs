@@ -18,8 +18,11 @@ impl<G: Game> Server<G> {
             if self.now < connection.due_at || self.now < connection.rate_free_at {
                 continue;
             }
-            let frame = Arc::clone(frame.get_or_insert_with(|| self.frame()));
-            let snapshot = self.connections[index].next_snapshot(frame, self.now);
+            let all = Arc::clone(frame.get_or_insert_with(|| self.frame()));
+            let connection = &mut self.connections[index];
+            let own = PlayerId(index as u16).entity();
+            let known = connection.zone.within::<G>(&self.rules, &self.settings.server, own, all);
+            let snapshot = connection.next_snapshot(known, self.now);
             self.snapshots.push_back((PlayerId(index as u16), snapshot));
         }
     }

@@ -18,8 +18,13 @@ use crate::usercmd::Input;
 
 /// Where usercmds come from: bots that look at the screen, or a recording.
 pub trait InputSource<G: Game> {
-    /// When the player's next client frame is; `None` when there are no more.
+    /// When the player's next client frame is; `None` when there are no more, or none before many a tick.
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros>;
+
+    /// Whether there is more of a player of whom nothing was said to come: it is asked for again after each tick.
+    fn has_more(&self, _player: PlayerId) -> bool {
+        false
+    }
 
     /// What the player does in that frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
@@ -107,14 +112,18 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
             Some(first) => self.network.queue.push_tick(first),
             None => return,
         }
+        // Those of whom nothing is due, and more is to come.
+        let mut idle = Vec::new();
         for player in 0..self.clients.len() {
-            self.queue_frame(PlayerId(player as u16), input);
-            self.queue_heard(PlayerId(player as u16), input);
+            self.queue_next(PlayerId(player as u16), input, &mut idle);
         }
         while let Some((at, what)) = self.network.queue.pop() {
             match what {
                 What::Tick => {
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
+                    for player in std::mem::take(&mut idle) {
+                        self.queue_next(player, input, &mut idle);
+                    }
                     match ticks.next() {
                         Some(next) => self.network.queue.push_tick(next),
                         None => return,
@@ -133,13 +142,13 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
                 What::Heard(player, heard) => {
                     self.network.handle_heard(player, &heard);
                     sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
-                    self.queue_heard(player, input);
+                    self.queue_next(player, input, &mut idle);
                 }
                 What::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut self.network.end_of(player);
                     sequence::frame(client, end, at, player, |screen| input.input(at, screen), observer);
-                    self.queue_frame(player, input);
+                    self.queue_next(player, input, &mut idle);
                 }
             }
             if self.network.bytes_matter() {
@@ -148,15 +157,14 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         }
     }
 
-    fn queue_heard(&mut self, player: PlayerId, input: &mut impl InputSource<G>) {
-        if let Some((at, heard)) = input.next_heard(player) {
-            self.network.queue.push_heard(at, player, heard);
-        }
-    }
-
-    fn queue_frame(&mut self, player: PlayerId, input: &mut impl InputSource<G>) {
+    /// Queues what a player does next: a frame, or a packet of one who was heard only.
+    fn queue_next(&mut self, player: PlayerId, input: &mut impl InputSource<G>, idle: &mut Vec<PlayerId>) {
         if let Some(at) = input.next_frame(player) {
             self.network.queue.push_frame(at, player);
+        } else if let Some((at, heard)) = input.next_heard(player) {
+            self.network.queue.push_heard(at, player, heard);
+        } else if input.has_more(player) {
+            idle.push(player);
         }
     }
 }

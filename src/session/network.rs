@@ -125,7 +125,7 @@ impl<B: Body, L: Link> Network<B, L> {
             (Carried::Up(datagram), Carriage::Datagrams { servers, .. }) => {
                 match servers[index].handle_datagram(at, &datagram) {
                     Ok(ServerEvent::Packet(heard)) => Opened::Packet(heard),
-                    Ok(ServerEvent::Waiting(_) | ServerEvent::Left(_)) | Err(_) => Opened::Nothing,
+                    Ok(_) | Err(_) => Opened::Nothing,
                 }
             }
             (Carried::Down(datagram), Carriage::Datagrams { clients, .. }) => {

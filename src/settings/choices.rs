@@ -33,6 +33,15 @@ choice! {
     }
 }
 choice! {
+    /// Which entities a client is told of.
+    Zone {
+        /// All of them.
+        Everything = "everything",
+        /// Those that the map does not hide.
+        Visible = "visible",
+    }
+}
+choice! {
     /// Among which bodies the usercmds have run whose outcome is held against the server's word.
     Among {
         /// Those that the client knew when it predicted them: as a client in play could know.

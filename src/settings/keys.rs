@@ -2,7 +2,7 @@
 
 use super::{
     Among, Client, ClockMode, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Players,
-    Prediction, PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire,
+    Prediction, PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire, Zone,
 };
 use crate::units::Hz;
 
@@ -225,6 +225,9 @@ pub(crate) static KEYS: &[Key] = &[
         "what is drawn when the next update is not there yet",
         "Source: cl_extrapolate 1"
     ),
+    number!("interpolation.ease_ms", interpolation.ease_ms, 0..=1000 "ms", "0",
+        "how long what is drawn as Simulated takes to where an update has it, such as an apple that has begun to fall",
+        "NeREIDS: such discrepancies \"can be smoothed out with some tricks\"; by default they are shown"),
     number!("extrapolation.max_ms", extrapolation_max_ms, 0..=1000 "ms", "100",
         "how far drawing may run ahead of what is known", "Bernier 2001: QuakeWorld's 100 ms"),
     number!("teleport.distance_units", teleport_distance_units, 1..=65536 "units", "128",
@@ -270,6 +273,16 @@ pub(crate) static KEYS: &[Key] = &[
         "when usercmds run: as they arrive, or on the tick that they are for",
         "Bernier 2001: on arrival; NeREIDS: on their tick"
     ),
+    word!(
+        "server.zone",
+        server.zone,
+        Zone,
+        "everything",
+        "which entities a client is told of: all, or those that the map lets it see",
+        "Bernier 2001: \"visible objects\"; NeREIDS: the zone of knowledge"
+    ),
+    number!("server.zone_units", server.zone_units, 64..=1000000 "units", "1000000",
+        "a client is told of no entity that is farther away", "wider than any map: nothing is too far"),
     rate!("client.cmd_hz", client.cmd_hz, "64", "usercmds per second", "as the tick rate"),
     number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
         "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
@@ -304,6 +317,8 @@ pub(crate) static KEYS: &[Key] = &[
         "16 datagrams of 1,200 bytes"),
 ];
 
+/// As wide as that nothing is outside, in units.
+pub(super) const WIDEST_ZONE: i64 = 1_000_000;
 /// 64 Hz.
 const COMMON_TICK: Hz = hz(64_000);
 /// 20 Hz.
@@ -330,6 +345,7 @@ impl Default for Settings {
                 mode: InterpolationMode::History,
                 lerp_ms: 100,
                 on_missing: OnMissing::Extrapolate,
+                ease_ms: 0,
             },
             extrapolation_max_ms: 100,
             teleport_distance_units: 128,
@@ -341,6 +357,8 @@ impl Default for Settings {
                 command_credit_ms: 500,
                 on_lost_command: OnLost::Repeat,
                 schedule: Schedule::Arrival,
+                zone: Zone::Everything,
+                zone_units: WIDEST_ZONE,
             },
             client: Client {
                 cmd_hz: COMMON_TICK,

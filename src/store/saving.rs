@@ -41,7 +41,10 @@ pub(crate) fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError
 ///
 /// # Errors
 /// When it cannot be written, or `write` says so.
-pub fn save(target: &Target, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), StoreError> {
+pub fn save(
+    target: &Target,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<(), StoreError> {
     prepare(target, write)?.put()
 }
 
@@ -58,7 +61,7 @@ pub struct Prepared<'a> {
 /// As [`save`].
 pub(crate) fn prepare<'a>(
     target: &'a Target,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<Prepared<'a>, StoreError> {
     let path = target.path();
     let fail = |source: WriteError| StoreError::write(path, source);

@@ -64,7 +64,7 @@ fn an_error_while_writing_leaves_what_was_there_before() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     put(&path, b"before").unwrap();
-    let full = |out: &mut dyn Write| {
+    let full = |out: &mut (dyn Write + Send)| {
         out.write_all(&[0; 100_000])?;
         Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())
     };

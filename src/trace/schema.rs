@@ -15,6 +15,7 @@ pub mod tables;
 mod usercmd;
 
 pub use document::document;
+pub(crate) use kinds::NONE;
 pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text};
 pub use tables::*;
 

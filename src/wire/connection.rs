@@ -3,10 +3,12 @@
 
 mod arrivals;
 mod client;
+mod requests;
 mod server;
 
 pub(crate) use arrivals::PACKETS_REMEMBERED;
 pub use client::{ClientConnection, ClientEvent, Lost};
+pub use requests::{REQUESTS_MAX, TooManyRequests};
 pub use server::{Sent, ServerConnection, ServerEvent, Unusable};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "a port has to be found that is free")]
 #![cfg(unix)]
 
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -157,6 +158,42 @@ fn a_server_and_eight_clients_merge_into_a_session_that_replays_bit_for_bit() {
 #[ignore = "takes half a minute"]
 fn half_a_minute_of_eight_clients_replays_bit_for_bit() {
     eight_sides_of(30.0);
+}
+
+/// What a client says that it heard.
+fn heard(child: Child) -> (u64, BTreeSet<(u64, bool, String)>) {
+    let output = child.wait_with_output().expect("it was started");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let joined: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let said = joined["heard"].as_array().expect("a list").iter().map(|said| {
+        let text = said["text"].as_str().expect("a text").to_owned();
+        (said["player"].as_u64().expect("who"), said["in_character"].as_bool().expect("how"), text)
+    });
+    let heard: Vec<_> = said.collect();
+    let once: BTreeSet<_> = heard.iter().cloned().collect();
+    assert_eq!(once.len(), heard.len(), "nothing is heard twice: {heard:?}");
+    (joined["answered"].as_u64().expect("a number"), once)
+}
+
+#[test]
+fn players_talk_in_and_out_of_character() {
+    let Some(place) = Place::new() else { return };
+    let server = place.serve("--players 2 --seconds 4");
+    let lossy = "--loss 30% --delay-ms 20 --format json";
+    let first = place.join(0, &format!("{lossy} --say hello --say there --speak hail"));
+    let second = place.join(1, &format!("{lossy} --say hi"));
+    let ((first_answers, first), (second_answers, second)) = (heard(first), heard(second));
+    assert_done(server);
+    assert_eq!((first_answers, second_answers), (3, 1));
+    assert_eq!(first, second, "everybody hears everything");
+    let whole: Vec<(bool, &str)> = first.iter().map(|(_, how, text)| (*how, text.as_str())).collect();
+    let by_text: BTreeSet<(bool, &str)> = whole.iter().copied().collect();
+    assert_eq!(by_text, BTreeSet::from([(false, "hello"), (false, "hi"), (false, "there"), (true, "hail")]));
+    let speakers = |texts: &[&str]| -> BTreeSet<u64> {
+        first.iter().filter(|(.., text)| texts.contains(&&**text)).map(|(player, ..)| *player).collect()
+    };
+    let (one, other) = (speakers(&["hello", "there", "hail"]), speakers(&["hi"]));
+    assert!(one.len() == 1 && other.len() == 1 && one != other, "{one:?} {other:?}");
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub(crate) struct Rules {
     pub(crate) ghosts: bool,
     /// Hides whoever is beyond this x from everybody, in units.
     pub(crate) curtain_x: Option<f32>,
+    /// Clients meet the others where they draw them.
+    pub(crate) drawn_in_the_way: bool,
     /// Lets a session begin at its spawn only.
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
@@ -119,6 +121,10 @@ impl Simulate for Discs {
             }
         }
         next
+    }
+
+    fn is_met_as_drawn(rules: &Rules, _: EntityId) -> bool {
+        rules.drawn_in_the_way
     }
 
     fn entities(world: &Plane) -> &[(EntityId, Disc)] {

@@ -142,6 +142,142 @@ fn a_time_that_the_latency_does_not_allow_is_not_believed() {
 }
 
 #[test]
+fn a_time_is_believed_up_to_the_last_microsecond() {
+    let judged = |beyond: Micros| {
+        let mut rig = Rig::new(&["lag_compensation.max_claim_error_ms=150"]);
+        for _ in 0..100 {
+            rig.runs(TARGET, walk(500.0));
+            rig.tick();
+        }
+        let (sent, ..) = *rig.snapshots.iter().rfind(|(_, player, _)| *player == SHOOTER).expect("one was sent");
+        // It acks the last snapshot, so that all of the round trip is the time since that left.
+        let drawn_at = sent - Micros::from_ms(100 + 150) - beyond;
+        let shot =
+            Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
+        let command = rig.command(SHOOTER, drawn_at, shot);
+        rig.send(SHOOTER, vec![command]);
+        rig.tick();
+        rig.judged.last().expect("the shot was judged").rewind.limit
+    };
+    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [Limit::None, Limit::Claim]);
+}
+
+#[test]
+fn nothing_stands_in_for_what_was_lost_before_the_first_usercmd() {
+    let mut rig = Rig::new(&[]);
+    let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    rig.send(SHOOTER, vec![commands[2]]);
+    rig.tick();
+    let how: Vec<Execution> = rig.executed.iter().map(|(.., how)| *how).collect();
+    assert_eq!(how, [Execution::Missing, Execution::Missing, Execution::Run]);
+}
+
+#[test]
+fn time_is_spent_to_the_last_millisecond() {
+    let mut rig = Rig::new(&["server.command_credit_ms=50"]);
+    let commands: Vec<Usercmd> = (0..6).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    rig.send(SHOOTER, commands);
+    rig.tick();
+    let ran = rig.executed.iter().filter(|(.., how)| *how == Execution::Run).count();
+    assert_eq!((ran, rig.executed.len(), rig.origin(SHOOTER).x), (5, 6, 5.0));
+}
+
+#[test]
+fn time_is_given_as_it_passes() {
+    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
+    let ran = |rig: &mut Rig, count: u32| {
+        let commands: Vec<Usercmd> = (0..count).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+        rig.send(SHOOTER, commands);
+        rig.tick();
+        rig.executed.drain(..).filter(|(.., how)| *how == Execution::Run).count()
+    };
+    assert_eq!(ran(&mut rig, 60), 50);
+    // The machine was busy for 290 ms, which with the tick's own makes 300.
+    rig.now += Micros::from_ms(290);
+    assert_eq!(ran(&mut rig, 60), 30);
+}
+
+#[test]
+fn the_oldest_frame_that_was_sent_is_no_limit_yet() {
+    let judged = |before: Micros| {
+        let mut rig = Rig::new(&["lag_compensation.max_claim_error_ms=1500", "lag_compensation.max_unlag_ms=1500"]);
+        for _ in 0..50 {
+            rig.runs(TARGET, walk(500.0));
+            rig.tick();
+        }
+        let (oldest, ..) = *rig.snapshots.iter().find(|(_, player, _)| *player == SHOOTER).expect("one was sent");
+        let shot =
+            Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
+        let command = rig.command(SHOOTER, oldest - before, shot);
+        rig.send(SHOOTER, vec![command]);
+        rig.tick();
+        rig.judged.last().expect("the shot was judged").rewind.limit
+    };
+    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [Limit::None, Limit::Oldest]);
+}
+
+#[test]
+fn a_shot_that_waited_for_its_tick_is_judged_by_what_its_client_drew() {
+    let mut rig = Rig::new(&["server.schedule=tick", "lag_compensation.max_claim_error_ms=100"]);
+    for _ in 0..50 {
+        rig.tick();
+    }
+    let shot = Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
+    // For the next tick, and drawn as far behind a clock that shows the last snapshot as `interpolation.lerp_ms` says.
+    let server_time = rig.now + Micros::from_ms(TICK_MS);
+    let (sent, ..) = *rig.snapshots.iter().rfind(|(_, player, _)| *player == SHOOTER).expect("one was sent");
+    let lerp_msec = ((server_time - sent).0 / 1000 + 100) as u16;
+    rig.send(SHOOTER, vec![Usercmd { seq: CommandSeq(1), lerp_msec, server_time, input: shot }]);
+    rig.tick();
+    let judged = rig.judged.last().expect("the shot was judged");
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(lerp_msec.into())));
+}
+
+#[test]
+fn as_many_missing_usercmds_are_remembered_as_frames() {
+    let mut rig = Rig::new(&["server.on_lost_command=skip"]);
+    let commands: Vec<Usercmd> = (0..66).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(1.0))).collect();
+    rig.send(SHOOTER, vec![commands[0]]);
+    rig.send(SHOOTER, vec![commands[65]]);
+    rig.tick();
+    rig.executed.clear();
+    rig.send(SHOOTER, vec![commands[1]]);
+    rig.tick();
+    assert_eq!(rig.executed, [(SHOOTER, CommandSeq(2), Execution::Late)], "the first of 64 that never came");
+}
+
+#[test]
+fn missed_turns_are_not_made_up_for() {
+    let mut rig = Rig::new(&[]);
+    (0..50).for_each(|_| rig.tick());
+    // The machine was busy.
+    rig.now += Micros::from_ms(500);
+    let busy_until = rig.now;
+    (0..50).for_each(|_| rig.tick());
+    let times: Vec<Micros> = rig
+        .snapshots
+        .iter()
+        .filter(|(at, player, _)| *player == SHOOTER && *at > busy_until)
+        .map(|(at, ..)| *at)
+        .collect();
+    let gaps: Vec<i64> = times.windows(2).map(|pair| (pair[1] - pair[0]).0 / 1000).collect();
+    assert!(gaps.len() > 5 && gaps.iter().all(|gap| (40..=50).contains(gap)), "{gaps:?}");
+}
+
+#[test]
+fn updates_that_were_held_back_are_counted() {
+    let mut rig = Rig::new(&["server.rate_bytes_per_s=500"]);
+    for _ in 0..200 {
+        rig.tick();
+    }
+    let of_shooter = rig.snapshots.iter().filter(|(_, player, _)| *player == SHOOTER);
+    let choked: Vec<(i64, u8)> = of_shooter.map(|(at, _, snapshot)| (at.0 / 1000, snapshot.choked)).collect();
+    // 90 bytes at 500 bytes/s take 180 ms, in which three more than the one that goes were due.
+    assert!(choked.windows(2).all(|pair| pair[1].0 - pair[0].0 == 180), "{choked:?}");
+    assert!(choked[2..].iter().all(|(_, count)| *count == 3), "{choked:?}");
+}
+
+#[test]
 fn who_was_teleported_since_stays_in_the_present() {
     let mut rig = Rig::new(&[]);
     for _ in 0..50 {

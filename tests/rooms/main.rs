@@ -81,14 +81,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
     ("diff", &["units", "stats", "trace", "summary"]),
-    ("fairness", &["stats", "trace", "summary"]),
+    ("fairness", &["units", "stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),
     ("sweep", &["stats", "settings", "trace", "record", "pipeline", "replay", "summary"]),
     // One shot or one correction, out of a trace's tables.
     ("why", &["units", "trace", "record"]),
     // Views against the truth, out of a trace's tables.
-    ("drawing", &["stats", "trace"]),
+    ("drawing", &["units", "stats", "trace"]),
     // The border to C.
     ("capi", &["units", "usercmd", "trace", "record", "log", "store", "recorder"]),
     // Results as text, SVG and JUnit, for whoever shows them.

@@ -32,8 +32,11 @@ impl RowFormat {
 /// Writes every row of a table.
 pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        RowFormat::Jsonl => write_jsonl(table, out),
-        RowFormat::Csv => write_csv(table, out),
+        RowFormat::Jsonl | RowFormat::Csv => {
+            let mut rows = Rows::new(table, format, out)?;
+            rows.write(table)?;
+            rows.finish()
+        }
         #[cfg(feature = "parquet")]
         RowFormat::Parquet => {
             let mut file = Vec::new();
@@ -43,12 +46,43 @@ pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io
     }
 }
 
-fn write_jsonl(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, out);
-    let keys: Vec<String> = table.columns.iter().map(|column| json_text(&column.name)).collect();
+/// Lines of text, written rows by rows.
+pub(super) enum Rows<'a> {
+    Jsonl { out: BufWriter<&'a mut dyn Write>, keys: Vec<String> },
+    Csv(Box<csv::Writer<&'a mut dyn Write>>),
+}
+
+impl<'a> Rows<'a> {
+    /// Begins with what comes before the rows of a table with these columns.
+    pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut dyn Write) -> io::Result<Rows<'a>> {
+        if format == RowFormat::Csv {
+            let mut out = csv::Writer::from_writer(out);
+            out.write_record(shape.columns.iter().map(|column| &column.name))?;
+            return Ok(Rows::Csv(Box::new(out)));
+        }
+        let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
+        Ok(Rows::Jsonl { out: BufWriter::with_capacity(1 << 16, out), keys })
+    }
+
+    pub(super) fn write(&mut self, table: &Table) -> io::Result<()> {
+        match self {
+            Rows::Jsonl { out, keys } => write_jsonl(table, keys, out),
+            Rows::Csv(out) => write_csv(table, out),
+        }
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        match self {
+            Rows::Jsonl { mut out, .. } => out.flush(),
+            Rows::Csv(mut out) => out.flush(),
+        }
+    }
+}
+
+fn write_jsonl(table: &Table, keys: &[String], out: &mut impl Write) -> io::Result<()> {
     let mut text = String::new();
     for row in 0..table.rows() {
-        for (index, (column, key)) in table.columns.iter().zip(&keys).enumerate() {
+        for (index, (column, key)) in table.columns.iter().zip(keys).enumerate() {
             write!(out, "{}{key}:", if index == 0 { '{' } else { ',' })?;
             match &column.data {
                 Data::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
@@ -61,12 +95,10 @@ fn write_jsonl(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         }
         out.write_all(b"}\n")?;
     }
-    out.flush()
+    Ok(())
 }
 
-fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = csv::Writer::from_writer(out);
-    out.write_record(table.columns.iter().map(|column| &column.name))?;
+fn write_csv<W: Write>(table: &Table, out: &mut csv::Writer<W>) -> io::Result<()> {
     let mut text = String::new();
     for row in 0..table.rows() {
         for column in &table.columns {
@@ -74,7 +106,7 @@ fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         }
         out.write_record(None::<&[u8]>)?;
     }
-    out.flush()
+    Ok(())
 }
 
 /// A value as text, in `text` unless it is there already; a measure that is not there is empty.

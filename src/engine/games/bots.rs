@@ -19,6 +19,8 @@ use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use crate::settings::Settings;
 use crate::units::Seed;
+#[cfg(feature = "live")]
+use crate::wire::What;
 
 /// Where to play, and how.
 #[cfg(feature = "live")]
@@ -28,6 +30,8 @@ pub struct Joining<'a> {
     pub server: SocketAddr,
     /// What is done to datagrams of both directions.
     pub link: Option<&'a LinkModel>,
+    /// What the client asks for when the session begins.
+    pub asks: &'a [What],
     /// Set when the client is to leave.
     pub stop: &'a AtomicBool,
 }
@@ -136,7 +140,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         sink: &mut dyn LiveSink,
     ) -> Result<Joined, JoinError> {
         let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.stop, sink)?)
+        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.asks, joining.stop, sink)?)
     }
 }
 

@@ -1,18 +1,21 @@
 //! Who plays a log that is verified: this build, or any other.
 
+use std::cell::RefCell;
 use std::path::Path;
 
+use super::said::Said;
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::{self, DiffOptions, diff};
-use crate::engine::{Engine, EngineError, LogFile, check};
+use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check};
+use crate::golden::Gist;
 use crate::log::Options as LogOptions;
-use crate::record::Session;
+use crate::record::{Session, Stretch};
 use crate::recorded::recorded;
 use crate::replay::{Options, Replayed, held_against};
 use crate::store;
-use crate::trace::{Digest, Trace};
-use crate::verify::THREADS;
+use crate::trace::{Digest, Table, Trace, TraceHeader};
+use crate::verify::{Played, THREADS};
 
 /// Who plays a log.
 pub enum Player<'a> {
@@ -118,14 +121,81 @@ pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<St
     if replayed.hashes_compared == 0 {
         return None;
     }
-    let says = recorded(session).ok()?;
+    contradicts(&recorded(session).ok()?, &replayed.trace).map(|found| found.0)
+}
+
+/// A contradiction, in words.
+pub(super) struct Contradicts(pub(super) String);
+
+/// The first difference of what a log says and what its replay has of the same.
+pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
-    let found = diff(&says, &replayed.trace, &options).ok()?;
+    let found = diff(says, played, &options).ok()?;
     let first = found.first.filter(|_| found.verdict == diff::Verdict::Differs)?;
     let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let field = first.field.as_deref().unwrap_or("a row");
-    Some(format!(
+    Some(Contradicts(format!(
         "it contradicts itself: its state hashes are those of the replay, but not what it says in `{}`, first{at}: {field}",
         first.table
-    ))
+    )))
+}
+
+/// What came of replays, and what in the log contradicts the first of them; or why there are none.
+type Streamed = Result<(Vec<Played>, Option<String>), String>;
+
+/// Replays of this build of a log that is read meanwhile, and where the log contradicts the first of them; or why there are none.
+pub(super) fn streamed(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    rollback_every: Option<u32>,
+    golden: bool,
+) -> Result<Streamed, EngineError> {
+    let game = match engine.games.of_header(&log.header) {
+        Ok(game) => game,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let options = Options { rollback_every, ..Options::default() };
+    let (mut all, mut contradiction) = (Vec::new(), None);
+    for (number, threads) in THREADS.into_iter().enumerate() {
+        let first = number == 0;
+        let play = || played_once(game, log, &options, (first, first && golden));
+        match thread_pool(threads)?.install(play) {
+            Ok((played, said)) => {
+                contradiction = contradiction.or(said.filter(|_| played.ran.hashes_compared > 0));
+                all.push(played);
+            }
+            Err(StreamError::Replay(error)) => return Ok(Err(error.to_string())),
+            Err(StreamError::Read(error)) => return Err(error),
+        }
+    }
+    Ok(Ok((all, contradiction.map(|found| found.0))))
+}
+
+fn played_once(
+    game: &dyn Playable,
+    log: &SurveyedLog,
+    options: &Options,
+    (compare, golden): (bool, bool),
+) -> Result<(Played, Option<Contradicts>), StreamError> {
+    let mut encoded = false;
+    loop {
+        let mut gist: Option<Gist> = None;
+        let said = RefCell::new(Said::new(&log.header, &log.survey.hidden));
+        let mut seen = |chunk: &Stretch| {
+            if compare {
+                said.borrow_mut().chunk(chunk);
+            }
+        };
+        let mut rows = |header: &TraceHeader, rows: Table| {
+            gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+            if compare {
+                said.borrow_mut().rows(rows);
+            }
+        };
+        let ran = log.attempt(game, (options, encoded), &mut seen, &mut rows, &mut |_| {})?;
+        if let (Some(ran), Some(gist)) = (ran, gist) {
+            return Ok((Played { gist, ran }, said.into_inner().end()));
+        }
+        encoded = true;
+    }
 }

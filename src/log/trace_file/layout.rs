@@ -199,6 +199,26 @@ impl Grouping {
     }
 }
 
+/// The table of a chunk, with all its columns and none of its rows, and how many rows there are.
+pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
+    let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
+        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    let column = |column: &ColumnMap<'_, &Bytes>| {
+        let names = column.names.clone();
+        let data = match &*column.kind {
+            "u64" => Data::U64(Vec::new()),
+            "i64" => Data::I64(Vec::new()),
+            "f32" => Data::F32(Vec::new()),
+            "name" => Data::Name { names, codes: Vec::new() },
+            _ if !names.is_empty() => Data::Name { names, codes: Vec::new() },
+            _ => Data::U32(Vec::new()),
+        };
+        Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref())
+    };
+    let table = Table::new(map.table.clone(), map.columns.iter().map(column).collect());
+    Ok((table.keyed_by(map.key.iter().map(|name| &**name)), map.rows.into()))
+}
+
 /// Reads the rows that a chunk holds.
 pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =

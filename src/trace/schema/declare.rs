@@ -42,6 +42,7 @@ macro_rules! table {
             /// The table while it grows.
             #[derive(Debug)]
             pub struct Writer {
+                rows: usize,
                 $( pub(crate) $column: <$kind as Kind>::Cells, )+
             }
 
@@ -55,20 +56,33 @@ macro_rules! table {
 
             impl Default for Writer {
                 fn default() -> Writer {
-                    Writer { $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
+                    Writer { rows: 0, $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
                 }
             }
 
             impl Writer {
                 /// Adds a row.
                 pub fn push(&mut self, row: Row<'_>) {
+                    self.rows += 1;
                     $( <$kind as Kind>::push(&mut self.$column, row.$column); )+
                 }
 
+                /// How many rows it holds.
+                pub fn rows(&self) -> usize {
+                    self.rows
+                }
+
                 /// The finished table, with more columns at its end.
-                pub fn finish(self, more: Vec<Column>) -> Table {
+                pub fn finish(mut self, more: Vec<Column>) -> Table {
+                    self.take(more)
+                }
+
+                /// The rows so far, with more columns at their end. What is pushed next comes after them; a column of names
+                /// may have more names then.
+                pub fn take(&mut self, more: Vec<Column>) -> Table {
+                    self.rows = 0;
                     let mut columns = Vec::new();
-                    $( <$kind as Kind>::finish(self.$column, stringify!($column), &mut columns); )+
+                    $( <$kind as Kind>::take(&mut self.$column, stringify!($column), &mut columns); )+
                     for column in &mut columns {
                         column.unit = SCHEMA.column(&column.name).map_or("", |declared| declared.unit.name()).to_owned();
                     }

@@ -24,8 +24,8 @@ pub trait Kind {
     fn cells(known: &[&str]) -> Self::Cells;
     /// Adds a row.
     fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
-    /// The finished column, or the columns of its parts.
-    fn finish(cells: Self::Cells, name: &str, to: &mut Vec<Column>);
+    /// The rows so far as a column, or as the columns of its parts; what is pushed next comes after them.
+    fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>);
     /// Finds the column in a table.
     fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
 }
@@ -46,8 +46,8 @@ macro_rules! plain {
                 cells.push(row);
             }
 
-            fn finish(cells: Vec<$kind>, name: &str, to: &mut Vec<Column>) {
-                to.push(Column::new(name, Data::$variant(cells)));
+            fn take(cells: &mut Vec<$kind>, name: &str, to: &mut Vec<Column>) {
+                to.push(Column::new(name, Data::$variant(std::mem::take(cells))));
             }
 
             fn view<'t>(table: &'t Table, name: &str) -> &'t [$kind] {
@@ -78,8 +78,8 @@ impl Kind for OptionalNumber {
         cells.push(row);
     }
 
-    fn finish(cells: Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
-        let all: Option<Vec<u32>> = cells.into_iter().collect();
+    fn take(cells: &mut Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
+        let all: Option<Vec<u32>> = cells.drain(..).collect();
         to.extend(all.map(|cells| Column::new(name, Data::U32(cells))));
     }
 
@@ -102,7 +102,8 @@ impl Kind for OptionalMeasure {
         cells.push(row.unwrap_or(f32::NAN));
     }
 
-    fn finish(cells: Vec<f32>, name: &str, to: &mut Vec<Column>) {
+    fn take(cells: &mut Vec<f32>, name: &str, to: &mut Vec<Column>) {
+        let cells = std::mem::take(cells);
         let is_known = cells.iter().any(|cell| !cell.is_nan());
         to.extend(is_known.then(|| Column::new(name, Data::F32(cells))));
     }
@@ -130,9 +131,9 @@ impl Kind for Vec3 {
         }
     }
 
-    fn finish(cells: [Vec<f32>; 3], name: &str, to: &mut Vec<Column>) {
+    fn take(cells: &mut [Vec<f32>; 3], name: &str, to: &mut Vec<Column>) {
         for (part, cells) in Vec3::PARTS.iter().zip(cells) {
-            to.push(Column::new(format!("{name}{part}"), Data::F32(cells)));
+            to.push(Column::new(format!("{name}{part}"), Data::F32(std::mem::take(cells))));
         }
     }
 
@@ -165,6 +166,9 @@ pub struct Text;
 #[derive(Debug)]
 pub struct OptionalText;
 
+/// The name of no value, in a column of names that may lack one.
+pub(crate) const NONE: &str = "none";
+
 /// A growing column of names.
 #[derive(Clone, Debug, Default)]
 pub struct NameCells {
@@ -195,24 +199,26 @@ impl NameCells {
         self.codes.push(code.map_or(self.names.len() as u32, u32::from));
     }
 
-    fn data(self) -> Data {
-        Data::Name { names: self.names, codes: self.codes }
+    /// The rows so far. Names keep their places for those that come after.
+    fn take(&mut self) -> Data {
+        Data::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
     }
 
-    fn optional_data(mut self) -> Option<Data> {
-        let none = self.names.len() as u32;
-        if self.codes.iter().all(|code| *code == none) {
+    fn take_optional(&mut self) -> Option<Data> {
+        let (mut names, codes) = (self.names.clone(), std::mem::take(&mut self.codes));
+        let none = names.len() as u32;
+        if codes.iter().all(|code| *code == none) {
             return None;
         }
-        if self.codes.contains(&none) {
-            self.names.push("none".to_owned());
+        if codes.contains(&none) {
+            names.push(NONE.to_owned());
         }
-        Some(self.data())
+        Some(Data::Name { names, codes })
     }
 }
 
 macro_rules! names {
-    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$finished:ident| $data:expr) => {
+    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$taken:ident| $data:expr) => {
         impl Kind for $kind {
             type Row<'r> = $row;
             type Cells = NameCells;
@@ -227,7 +233,7 @@ macro_rules! names {
                 $push
             }
 
-            fn finish($finished: NameCells, name: &str, to: &mut Vec<Column>) {
+            fn take($taken: &mut NameCells, name: &str, to: &mut Vec<Column>) {
                 to.extend($data.map(|data| Column::new(name, data)));
             }
 
@@ -238,9 +244,11 @@ macro_rules! names {
     };
 }
 
-names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.data()));
-names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.data()));
+names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.take()));
+names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.take()));
 names!(OptionalText, &'r str, |cells, name| cells.push(name), |cells| {
-    cells.codes.iter().any(|code| *code != 0).then(|| cells.data())
+    let is_known = cells.codes.iter().any(|code| *code != 0);
+    let data = cells.take();
+    is_known.then_some(data)
 });
-names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.optional_data());
+names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.take_optional());

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
+use super::requests::{Asking, TooManyRequests};
 use crate::game::Body;
 use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     Accepted, ClientMessage, CommandsError, ConnectOptions, Connecting, DecodeError, Decoded, Leaving, MessageType,
-    Outcome, Perceived, Reassembled, Reassembly, Received, Receiver, Refusal, Waiting, decode_disconnect,
-    decode_waiting, encode_commands, encode_disconnect, encode_waiting,
+    Notice, Outcome, Perceived, Reassembled, Reassembly, Received, Receiver, Refusal, Waiting, What, Wrapping16,
+    decode_disconnect, decode_waiting, encode_commands, encode_disconnect, encode_request, encode_waiting,
 };
 
 /// A server that is not heard for this long is gone.
@@ -26,6 +27,7 @@ pub struct ClientConnection<B> {
     receiver: Receiver<B>,
     reassembly: Reassembly,
     newest_command: CommandSeq,
+    asking: Asking,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
 }
@@ -88,6 +90,7 @@ impl<B: Body> ClientConnection<B> {
             receiver: Receiver::new(),
             reassembly: Reassembly::new(),
             newest_command: CommandSeq(0),
+            asking: Asking::default(),
             heard_at: now,
             outgoing: VecDeque::new(),
         }
@@ -144,7 +147,16 @@ impl<B: Body> ClientConnection<B> {
         Ok(event)
     }
 
-    /// Does what is due at `now`: says that the client waits, and finds that the server has fallen silent.
+    /// Asks for something, once the session runs; it is sent again until a
+    /// [`Notice::RequestAck`](crate::wire::Notice::RequestAck) of the number that is returned answers it.
+    ///
+    /// # Errors
+    /// When the server has not answered for long.
+    pub fn ask(&mut self, what: What) -> Result<Wrapping16, TooManyRequests> {
+        self.asking.ask(what)
+    }
+
+    /// Does what is due at `now`: says that the client waits, asks again, and finds that the server has fallen silent.
     pub fn handle_timeout(&mut self, now: Micros) -> Option<Lost> {
         let is_silent = now - self.heard_at > SILENCE_MAX;
         let lost = match &mut self.state {
@@ -164,7 +176,12 @@ impl<B: Body> ClientConnection<B> {
                 self.outgoing.push_back(seal(accepted.key, waiting));
                 None
             }
-            State::Waiting { .. } | State::Running(_) | State::Over => None,
+            State::Running(accepted) => {
+                let due = self.asking.poll(now).map(|request| seal(accepted.key, encode_request(request)));
+                self.outgoing.extend(due);
+                None
+            }
+            State::Waiting { .. } | State::Over => None,
         };
         if lost.is_some() {
             self.state = State::Over;
@@ -236,7 +253,14 @@ impl<B: Body> ClientConnection<B> {
         datagrams: usize,
     ) -> Result<Option<ClientEvent<B>>, DecodeError> {
         let event = match self.receiver.decode(message, self.newest_command)? {
-            Decoded::New(received) => Some(ClientEvent::Snapshot { received, bytes, datagrams }),
+            Decoded::New(received) => {
+                for notice in &received.notices {
+                    if let Notice::RequestAck { request, .. } = notice {
+                        self.asking.handle_answer(*request);
+                    }
+                }
+                Some(ClientEvent::Snapshot { received, bytes, datagrams })
+            }
             Decoded::Duplicate => Some(ClientEvent::Duplicate),
             Decoded::TooOld => None,
         };

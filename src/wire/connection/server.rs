@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
+use super::requests::Answering;
 use crate::game::Body;
 use crate::packet::{HeardPacket, Snapshot};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::ReceivedSet;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
-    ClientReference, DecodeError, EncodeError, Key, Leaving, MESSAGE_BYTES_MAX, MessageType, OutOfSeqWarning,
-    Perceived, Sender, Waiting, Wrapping16, decode_commands, decode_disconnect, decode_waiting, encode_disconnect,
-    encode_waiting, fragments,
+    ClientReference, DecodeError, EncodeError, Key, Leaving, MESSAGE_BYTES_MAX, MessageType, Notice, NoticeError,
+    OutOfSeqWarning, Perceived, Request, Sender, Waiting, Wrapping16, decode_commands, decode_disconnect,
+    decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 
 /// For how many usercmds it is remembered where their clients saw their avatars.
@@ -26,6 +27,7 @@ pub struct ServerConnection<B> {
     sender: Sender<B>,
     reference: ClientReference,
     arrivals: Arrivals,
+    answering: Answering,
     /// Where the client says that its avatar was after each of its last usercmds.
     perceived: VecDeque<(CommandSeq, Perceived)>,
     message_bytes_max: usize,
@@ -38,6 +40,11 @@ pub struct ServerConnection<B> {
 pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
     Packet(HeardPacket),
+    /// The client asks for something for the first time: [`ServerConnection::tell`] it a
+    /// [`Notice::RequestAck`](crate::wire::Notice::RequestAck).
+    Request(Request),
+    /// The client asks for it again, as the answer is on its way yet.
+    AskedAgain,
     /// The client waits for the session to begin.
     Waiting(Waiting),
     /// The client has left.
@@ -80,6 +87,7 @@ impl<B: Body> ServerConnection<B> {
             sender: Sender::new(player, players),
             reference: ClientReference::default(),
             arrivals: Arrivals::default(),
+            answering: Answering::default(),
             perceived: VecDeque::new(),
             message_bytes_max: MESSAGE_BYTES_MAX,
             heard_at: now,
@@ -103,6 +111,11 @@ impl<B: Body> ServerConnection<B> {
         let event = match kind {
             MessageType::Waiting => ServerEvent::Waiting(decode_waiting(datagram)?),
             MessageType::Disconnect => ServerEvent::Left(decode_disconnect(datagram)?),
+            MessageType::RequestFromClient => {
+                let request = decode_request(datagram)?;
+                let is_new = self.answering.is_new(request.number);
+                if is_new { ServerEvent::Request(request) } else { ServerEvent::AskedAgain }
+            }
             _ => ServerEvent::Packet(self.handle_commands(datagram)?),
         };
         self.heard_at = now;
@@ -145,6 +158,14 @@ impl<B: Body> ServerConnection<B> {
         let key = self.key;
         self.outgoing.extend(datagrams.into_iter().map(|datagram| seal(key, datagram)));
         Ok(sent)
+    }
+
+    /// Tells the client something that it is to hear for certain, with its next snapshots.
+    ///
+    /// # Errors
+    /// When it is too long, or too many wait already.
+    pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
+        self.sender.tell(notice)
     }
 
     /// Tells a client that waits for the session to begin how many are ready.

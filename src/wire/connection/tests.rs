@@ -10,7 +10,10 @@ use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
-use crate::wire::{ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, Perceived};
+use crate::wire::{
+    ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MessageType, Notice, Perceived,
+    Request, What, Wrapping16, message_type,
+};
 
 /// Both ends, connected.
 fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
@@ -147,4 +150,64 @@ fn an_avatar_is_compared_once_and_only_where_its_client_said() {
     assert_eq!(saw(acking(1, 1)), Some(true));
     assert_eq!(saw(acking(2, 2)), Some(false), "it has moved on by then");
     assert_eq!([saw(acking(3, 1)), saw(acking(4, 3))], [None, None]);
+}
+
+/// A client who asks over a line that loses every third request, and hears every fifth snapshot.
+#[test]
+fn what_is_asked_for_is_done_once_and_answered_for_certain() {
+    let (mut server, mut client) = pair();
+    let (_, first) = send(&mut server, &snapshot(1, 1));
+    let chat = |text: &str| What::ChatOoc { channel: 3, text: text.to_owned() };
+    assert_eq!(client.ask(chat("hello")), Ok(Wrapping16(0)));
+    assert_eq!(client.ask(chat("again")), Ok(Wrapping16(1)));
+    assert_eq!(client.handle_timeout(Micros::ZERO), None);
+    while let Some(datagram) = client.poll_transmit() {
+        assert_eq!(message_type(&datagram), Ok(MessageType::Waiting), "the session has not begun");
+    }
+    client.handle_datagram(Micros::ZERO, &first[0]).expect("the session begins");
+    let (mut asked, mut done, mut heard, mut sent) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for seq in 2..200u32 {
+        let now = Micros::from_ms(i64::from(seq) * 20);
+        assert_eq!(client.handle_timeout(now), None);
+        while let Some(datagram) = client.poll_transmit() {
+            sent += 1;
+            asked.push(now);
+            match (sent % 3 != 1).then(|| server.handle_datagram(now, &datagram)) {
+                Some(Ok(ServerEvent::Request(Request { number, what }))) => {
+                    let What::ChatOoc { channel, text } = what.clone() else { panic!("{what:?}") };
+                    done.push(what);
+                    server.tell(Notice::ChatOoc { sender: 1, channel, text }).expect("room");
+                    server.tell(Notice::RequestAck { request: number, answer: Vec::new() }).expect("room");
+                }
+                Some(Ok(ServerEvent::AskedAgain)) | None => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let (_, datagrams) = send(&mut server, &snapshot(seq, 1));
+        if seq % 5 == 0 {
+            let event = client.handle_datagram(now, &datagrams[0]);
+            let Ok(Some(ClientEvent::Snapshot { received, .. })) = event else { panic!("{event:?}") };
+            heard.extend(received.notices);
+            client.send_packet(&mut packet(seq), None).expect("one usercmd");
+            let acking = client.poll_transmit().expect("it was just made");
+            assert!(server.handle_datagram(now, &acking).is_ok());
+        }
+    }
+    assert_eq!(done, [chat("hello"), chat("again")]);
+    let said = |text: &str| Notice::ChatOoc { sender: 1, channel: 3, text: text.to_owned() };
+    let answer = |number| Notice::RequestAck { request: Wrapping16(number), answer: Vec::new() };
+    assert_eq!(heard, [said("hello"), answer(0), said("again"), answer(1)]);
+    // The first was lost and came a quarter of a second later; the second was asked for when the first was answered.
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert_eq!(asked[1] - asked[0], Micros::from_ms(260));
+    assert_eq!(client.handle_timeout(Micros::from_s(4)), None);
+    assert_eq!(client.poll_transmit(), None, "nothing is asked again that is answered");
+}
+
+#[test]
+fn a_client_may_not_ask_for_ever() {
+    let (_, mut client) = pair();
+    let what = || What::Game { bytes: Vec::new() };
+    let taken = (0..100).map_while(|_| client.ask(what()).ok()).count();
+    assert_eq!((taken, client.ask(what())), (REQUESTS_MAX, Err(TooManyRequests)));
 }

@@ -271,3 +271,27 @@ proptest! {
         }
     }
 }
+
+/// What is sent of a runner who walks after he was defined with so many frags and health, and has them for good.
+fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
+    let mut sender = Sender::<Runner>::new(PlayerId(0), 1);
+    let mut receiver = Receiver::<Runner>::new();
+    let mut datagrams = Vec::new();
+    for seq in 1..20 {
+        let tree = Runner { origin: Vec3::new(40.0, seq as f32, 0.0), frags, health, ..Runner::default() };
+        let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), Runner::default()), (EntityId(7), tree)]);
+        let encoded = sender.encode(&sent, None, 1_200).expect("room");
+        let Ok(Decoded::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(0)) else { panic!("new") };
+        assert_eq!(received.snapshot.frame, sent.frame);
+        sender.handle_ack(&receiver.received());
+        datagrams.push(encoded.datagram);
+    }
+    datagrams
+}
+
+#[test]
+fn what_never_changes_is_told_once() {
+    let (few, many) = (updates_of(1, 2), updates_of(-1_000_000, 123_456_789));
+    assert_ne!(few[0], many[0], "the definition has it");
+    assert_eq!(few[1..], many[1..], "and no update after it, not even its length");
+}

@@ -165,3 +165,28 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
         assert_eq!(place, victim, "on player {player}'s screen, after {fled} units");
     }
 }
+
+#[test]
+fn a_shot_of_which_nothing_came_is_cut_with_the_very_ack_of_it() {
+    // The server runs every usercmd and says so, but shows no arrow.
+    let mut stage = Stage::new(1, &delay(80.0), 17, &["server.update_hz=64"]);
+    let shot = Micros::from_s(2);
+    let mut play = Play {
+        input: &mut |player, at| archer(player, at, shot, 30.0),
+        told: &mut |_, _, snapshot| {
+            let mut frame = (*snapshot.frame).clone();
+            frame.entities.retain(|(_, body)| body.kind != BodyKind::Arrow);
+            snapshot.frame = std::sync::Arc::new(frame);
+            true
+        },
+        heard: &mut |_, _| true,
+    };
+    stage.run_until(Micros::from_s(4), &mut play);
+    let screens = &stage.seats[0].screens;
+    let frame = screens.iter().position(|screen| !screen.shots.is_empty()).expect("a shot");
+    let command = screens[frame].shots[0];
+    assert!(screens.iter().any(|screen| screen.newest.ack == command), "it is acked by itself");
+    for screen in &screens[frame..] {
+        assert_eq!(arrows(screen).len(), usize::from(screen.newest.ack < command), "at {}", screen.at);
+    }
+}

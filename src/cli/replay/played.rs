@@ -1,0 +1,213 @@
+//! What a replay came to, from a log in memory or from one that is read as it is used up.
+
+use super::recorded::{Hit, Jumps};
+use super::{Args, score};
+use crate::cli::files;
+use crate::cli::page::Page;
+use crate::cli::progress::{Progress, Stopwatch};
+use crate::cli::trouble::Trouble;
+use crate::drawing::{Drawing, Drawn};
+use crate::engine::{Games, StreamError, SurveyedLog};
+use crate::fairness::{Fairness, Weighing};
+use crate::golden::Gist;
+use crate::log::{Options as LogOptions, write_trace_meanwhile};
+use crate::record::Header;
+use crate::replay::{HashDifference, Options, Ran};
+use crate::report::Spreads;
+use crate::score::ModeScore;
+use crate::store::{self, Target};
+use crate::summary::Summary;
+use crate::trace::{Table, TraceHeader};
+use crate::units::Micros;
+
+/// What a replay came to.
+pub(super) struct Played {
+    pub(super) header: Header,
+    pub(super) trace: TraceHeader,
+    pub(super) digest: String,
+    pub(super) summary: Summary,
+    pub(super) fairness: Fairness,
+    pub(super) drawn: Vec<Drawn>,
+    pub(super) scores: Vec<ModeScore>,
+    pub(super) jumps: Vec<Jumps>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) spreads: Page,
+    pub(super) hashes_compared: u64,
+    pub(super) first_difference: Option<HashDifference>,
+    pub(super) changed: Vec<String>,
+    pub(super) length: Micros,
+    pub(super) seconds: f64,
+}
+
+/// What is gathered from the rows as they come.
+struct Gathered {
+    gist: Gist,
+    weighing: Weighing,
+    drawing: Drawing,
+    spreads: Spreads,
+}
+
+impl Gathered {
+    fn new(header: TraceHeader) -> Gathered {
+        let (weighing, drawing) = (Weighing::default(), Drawing::default());
+        Gathered { gist: Gist::new(header, false), weighing, drawing, spreads: Spreads::default() }
+    }
+
+    fn add(&mut self, rows: &Table) {
+        self.gist.add(rows);
+        self.weighing.add(rows);
+        self.drawing.add(rows);
+        self.spreads.add(rows);
+    }
+}
+
+/// Replays a log, and keeps what is to be kept. `trace` is where its trace goes, `record` the run as a new log.
+pub(super) fn play(
+    games: &Games,
+    args: &Args,
+    trace: Option<&Target>,
+    record: Option<&Target>,
+) -> Result<Played, Trouble> {
+    // A run that is kept is made of a session in memory, and what has no name is not written twice.
+    let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
+    let surveyed = match as_read {
+        true => files::engine(games).survey(&args.log)?,
+        false => None,
+    };
+    let Some(log) = surveyed else { return whole(games, args, false, trace, record) };
+    let (options, changed) = options(args, &log.header)?;
+    let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
+    if !log.streams(&options) {
+        return whole(games, args, true, trace, record);
+    }
+    let progress = Progress::of_session("replaying", log.survey.duration());
+    let watch = Stopwatch::start();
+    let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
+        let options = (&options, encoded);
+        log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
+    };
+    let (gathered, ran) = streamed(args, &attempt, trace)?;
+    let seconds = watch.elapsed_s();
+    let drawn = gathered.drawing.drawn();
+    let scores = match drawn.is_empty() {
+        true => score(game, &args.log, &files::read_log_again(&args.log)?.session, &options)?,
+        false => Vec::new(),
+    };
+    let length = log.survey.duration();
+    let SurveyedLog { header, .. } = log;
+    Ok(Played {
+        header,
+        digest: gathered.gist.digest().to_string(),
+        summary: gathered.gist.summary(),
+        fairness: gathered.weighing.fairness(),
+        drawn,
+        scores,
+        jumps: Vec::new(),
+        hits: Vec::new(),
+        spreads: gathered.spreads.page(),
+        hashes_compared: ran.hashes_compared,
+        first_difference: ran.first_difference,
+        trace: gathered.gist.header,
+        changed,
+        length,
+        seconds,
+    })
+}
+
+type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;
+
+/// Runs the replay until it is not void, and writes its trace where one is wanted.
+fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Result<(Gathered, Ran), Trouble> {
+    let failed = |error| match error {
+        StreamError::Read(error) => error.into(),
+        StreamError::Replay(error) => Trouble::file(&args.log, error),
+    };
+    let mut encoded = false;
+    loop {
+        let mut gathered: Option<Gathered> = None;
+        let mut gather = |header: &TraceHeader, rows: &Table| {
+            gathered.get_or_insert_with(|| Gathered::new(header.clone())).add(rows);
+        };
+        let (ran, unnamed) = match trace {
+            None => (attempt(encoded, &mut |header, rows| gather(header, &rows)), None),
+            Some(target) => {
+                let mut ran = Ok(None);
+                let unnamed = store::prepare(target, |out| {
+                    ran = write_trace_meanwhile(out, |write| {
+                        attempt(encoded, &mut |header, rows| {
+                            gather(header, &rows);
+                            write(header, rows);
+                        })
+                    })?;
+                    Ok(())
+                })?;
+                (ran, Some(unnamed))
+            }
+        };
+        if let (Some(ran), Some(gathered)) = (ran.map_err(failed)?, gathered) {
+            unnamed.map_or(Ok(()), store::Prepared::put)?;
+            return Ok((gathered, ran));
+        }
+        encoded = true;
+    }
+}
+
+/// Replays a log that is in memory as a whole.
+fn whole(
+    games: &Games,
+    args: &Args,
+    told: bool,
+    trace: Option<&Target>,
+    record: Option<&Target>,
+) -> Result<Played, Trouble> {
+    let log = match told {
+        true => files::read_log_again(&args.log)?,
+        false => files::read_log(&args.log)?,
+    };
+    let (options, changed) = options(args, &log.session.header)?;
+    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
+    replayed.trace.header.log_digest = log.digest.to_string();
+    if let Some(target) = trace {
+        store::save_trace(target, &replayed.trace)?;
+    }
+    if let Some(target) = record {
+        if options.judged_under.is_some() {
+            return Err(Trouble::Request(
+                "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
+            ));
+        }
+        let again = game.rerecord(&log.session, options.settings.as_ref());
+        let again = again.map_err(|error| Trouble::file(&args.log, error))?;
+        store::save_log(target, &again, LogOptions::whole())?;
+    }
+    let mut gathered = Gathered::new(replayed.trace.header.clone());
+    replayed.trace.tables.iter().for_each(|table| gathered.add(table));
+    let drawn = gathered.drawing.drawn();
+    let scores = match drawn.is_empty() {
+        true => score(game, &args.log, &log.session, &options)?,
+        false => Vec::new(),
+    };
+    Ok(Played {
+        length: log.session.duration(),
+        header: log.session.header,
+        digest: gathered.gist.digest().to_string(),
+        summary: gathered.gist.summary(),
+        fairness: gathered.weighing.fairness(),
+        drawn,
+        scores,
+        jumps: Jumps::of(&replayed.jumps),
+        hits: Hit::of(&replayed.trace),
+        spreads: gathered.spreads.page(),
+        hashes_compared: replayed.hashes_compared,
+        first_difference: replayed.first_difference,
+        trace: replayed.trace.header,
+        changed,
+        seconds,
+    })
+}
+
+fn options(args: &Args, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
+    let (options, changed) = args.what_if.options(header)?;
+    Ok((Options { network: true, sizes: args.sizes, ..options }, changed))
+}

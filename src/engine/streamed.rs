@@ -1,0 +1,132 @@
+//! Logs that are read chunk by chunk, twice: once to look through them, and again as their replay uses them up. However long
+//! one is, it takes the same memory.
+
+use std::path::{Path, PathBuf};
+
+use super::log_file::Digested;
+use super::{Engine, EngineError, Playable};
+use crate::log::{LogError, LogReader, replay_budget};
+use crate::record::{Allowance, Header, Stretch};
+use crate::replay::{Options, Ran, ReplayError, Source, Survey};
+use crate::store::{self, is_standard_stream};
+use crate::trace::{Digest, Table, TraceHeader};
+use crate::units::Micros;
+
+/// A log that has been looked through.
+#[derive(Debug)]
+pub struct SurveyedLog {
+    path: PathBuf,
+    /// Its header.
+    pub header: Header,
+    /// What it holds.
+    pub survey: Survey,
+    /// Identifies the very file, in the headers of traces.
+    pub digest: Digest,
+    allowance: Allowance,
+}
+
+/// Why a log was not replayed as it was read.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// It cannot be read again.
+    #[error(transparent)]
+    Read(#[from] EngineError),
+    /// It is not one that this build can replay.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+impl Engine<'_> {
+    /// Looks through a log that must be whole. `None` of what cannot be read twice, such as a pipe.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not one.
+    pub fn survey(&self, path: &Path) -> Result<Option<SurveyedLog>, EngineError> {
+        if is_standard_stream(path) || store::check_regular(path).is_err() {
+            return Ok(None);
+        }
+        let fail = |source| EngineError::content(path, source);
+        let mut read = Digested::new(store::open(path)?);
+        let mut reader = LogReader::new(&mut read).map_err(fail)?;
+        let header = reader.header().clone();
+        let mut survey = Survey::new(&header);
+        while let Some(mut chunk) = reader.next_chunk().map_err(fail)? {
+            survey.add(&header, &mut chunk);
+        }
+        survey.end();
+        drop(reader);
+        (self.read)(path, &header);
+        let allowance = Allowance { bytes: replay_budget(read.bytes(), 0) };
+        Ok(Some(SurveyedLog { path: path.to_owned(), header, survey, digest: read.digest(), allowance }))
+    }
+}
+
+impl SurveyedLog {
+    fn source(&self) -> Source<'_> {
+        Source { header: &self.header, survey: &self.survey, allowance: self.allowance }
+    }
+
+    /// Whether it can be replayed as it is read; what cannot is replayed as a whole.
+    pub fn streams(&self, options: &Options) -> bool {
+        self.source().streams(options)
+    }
+
+    /// Replays it as it is read. `seen` gets each chunk before it is used, `to` the header and the rows. `None` where datagrams may
+    /// have made a difference, of which `encoded` makes every one: then all that `to` got is void.
+    ///
+    /// # Errors
+    /// When it cannot be read again, or is not one that this build can replay.
+    pub fn attempt(
+        &self,
+        game: &dyn Playable,
+        options: (&Options, bool),
+        seen: &mut dyn FnMut(&Stretch),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Option<Ran>, StreamError> {
+        let fail = |source| EngineError::content(&self.path, source);
+        let mut reader = LogReader::new(store::open(&self.path).map_err(EngineError::from)?).map_err(fail)?;
+        let mut broken: Option<LogError> = None;
+        let mut chunks = std::iter::from_fn(|| match reader.next_chunk() {
+            Ok(chunk) => {
+                chunk.iter().for_each(&mut *seen);
+                chunk
+            }
+            Err(error) => {
+                broken = Some(error);
+                None
+            }
+        });
+        let mut labelled = |header: &TraceHeader, table| {
+            to(&TraceHeader { log_digest: self.digest.to_string(), ..header.clone() }, table);
+        };
+        let ran = game.stream(&self.source(), &mut chunks, options, &mut labelled, progress);
+        match broken {
+            Some(error) => Err(fail(error).into()),
+            None => Ok(ran?),
+        }
+    }
+
+    /// The same until it is not void: `begin` makes what gathers the rows.
+    ///
+    /// # Errors
+    /// As [`SurveyedLog::attempt`].
+    pub fn replay<S>(
+        &self,
+        game: &dyn Playable,
+        options: &Options,
+        begin: impl Fn() -> S,
+        add: impl Fn(&mut S, &TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<(S, Ran), StreamError> {
+        let mut encoded = false;
+        loop {
+            let mut gathered = begin();
+            let to = &mut |header: &TraceHeader, table| add(&mut gathered, header, table);
+            if let Some(ran) = self.attempt(game, (options, encoded), &mut |_| {}, to, progress)? {
+                return Ok((gathered, ran));
+            }
+            encoded = true;
+        }
+    }
+}

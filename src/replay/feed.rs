@@ -1,0 +1,223 @@
+//! A log as its replay uses it up: read a chunk at a time, as far ahead as the fate of a packet that is being sent asks for.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::survey::Survey;
+use crate::link::{Fate, Link};
+use crate::packet::HeardPacket;
+use crate::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
+use crate::units::{Micros, PlayerId, Tick};
+
+/// Input that is further ahead than this is not looked for yet.
+const AHEAD: Micros = Micros::from_s(2);
+
+/// What of a log has been read and not used.
+pub(super) struct Feed<'a> {
+    chunks: &'a mut dyn Iterator<Item = Stretch>,
+    survey: &'a Survey,
+    players: Vec<OfPlayer>,
+    /// Ticks that have not been asked for.
+    ticks: VecDeque<Micros>,
+    /// Those that have not been compared, and how many have.
+    recorded: VecDeque<TickRecord>,
+    compared: usize,
+    /// The newest time read; `None` before the first.
+    newest: Option<Micros>,
+    ended: bool,
+    /// How far the replay has come.
+    now: Micros,
+}
+
+#[derive(Default)]
+struct OfPlayer {
+    frames: VecDeque<FrameRecord>,
+    frames_left: u64,
+    heard: VecDeque<HeardRecord>,
+    heard_left: u64,
+    up: Way,
+    down: Way,
+}
+
+/// What was sent in one direction: in front what the last packet sent by the replay is like, then what comes after it.
+#[derive(Default)]
+struct Way {
+    sent: VecDeque<(u32, Micros, Fate)>,
+    begun: bool,
+}
+
+/// Which way.
+#[derive(Clone, Copy, Debug)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// A recorded link that is looked up in a feed.
+pub(super) struct FedLink<'a> {
+    feed: Rc<RefCell<Feed<'a>>>,
+    player: usize,
+    direction: Direction,
+}
+
+/// A feed that several hold.
+pub(super) type Shared<'a> = Rc<RefCell<Feed<'a>>>;
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = Stretch>, survey: &'a Survey) -> Shared<'a> {
+        let of = |player: &super::survey::OfPlayer| OfPlayer {
+            frames_left: player.frames,
+            heard_left: player.heard,
+            ..OfPlayer::default()
+        };
+        let players = survey.players.iter().map(of).collect();
+        let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
+        let (newest, ended, now) = (None, false, Micros::ZERO);
+        Rc::new(RefCell::new(Feed { chunks, survey, players, ticks, recorded, compared: 0, newest, ended, now }))
+    }
+
+    /// Reads one more chunk.
+    fn read(&mut self) {
+        let Some(chunk) = self.chunks.next() else {
+            self.ended = true;
+            return;
+        };
+        self.newest = self.newest.max(chunk.times().max());
+        self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
+        self.recorded.extend(chunk.ticks);
+        for (of, records) in self.players.iter_mut().zip(chunk.players) {
+            of.frames.extend(records.frames);
+            of.heard.extend(records.heard);
+            of.up.add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
+            let told = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
+            of.down.add(told, &records.received);
+        }
+    }
+
+    /// Reads until all is there that happened up to some time.
+    fn read_until(&mut self, at: Micros) {
+        let is_known = |newest: Micros| newest.0.saturating_sub(self.survey.back.0) > at.0;
+        while !self.ended && !self.newest.is_some_and(is_known) {
+            self.read();
+        }
+    }
+
+    /// When the next tick was.
+    pub(super) fn next_tick(&mut self) -> Option<Micros> {
+        while self.ticks.is_empty() && !self.ended {
+            self.read();
+        }
+        self.ticks.pop_front()
+    }
+
+    /// The recorded hash of a tick. Ticks are asked for in order.
+    pub(super) fn hash_of(&mut self, tick: Tick) -> Option<u64> {
+        let place = (tick.0 as usize).checked_sub(1)?;
+        while self.compared < place {
+            self.recorded.pop_front()?;
+            self.compared += 1;
+        }
+        self.recorded.front().filter(|record| self.compared == place && record.tick == tick)?.hash
+    }
+
+    /// The replay has come to here.
+    pub(super) fn reached(&mut self, at: Micros) {
+        self.now = at;
+    }
+
+    /// When a player's next frame is; `None` where it has none in the next time.
+    pub(super) fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let index = usize::from(player.0);
+        if self.players[index].frames.is_empty() && self.players[index].frames_left > 0 {
+            self.read_until(self.now + AHEAD);
+        }
+        self.players[index].frames.front().map(|frame| frame.at)
+    }
+
+    pub(super) fn take_frame(&mut self, player: PlayerId) -> Option<FrameRecord> {
+        let of = &mut self.players[usize::from(player.0)];
+        of.frames_left = of.frames_left.saturating_sub(1);
+        of.frames.pop_front()
+    }
+
+    /// The next packet of a player who was heard only; `None` where there is none in the next time.
+    pub(super) fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        let index = usize::from(player.0);
+        if !self.survey.is_heard_only(index) {
+            return None;
+        }
+        if self.players[index].heard.is_empty() && self.players[index].heard_left > 0 {
+            self.read_until(self.now + AHEAD);
+        }
+        let of = &mut self.players[index];
+        let heard = of.heard.pop_front()?;
+        of.heard_left = of.heard_left.saturating_sub(1);
+        Some((heard.at, HeardPacket::of(&heard)))
+    }
+
+    /// Whether a player has more frames, or was heard again, later.
+    pub(super) fn has_more(&self, player: PlayerId) -> bool {
+        let of = &self.players[usize::from(player.0)];
+        of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
+    }
+
+    fn way(&mut self, player: usize, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::Up => &mut self.players[player].up,
+            Direction::Down => &mut self.players[player].down,
+        }
+    }
+
+    /// As [`RecordedLink`](crate::link::RecordedLink) looks it up.
+    fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
+        self.read_until(at + self.survey.longest);
+        // Before the first packet was sent, that one is the nearest.
+        let sends = self.survey.players[player].sends()[direction as usize];
+        while sends && self.way(player, direction).sent.is_empty() && !self.ended {
+            self.read();
+        }
+        let longest = self.survey.longest;
+        let way = self.way(player, direction);
+        way.begun |= way.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
+        while way.begun && way.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
+            way.sent.pop_front();
+        }
+        let Some((_, sent, _)) = way.sent.front().copied() else { return Fate::LOST };
+        self.read_until(sent + longest);
+        let Some((_, sent, fate)) = self.way(player, direction).sent.front().copied() else { return Fate::LOST };
+        fate.of_other(sent, at)
+    }
+}
+
+impl Way {
+    fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
+        self.sent.extend(sent.map(|(number, at)| (number, at, Fate::LOST)));
+        for arrival in arrivals {
+            // What has been passed by nobody asks for any more.
+            let Ok(place) = self.sent.binary_search_by_key(&arrival.number, |(number, ..)| *number) else { continue };
+            let (_, _, fate) = &mut self.sent[place];
+            let mut both = [fate.first, fate.second, Some(arrival.at)];
+            both.sort_by_key(|at| at.map_or(i64::MAX, |at| at.0));
+            [fate.first, fate.second] = [both[0], both[1]];
+        }
+    }
+}
+
+impl<'a> FedLink<'a> {
+    /// The direction from a client to the server.
+    pub(super) fn up(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: Direction::Up }
+    }
+
+    /// The direction from the server to a client.
+    pub(super) fn down(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: Direction::Down }
+    }
+}
+
+impl Link for FedLink<'_> {
+    fn send(&mut self, at: Micros, _bytes: u16) -> Fate {
+        self.feed.borrow_mut().send(self.player, self.direction, at)
+    }
+}

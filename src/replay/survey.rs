@@ -1,0 +1,240 @@
+//! What must be known of a log before it is replayed stretch by stretch: where it ends, how far ahead its replay has to
+//! look, and what its records say of each other. One pass over the log tells, in memory that does not grow with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{
+    ArrivalRecord, CellKind, Header, Holds, PlayerRecords, States, Stretch, TickRecord, sent_differently,
+};
+use crate::units::{Micros, Tick};
+
+/// A packet that has not arrived by then is looked up in the log as a whole.
+const LONGEST_FLIGHT: Micros = Micros::from_s(30);
+
+/// What one pass over a log tells.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Each player's part.
+    pub(super) players: Vec<OfPlayer>,
+    /// What its ticks are.
+    pub ticks: Ticks,
+    /// The states that the session begins with.
+    pub(super) beginning: States,
+    /// The fields of which one viewer was sent other values than the others.
+    pub hidden: BTreeSet<String>,
+    /// The newest time so far, and the oldest.
+    span: Option<(Micros, Micros)>,
+    /// From the first frame, arrival or tick to the last, as [`Session::duration`](crate::record::Session::duration) has it.
+    played: Option<(Micros, Micros)>,
+    /// How far back in time a chunk goes behind those before it.
+    pub(super) back: Micros,
+    /// For how long a packet or snapshot was on its way at most.
+    pub(super) longest: Micros,
+    /// Whether there was a float in a state that is a number, and whether there was one at all.
+    floats: (bool, bool),
+    /// Why it cannot be replayed stretch by stretch.
+    whole: bool,
+}
+
+/// How many records a player has, and what is on its links.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfPlayer {
+    pub(super) frames: u64,
+    pub(super) heard: u64,
+    active: u64,
+    usercmds: u64,
+    up: Way,
+    down: Way,
+}
+
+/// One direction of a player's connection.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    newest: Option<u32>,
+    /// What may still arrive.
+    sent: BTreeMap<u32, Micros>,
+}
+
+/// The ticks of a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ticks {
+    /// How many there are.
+    pub count: u64,
+    /// Those with a state hash.
+    pub with_hash: u64,
+    /// Whether any of these is another than 0.
+    pub has_hashes: bool,
+    /// The first two in a row that are not in order.
+    pub out_of_order: Option<[Tick; 2]>,
+    last: Option<TickRecord>,
+}
+
+impl Survey {
+    /// Of a log of which no chunk has been seen.
+    pub fn new(header: &Header) -> Survey {
+        Survey {
+            players: vec![OfPlayer::default(); header.players.len()],
+            ticks: Ticks::default(),
+            beginning: States::default(),
+            hidden: BTreeSet::new(),
+            span: None,
+            played: None,
+            back: Micros::ZERO,
+            longest: Micros::ZERO,
+            floats: (false, false),
+            whole: header.holds() != Holds::Whole || header.side.is_some(),
+        }
+    }
+
+    /// Takes the next chunk in.
+    pub fn add(&mut self, header: &Header, chunk: &mut Stretch) {
+        chunk.states.put_in_order();
+        self.look_at_times(chunk);
+        // What is missing is judged by what is around it.
+        self.whole |= !chunk.gaps.is_empty();
+        for tick in &chunk.ticks {
+            self.ticks.add(tick);
+        }
+        for (of, records) in self.players.iter_mut().zip(&chunk.players) {
+            of.add(records);
+            let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
+            let told = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
+            let known = of.up.add(sent, &records.reached, &mut self.longest)
+                & of.down.add(told, &records.received, &mut self.longest);
+            self.whole |= !known;
+        }
+        self.look_at_states(header, chunk);
+    }
+
+    fn look_at_times(&mut self, chunk: &Stretch) {
+        let of_chunk = chunk.times().fold(None, wider);
+        if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
+            self.back = self.back.max(newest - first);
+        }
+        self.span = [of_chunk.map(|(first, _)| first), of_chunk.map(|(_, last)| last)]
+            .into_iter()
+            .flatten()
+            .fold(self.span, wider);
+        let frames = chunk.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
+        let arrivals =
+            chunk.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
+        let ticks = [chunk.ticks.first(), chunk.ticks.last()].into_iter().flatten().map(|t| t.at);
+        self.played = frames.chain(arrivals).chain(ticks).fold(self.played, wider);
+    }
+
+    fn look_at_states(&mut self, header: &Header, chunk: &Stretch) {
+        for (key, cells) in chunk.states.iter() {
+            if key.tick == Tick(0) {
+                self.beginning.push(key, cells);
+            }
+            if self.floats.0 {
+                continue;
+            }
+            let fields = header.classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
+            let floats = fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32);
+            for (_, cell) in floats {
+                self.floats = (self.floats.0 || !f32::from_bits(*cell).is_nan(), true);
+            }
+        }
+        self.hidden.extend(sent_differently(&header.classes, &chunk.states).into_iter().map(str::to_owned));
+    }
+
+    /// All chunks have been seen.
+    pub fn end(&mut self) {
+        self.beginning.put_in_order();
+    }
+
+    /// From the first record to the last.
+    pub fn duration(&self) -> Micros {
+        self.played.map_or(Micros::ZERO, |(first, last)| last - first)
+    }
+
+    /// Whether the log can be replayed closed loop without being in memory as a whole: it holds the server and its clients, none
+    /// of its parts is missing, and what happened to a packet stands near it.
+    pub fn streams(&self) -> bool {
+        !self.whole
+    }
+
+    /// Usercmds of all players.
+    pub fn usercmds(&self) -> u64 {
+        self.players.iter().map(|player| player.usercmds).sum()
+    }
+
+    /// Those with a key down, a button pressed, an impulse, or input of the game's own.
+    pub fn active_usercmds(&self) -> u64 {
+        self.players.iter().map(|player| player.active).sum()
+    }
+
+    /// Whether there are states, and not one float of them is a number.
+    pub fn is_all_nan(&self) -> bool {
+        self.floats == (false, true)
+    }
+
+    /// Whether anybody has input, or was heard.
+    pub(super) fn has_input(&self) -> bool {
+        self.players.iter().any(|player| player.frames + player.heard > 0)
+    }
+
+    pub(super) fn is_heard_only(&self, player: usize) -> bool {
+        self.players.get(player).is_some_and(|player| player.frames == 0 && player.heard > 0)
+    }
+}
+
+fn wider(span: Option<(Micros, Micros)>, at: Micros) -> Option<(Micros, Micros)> {
+    let (first, last) = span.unwrap_or((at, at));
+    Some((first.min(at), last.max(at)))
+}
+
+impl Ticks {
+    fn add(&mut self, tick: &TickRecord) {
+        let disorder = self.last.filter(|last| tick.tick <= last.tick || tick.at < last.at);
+        self.out_of_order = self.out_of_order.or(disorder.map(|last| [last.tick, tick.tick]));
+        self.count += 1;
+        self.with_hash += u64::from(tick.hash.is_some());
+        self.has_hashes |= tick.hash.is_some_and(|hash| hash != 0);
+        self.last = Some(*tick);
+    }
+}
+
+impl OfPlayer {
+    /// Whether anything was sent, to the server and to the client.
+    pub(super) fn sends(&self) -> [bool; 2] {
+        [self.up.newest.is_some(), self.down.newest.is_some()]
+    }
+
+    fn add(&mut self, records: &PlayerRecords) {
+        self.frames += records.frames.len() as u64;
+        self.heard += records.heard.len() as u64;
+        for command in records.usercmds() {
+            self.usercmds += 1;
+            self.active += u64::from(command.input.is_active());
+        }
+    }
+}
+
+impl Way {
+    /// Whether it is known of all arrivals what arrived.
+    fn add(
+        &mut self,
+        sent: impl Iterator<Item = (u32, Micros)>,
+        arrivals: &[ArrivalRecord],
+        longest: &mut Micros,
+    ) -> bool {
+        let mut known = true;
+        for (number, at) in sent {
+            known &= self.newest.is_none_or(|newest| newest < number);
+            self.newest = Some(number);
+            self.sent.insert(number, at);
+            while let Some(oldest) = self.sent.first_entry().filter(|oldest| *oldest.get() + LONGEST_FLIGHT < at) {
+                oldest.remove();
+            }
+        }
+        for arrival in arrivals {
+            match self.sent.get(&arrival.number) {
+                Some(sent) => *longest = (*longest).max(arrival.at - *sent),
+                None => known = false,
+            }
+        }
+        known
+    }
+}

@@ -1,0 +1,190 @@
+//! Logs that are replayed as they are read come out as those that are in memory as a whole, however they are cut.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::drawing::{Drawing, drawn};
+use hitreg::fairness::{Fairness, Weighing};
+use hitreg::golden::Gist;
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::{LogReader, Options as LogOptions, TraceReader, read_trace, write_session, write_trace_meanwhile};
+use hitreg::record::{Allowance, Session, Stretch};
+use hitreg::replay::{Options, Ran, Source, Survey, replay, stream};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::summary::Summary;
+use hitreg::trace::{Table, Trace, TraceHeader};
+use hitreg::units::Micros;
+
+fn record(scenario: &Scenario) -> Session {
+    let rules = Arc::new(ArenaRules::default());
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+/// A log in chunks of so much time.
+fn file(session: &Session, span: Micros) -> Vec<u8> {
+    write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
+}
+
+fn survey(file: &[u8]) -> Survey {
+    let mut reader = LogReader::new(file).expect("a log");
+    let header = reader.header().clone();
+    let mut survey = Survey::new(&header);
+    while let Some(mut chunk) = reader.next_chunk().expect("a sound log") {
+        survey.add(&header, &mut chunk);
+    }
+    survey.end();
+    survey
+}
+
+/// Replays a file as it is read, and says how many chunks were ahead of what was used at most.
+fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Table)) -> Ran {
+    let survey = survey(file);
+    let mut reader = LogReader::new(file).expect("a log");
+    let header = reader.header().clone();
+    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    assert!(source.streams(options), "a session of one's own");
+    let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
+    let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
+    ran.expect("a log of this build").expect("nothing depended on bytes")
+}
+
+/// The rows of a replay, put together.
+fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
+    let mut trace = Trace::default();
+    let mut parts = BTreeMap::new();
+    let ran = streamed(file, options, &mut |header, rows| {
+        trace.header = header.clone();
+        *parts.entry(rows.name.clone()).or_default() += 1;
+        match trace.tables.iter_mut().find(|table| table.name == rows.name) {
+            Some(table) => table.append(rows).expect("the same columns"),
+            None => trace.tables.push(rows),
+        }
+    });
+    (trace, ran, parts)
+}
+
+fn bad_link() -> LinkModel {
+    LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(15.0),
+        loss: Loss::Random(0.05),
+        duplicate: 0.05,
+        reorder: 0.05,
+        reorder_ms: 60.0,
+        ..LinkModel::default()
+    }
+}
+
+/// Every table has the rows that it has in memory, in their order, with all that later rows said of earlier ones: packets that
+/// arrived, shots round a corner. The trace and its gist are the same.
+#[test]
+fn a_log_replayed_as_it_is_read_has_the_same_rows() {
+    for (preset, players, link) in
+        [("half-life", 14, bad_link()), ("nereids", 3, bad_link()), ("quake3", 4, LinkModel::default())]
+    {
+        let session =
+            record(&Scenario { players, seconds: 40.0, preset: preset.to_owned(), link, ..Scenario::default() });
+        let options = Options { network: true, rollback_every: Some(64), ..Options::default() };
+        let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+        assert!(whole.first_difference.is_none() && whole.hashes_compared > 2_000 && whole.rollbacks > 10);
+        for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
+            let file = file(&session, span);
+            let (trace, ran, parts) = together(&file, &options);
+            for (was, is) in whole.trace.tables.iter().zip(&trace.tables) {
+                assert!(was == is, "{preset}, chunks of {span:?}: `{}` is another", was.name);
+            }
+            assert_eq!(trace.tables.len(), whole.trace.tables.len());
+            assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
+            assert!(parts["views"] > 2 && parts["frames"] > 2 && parts["packets"] > 2, "{parts:?}");
+            assert_eq!((ran.hashes_compared, ran.rollbacks), (whole.hashes_compared, whole.rollbacks));
+            assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
+            let mut gist = Gist::new(trace.header.clone(), true);
+            let (mut drawing, mut weighing) = (Drawing::default(), Weighing::default());
+            streamed(&file, &options, &mut |_, rows| {
+                gist.add(&rows);
+                drawing.add(&rows);
+                weighing.add(&rows);
+            });
+            assert_eq!((gist.digest(), gist.golden()), (trace.digest(), Gist::of(&whole.trace).golden()));
+            assert_eq!((gist.summary(), drawing.drawn()), (Summary::of(&whole.trace), drawn(&whole.trace)));
+            assert_eq!(weighing.fairness(), Fairness::of(&whole.trace));
+        }
+    }
+}
+
+/// Under other settings the clients send other packets, and each is looked up in the log.
+#[test]
+fn other_settings_find_the_recorded_links_in_the_log() {
+    let session = record(&Scenario { players: 3, seconds: 20.0, link: bad_link(), ..Scenario::default() });
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    settings.set("client.cmd_hz", "50").expect("a setting");
+    settings.set("server.update_hz", "33").expect("a setting");
+    let options = Options { network: true, ..Options::default() }.under(Some(settings), false);
+    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+    let (trace, ran, _) = together(&file(&session, Micros::from_ms(500)), &options);
+    assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
+    assert_eq!(trace.digest(), whole.trace.digest());
+    assert!(trace.table("packets") == whole.trace.table("packets"));
+}
+
+/// A player who pauses, one who comes late and one who goes early do not make the replay read ahead of them.
+#[test]
+fn silent_players_are_waited_for_and_not_looked_for() {
+    let mut session = record(&Scenario { players: 3, seconds: 30.0, ..Scenario::default() });
+    let between = |from, to| move |at: Micros| at >= Micros::from_s(from) && at < Micros::from_s(to);
+    for (player, silent) in [(0, between(5, 20)), (1, between(0, 12)), (2, between(15, 60))] {
+        session.players[player].frames.retain(|frame| !silent(frame.at));
+        session.players[player].sent.retain(|packet| !silent(packet.at));
+        let sent: Vec<u32> = session.players[player].sent.iter().map(|packet| packet.number).collect();
+        session.players[player].reached.retain(|arrival| sent.contains(&arrival.number));
+    }
+    let options = Options::default();
+    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+    let file = file(&session, Micros::from_ms(500));
+    let survey = survey(&file);
+    let mut reader = LogReader::new(&file[..]).expect("a log");
+    let header = reader.header().clone();
+    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
+    let mut chunks = std::iter::from_fn(|| {
+        let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");
+        let newest = chunk.as_ref().and_then(|chunk| chunk.times().max());
+        *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
+        chunk
+    });
+    let mut gist = Gist::new(TraceHeader::default(), false);
+    let mut progress = |at: Micros| {
+        let ahead = *read.borrow() - at;
+        let most_so_far = *most.borrow();
+        *most.borrow_mut() = most_so_far.max(ahead);
+    };
+    let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut |_, rows| gist.add(&rows), &mut progress);
+    assert!(ran.expect("a log of this build").is_some());
+    assert_eq!(gist.digest(), whole.trace.digest());
+    assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());
+}
+
+/// What is written while a replay goes on is the trace that is written at its end, though its tables are in parts.
+#[test]
+fn a_trace_written_meanwhile_is_read_as_a_whole() {
+    let session = record(&Scenario { players: 4, seconds: 40.0, link: bad_link(), ..Scenario::default() });
+    let options = Options { network: true, ..Options::default() };
+    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+    let log = file(&session, Micros::from_s(1));
+    let mut trace = Vec::new();
+    let ran = write_trace_meanwhile(&mut trace, |to| streamed(&log, &options, to)).expect("memory takes all");
+    assert_eq!(ran.hashes_compared, session.ticks.len() as u64);
+    assert!(read_trace(&trace[..]).expect("a trace") == whole);
+    let shapes = TraceReader::new(&trace[..]).expect("a trace").shapes().expect("a sound trace");
+    let rows: Vec<(&str, u64)> = shapes.iter().map(|(table, rows)| (&*table.name, *rows)).collect();
+    let expected: Vec<(&str, u64)> = whole.tables.iter().map(|table| (&*table.name, table.rows() as u64)).collect();
+    assert_eq!(rows, expected);
+    let columns = |table: &Table| table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    assert!(shapes.iter().zip(&whole.tables).all(|((shape, _), table)| columns(shape) == columns(table)));
+}
