@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use cell::{Class, DRIFT_ABSOLUTE, DRIFT_ULPS, Value};
+pub use cell::{Class, Value};
 pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
 pub use divergence::{Divergence, Values, What};
 pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};

@@ -34,7 +34,8 @@ pub use role::Role;
 pub use roster::{EntityWorld, Names, Roster};
 pub use shot::{Verdict, Wound};
 pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
-pub use states::{OtherFields, StateRows, unknown_states};
+pub use states::unknown_states;
+pub use states::{OtherFields, StateRows};
 
 pub use crate::record::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 

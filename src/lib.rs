@@ -76,7 +76,8 @@ pub mod drawing;
 pub mod engine;
 pub mod fairness;
 pub mod game;
-pub mod geometry;
+#[cfg(feature = "pipelines")]
+mod geometry;
 #[cfg(feature = "pipelines")]
 pub mod golden;
 pub mod hash;

@@ -23,7 +23,8 @@ mod transit;
 mod welcome;
 
 pub use error::LiveError;
-pub use join::{Joined, join, resolve};
+pub use join::resolve;
+pub use join::{Joined, join};
 pub use loopback::{live_header, record_live};
 pub use proxy::{ProxyOptions, ProxyReport, proxy};
 pub use report::{Lateness, LiveReport, LiveSink, Perception, Rates, Snapshots, Traffic};

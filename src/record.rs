@@ -28,7 +28,8 @@ pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, Tick
 pub use session::{Misfit, Session, Stretch};
 pub use side::{Holds, SessionId, Side};
 pub use state::{StateKey, StateRecord, States};
-pub use stream::{By, OF_PLAYERS, OF_SESSION, PlayerRecords, Record, Recorded, Stream, When};
+pub(crate) use stream::OF_SESSION;
+pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};
 pub(crate) use stream::{each_stream, state_bytes};
 pub(crate) use unknown::OwnRow;
 pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords, Value};

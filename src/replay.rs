@@ -25,7 +25,8 @@ use std::sync::Arc;
 pub use error::ReplayError;
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use tables::Tables;
-pub use what_if::{REJUDGED, WhatIf};
+pub(crate) use what_if::REJUDGED;
+pub use what_if::WhatIf;
 
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};

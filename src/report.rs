@@ -25,7 +25,8 @@ pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 #[cfg(feature = "cli")]
 pub use diff_junit::diff_junit;
-pub use histogram::{round_trips, spreads};
+pub use histogram::round_trips;
+pub use histogram::spreads;
 pub use page::Page;
 pub use sweep::sweep_page;
 pub use why::{why_answer, why_page, why_svg};

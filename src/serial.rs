@@ -17,7 +17,7 @@ const MOST_VALUES: u64 = 1 << 20;
 ///
 /// # Errors
 /// When they are not MessagePack, hold something else, or more than a million values.
-pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
+pub(crate) fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     read(&mut <dyn Deserializer<'a>>::erase(&mut reader))
@@ -75,8 +75,8 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
 ///
 /// # Errors
 /// When it is not TOML, or holds something else; says where.
-#[cfg(feature = "pipelines")]
-pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+#[cfg(feature = "arena")]
+pub(crate) fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;
     read(&mut <dyn Deserializer<'_>>::erase(reader))
 }

@@ -10,9 +10,13 @@ mod players;
 mod preset;
 
 pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone};
-pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
-pub use keys::{KEYS, Key, Kind};
-pub use players::{Players, is_of_players, without_players};
+pub use engine_names::ENGINE_NAMES;
+pub use engine_names::{EngineName, engine_names};
+pub(crate) use keys::KEYS;
+pub use keys::{Key, Kind};
+pub use players::Players;
+pub(crate) use players::is_of_players;
+pub use players::without_players;
 pub use preset::{PRESETS, Preset};
 
 use crate::units::{Hz, PlayerId};

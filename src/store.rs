@@ -20,9 +20,13 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 pub use error::StoreError;
-pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder, files_below, temporary_folder};
+pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
+#[cfg(feature = "pipelines")]
+pub(crate) use folder::{files_below, temporary_folder};
 pub use recording::{Recording, Unfinished};
-pub use saving::{Prepared, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
+pub use saving::{Prepared, remove, save, save_log, save_trace};
+#[cfg(feature = "pipelines")]
+pub(crate) use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
 

@@ -7,9 +7,11 @@ mod table;
 
 use rayon::prelude::*;
 
-pub use axis::{Axis, AxisError, PRESET};
+pub(crate) use axis::PRESET;
+pub use axis::{Axis, AxisError};
 pub use figures::Figures;
-pub use table::{Cell, Table, figure_names};
+pub use table::figure_names;
+pub use table::{Cell, Table};
 
 use crate::record::Session;
 use crate::replay::{ReplayError, Replayed, WhatIf, own_settings};

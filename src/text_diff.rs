@@ -1,10 +1,12 @@
 //! Two texts held against each other line by line, for a person to read: what differs between a few lines that do not, and
 //! which words of a line came in another's place.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Serialize, Serializer};
-use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, InlineChange};
+use similar::algorithms::{Capture, Compact, Replace, patience};
+use similar::{DiffOp, DiffTag, group_diff_ops};
 
 /// How two texts differ. Written out it is a unified diff without line numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Words {
 /// Changes of more lines are shown without their words held against each other: nobody reads which words of hundreds of lines
 /// were another's, and it takes long to find.
 const MOST_LINES: usize = 60;
+/// Where less of the words is the same, the lines have nothing to do with each other.
+const LEAST_ALIKE: f32 = 0.5;
 
 impl TextDiff {
     /// Adds a line of neither text.
@@ -57,17 +61,36 @@ impl TextDiff {
     /// Adds where two texts differ, with so many lines around each place, and a line before the first and before each other that says
     /// where it is.
     pub fn add(&mut self, heads: [&str; 2], before: &str, after: &str, context: usize) {
-        let lines = similar::TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(before, after);
-        for (number, place) in lines.grouped_ops(context).into_iter().enumerate() {
+        let lines = [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+        for (number, place) in group_diff_ops(differ(&lines), context).into_iter().enumerate() {
             self.say(heads[number.min(1)]);
             for change in &place {
-                let few = change.old_range().len() + change.new_range().len() <= MOST_LINES;
-                match few && change.tag() == DiffTag::Replace {
-                    // No clock says what is found: there is no deadline.
-                    true => self.lines.extend(lines.iter_inline_changes_deadline(change, None).map(Line::of)),
-                    false => self.lines.extend(whole(&lines, change)),
+                let [before, after] = [&lines[0][change.old_range()], &lines[1][change.new_range()]];
+                match change.tag() {
+                    DiffTag::Equal => self.lines.extend(before.iter().map(|line| Line::whole(Of::Both, line))),
+                    DiffTag::Replace if before.len() + after.len() <= MOST_LINES => self.add_words(before, after),
+                    DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                        self.lines.extend(before.iter().map(|line| Line::whole(Of::Before, line)));
+                        self.lines.extend(after.iter().map(|line| Line::whole(Of::After, line)));
+                    }
                 }
             }
+        }
+    }
+
+    /// Lines that came in the place of others, with the words that are others.
+    fn add_words(&mut self, before: &[&str], after: &[&str]) {
+        let both = [before, after].map(|lines| lines.iter().flat_map(|line| words(line)).collect::<Vec<_>>());
+        let changes = differ(&both);
+        let is_alike = similar::diff_ratio(&changes, both[0].len(), both[1].len()) >= LEAST_ALIKE;
+        let mut changed = [0, 1].map(|side| vec![false; both[side].len()]);
+        for change in changes.iter().filter(|change| is_alike && change.tag() != DiffTag::Equal) {
+            changed[0][change.old_range()].fill(true);
+            changed[1][change.new_range()].fill(true);
+        }
+        for (of, lines, changed) in [(Of::Before, before, &changed[0]), (Of::After, after, &changed[1])] {
+            let mut changed = changed.iter();
+            self.lines.extend(lines.iter().map(|line| Line::of(of, words(line).zip(changed.by_ref().copied()))));
         }
     }
 
@@ -77,22 +100,44 @@ impl TextDiff {
     }
 }
 
-fn whole<'d>(lines: &'d similar::TextDiff<'_, '_, str>, change: &'d DiffOp) -> impl Iterator<Item = Line> + use<'d> {
-    lines.iter_changes(change).map(|line| Line::of(line.into()))
+/// What makes one list into the other, found by numbers that stand for what is in them, so that the search is compiled once.
+fn differ(lists: &[Vec<&str>; 2]) -> Vec<DiffOp> {
+    let mut known = BTreeMap::new();
+    let [before, after] = [0, 1].map(|side| {
+        let number = |text: &&'_ str| {
+            let next = known.len() as u32;
+            *known.entry(text.to_string()).or_insert(next)
+        };
+        lists[side].iter().map(number).collect::<Vec<u32>>()
+    });
+    let (before, after) = (&before[..], &after[..]);
+    let mut changes = Compact::new(Replace::new(Capture::new()), before, after);
+    let Ok(()) = patience::diff(&mut changes, before, 0..before.len(), after, 0..after.len());
+    changes.into_inner().into_inner().into_ops()
+}
+
+/// The words of a line, and what stands between them.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.trim_end_matches(['\n', '\r']).split_inclusive(char::is_whitespace).flat_map(|word| {
+        let (word, space) = word.split_at(word.trim_end().len());
+        [word, space].into_iter().filter(|part| !part.is_empty())
+    })
 }
 
 impl Line {
-    fn of(line: InlineChange<'_, str>) -> Line {
-        let of = match line.tag() {
-            ChangeTag::Equal => Of::Both,
-            ChangeTag::Delete => Of::Before,
-            ChangeTag::Insert => Of::After,
-        };
-        let words = line
-            .values()
-            .iter()
-            .map(|(changed, text)| Words { text: text.trim_end_matches(['\n', '\r']).to_owned(), changed: *changed });
-        Line { of, words: words.filter(|words| !words.text.is_empty()).collect() }
+    fn whole(of: Of, line: &str) -> Line {
+        Line::of(of, std::iter::once((line.trim_end_matches(['\n', '\r']), false)))
+    }
+
+    fn of<'t>(of: Of, words: impl Iterator<Item = (&'t str, bool)>) -> Line {
+        let mut line = Line { of, words: Vec::<Words>::new() };
+        for (text, changed) in words.filter(|(text, _)| !text.is_empty()) {
+            match line.words.last_mut().filter(|last| last.changed == changed) {
+                Some(last) => last.text.push_str(text),
+                None => line.words.push(Words { text: text.to_owned(), changed }),
+            }
+        }
+        line
     }
 
     /// What stands before it.

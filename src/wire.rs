@@ -42,15 +42,16 @@ pub(crate) use bound::snapshot_bytes_max;
 pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
 };
+pub(crate) use connection::PACKETS_REMEMBERED;
 pub use connection::{
-    ARRIVALS_MAX, ClientConnection, ClientEvent, Lost, PACKETS_REMEMBERED, REQUESTS_MAX, Sent, ServerConnection,
-    ServerEvent, TooManyRequests, Unusable,
+    ClientConnection, ClientEvent, Lost, REQUESTS_MAX, Sent, ServerConnection, ServerEvent, TooManyRequests, Unusable,
 };
 pub use error::DecodeError;
-pub use fragment::{FRAGMENTS_MAX, MESSAGE_BYTES_MAX, Reassembled, Reassembly, fragments};
+pub(crate) use fragment::MESSAGE_BYTES_MAX;
+pub use fragment::{Reassembled, Reassembly, fragments};
 pub use handshake::{
-    Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, GAME_NAME_BYTES_MAX, Ignored,
-    Incoming, Outcome, REQUEST_BYTES, Refusal, WELCOME_BYTES_MAX,
+    Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, Ignored, Incoming, Outcome,
+    Refusal, WELCOME_BYTES_MAX,
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
 pub use key::Key;
@@ -62,7 +63,8 @@ pub use receiver::{Decoded, Received, Receiver};
 pub use request::{Leaving, Request, What, decode_disconnect, decode_request, encode_disconnect, encode_request};
 pub use sender::{EncodeError, Encoded, Sender};
 pub use track::ReceivedSet;
-pub use waiting::{Waiting, decode_waiting, encode_waiting};
+pub(crate) use waiting::decode_waiting;
+pub use waiting::{Waiting, encode_waiting};
 pub use wrapping::Wrapping16;
 
 /// How many snapshots back a base may be, and states are kept for; Quake's `UPDATE_BACKUP`.

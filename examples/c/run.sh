@@ -70,6 +70,19 @@ for version in 1 2 3 4 5 6 7 8; do
 done
 expect 1 'game5' "$hitreg" bisect builds slide.hitlog ./game1 ./game2 ./game3 ./game4 ./game5 ./game6 ./game7 ./game8
 
+# The same as commits: each is compiled in a worktree of its own.
+mkdir source
+git -C source init -q
+for version in 1 2 3 4 5 6 7 8; do
+  { [ "$version" -lt 5 ] || echo '#define BUG'; echo "#define VERSION $version"; cat "$here/game.c"; } >source/game.c
+  git -C source add game.c
+  git -C source -c user.name=team -c user.email=team@example.org commit -qm "version $version"
+  git -C source tag "v$version"
+done
+export XDG_CACHE_HOME=$work/cache
+build="cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off ${flags[*]} game.c -o game ${libs[*]}"
+expect 1 'version 5' "$hitreg" bisect git slide.hitlog v1..v8 --repo source --build-cmd "$build" --artifact game
+
 c++ -std=c++17 -ffp-contract=off "${flags[@]}" "$here/dot.cpp" -o dot "${libs[@]}"
 ./dot record dot.hitlog
 expect 0 '1 same' "$hitreg" verify dot.hitlog --build ./dot

@@ -41,11 +41,11 @@ pub use game::Arena;
 pub use hitbox::Hitgroup;
 pub use map::{ArenaMap, BellPlace, MapError, Place, Props, ShapeError, Teleporter};
 pub use pmove::{
-    BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
+    BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS, pmove,
 };
 pub use rules::ArenaRules;
-pub use solid::{Hull, SURFACE_GAP_UNITS, Solid, Sweep, Touch, sweep_box};
+pub use solid::{Hull, Solid, Sweep, Touch};
 pub use state::ArenaWorld;
 pub use weapon::{Shot, WeaponId, WeaponRules};
 pub use world::CollisionWorld;

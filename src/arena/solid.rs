@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::EntityId;
 
 /// How far from a surface a sweep stops, in units, so that rounding never carries the hull into it.
-pub const SURFACE_GAP_UNITS: f32 = 1.0 / 32.0;
+pub(crate) const SURFACE_GAP_UNITS: f32 = 1.0 / 32.0;
 
 /// The shape that is moved, always centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ pub trait Solid {
 /// Sweeps a hull against one axis-aligned box in space, such as another player, by the rules that hold for brushes:
 /// the box grows by the hull's extent, and the hull stops [`SURFACE_GAP_UNITS`] short of it.
 /// `touch` is what the sweep reports if it hits.
-pub fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+pub(crate) fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
     let half = hull.half_extent_units();
     let (high, low) = (box_max + half, half - box_min);
     let facets = [

@@ -6,9 +6,9 @@ use crate::trace::{Column, Data};
 
 /// Floats so many representable values apart, or fewer, have drifted: the same arithmetic in another order or at
 /// another precision.
-pub const DRIFT_ULPS: u64 = 64;
+pub(crate) const DRIFT_ULPS: u64 = 64;
 /// Floats so near to each other have drifted, however many representable values lie between them near zero.
-pub const DRIFT_ABSOLUTE: f64 = 1e-3;
+pub(crate) const DRIFT_ABSOLUTE: f64 = 1e-3;
 
 /// What kind of difference it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most bytes that one chunk may hold, compressed or not. Writers cut far below it.
-pub const MAX_CHUNK_BYTES: usize = 12 << 20;
+pub(crate) const MAX_CHUNK_BYTES: usize = 12 << 20;
 
 /// The most bytes of records in memory that a writer puts into one chunk; a larger record is refused.
-pub const MAX_RECORD_BYTES: usize = 4 << 20;
+pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 
 /// The most memory that decoding one chunk may take. No kind of record takes more than 14 times its own size while it
 /// is decoded, so that what a writer may write can always be read.
-pub const MAX_CHUNK_MEMORY: usize = 64 << 20;
+pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
 /// The most players that a session may have.
 pub const MAX_PLAYERS: usize = 1024;
@@ -46,18 +46,18 @@ pub fn grant_memory(bytes: usize) {
 
 /// The most memory that the records of a file of this many bytes may take together: 80 MiB, and 1024 times what the file
 /// has beyond 1 MiB. What is larger is read chunk by chunk with [`LogReader`](super::LogReader).
-pub fn session_budget(file_bytes: u64) -> usize {
+pub(crate) fn session_budget(file_bytes: u64) -> usize {
     budget(SMALL_FILE_MEMORY, file_bytes)
 }
 
 /// The same for a trace: two of them are compared, and what is known of their rows takes as much again.
-pub fn trace_budget(file_bytes: u64) -> usize {
+pub(crate) fn trace_budget(file_bytes: u64) -> usize {
     budget(SMALL_TRACE_MEMORY, file_bytes)
 }
 
 /// The most memory that the replay of a log of this many bytes may take: what its records leave of 192 MiB, and of 2048 times
 /// what the file has beyond 1 MiB.
-pub fn replay_budget(file_bytes: u64, session_bytes: usize) -> usize {
+pub(crate) fn replay_budget(file_bytes: u64, session_bytes: usize) -> usize {
     budget(SMALL_FILE_REPLAYED, file_bytes.saturating_mul(2).saturating_sub(SMALL_FILE)).saturating_sub(session_bytes)
 }
 

@@ -13,7 +13,7 @@ pub struct Version {
 }
 
 /// What this build writes of logs.
-pub const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
+pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
 
 /// What it writes of traces. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).

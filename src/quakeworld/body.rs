@@ -13,7 +13,7 @@ use crate::units::EntityId;
 use crate::usercmd::Input;
 
 /// Entities from this one on are brush models: the map's model `n` is entity `32 + n`. Those below are player slots.
-pub const FIRST_MODEL: EntityId = EntityId(32);
+pub(crate) const FIRST_MODEL: EntityId = EntityId(32);
 
 body! {
     /// A player or a brush model. Cells that an entity has no use for are 0.

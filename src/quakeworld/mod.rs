@@ -24,20 +24,13 @@ mod surroundings;
 #[cfg(test)]
 mod testing;
 
-pub use body::{BodyRow, FIRST_MODEL, flag};
+pub use body::{BodyRow, flag};
 pub use demo::{
-    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, ORIGIN_STEP, OriginWire, OtherPlayer,
-    OwnState, Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
+    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, OriginWire, OtherPlayer, OwnState,
+    Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
 };
 pub use game::{Moment, QuakeWorld, Shot};
-pub use import::{
-    Finding, ImportError, ImportOptions, Imported, LARGEST_UNPACKED, Trait, UnpackError, import, played_map, unpacked,
-};
-pub use map::{
-    BspError, EMPTY, Map, MissingWall, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER,
-};
-pub use movement::{
-    BUTTON_ATTACK, BUTTON_JUMP, Dialect, MOST_SOLIDS, MoveVars, PLAYER_MAXS, PLAYER_MINS, PlayerState, Run, Runner,
-    Solid, Touched, UserCmd, World, step, wire_angle_degrees,
-};
+pub use import::{Finding, ImportError, ImportOptions, Imported, Trait, UnpackError, import, played_map, unpacked};
+pub use map::{BspError, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
+pub use movement::{BUTTON_JUMP, Dialect, MoveVars, PlayerState, Run, Runner, Solid, Touched, UserCmd, World, step};
 pub use rules::{Rules, stem as map_stem};

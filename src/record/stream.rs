@@ -148,7 +148,7 @@ macro_rules! declare {
         pub const OF_PLAYERS: [(&str, By); OF_PLAYERS_COUNT] = [$( (stringify!($field), By::$by) ),*];
         const OF_PLAYERS_COUNT: usize = [$( stringify!($field) ),*].len();
         /// The kinds of records of the whole session, by name; entities' states are besides.
-        pub const OF_SESSION: [&str; OF_SESSION_COUNT] = [$( stringify!($own_field) ),*];
+        pub(crate) const OF_SESSION: [&str; OF_SESSION_COUNT] = [$( stringify!($own_field) ),*];
         const OF_SESSION_COUNT: usize = [$( stringify!($own_field) ),*].len();
 
         impl PlayerRecords {

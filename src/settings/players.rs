@@ -18,7 +18,7 @@ pub(super) const OWN: &[&str] =
 pub struct Players(BTreeMap<PlayerId, BTreeMap<&'static str, String>>);
 
 /// Whether a setting may be one player's own.
-pub fn is_of_players(key: &str) -> bool {
+pub(crate) fn is_of_players(key: &str) -> bool {
     OWN.iter().any(|own| key.starts_with(own))
 }
 

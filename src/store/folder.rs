@@ -4,6 +4,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "pipelines")]
 use super::StoreError;
 use super::target::Target;
 
@@ -122,7 +123,8 @@ impl TemporaryFolder {
 ///
 /// # Errors
 /// When the system has no place for one.
-pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
+#[cfg(feature = "pipelines")]
+pub(crate) fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     tempfile::tempdir().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
 }
 
@@ -130,7 +132,8 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
 ///
 /// # Errors
 /// When a folder cannot be listed.
-pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+#[cfg(feature = "pipelines")]
+pub(crate) fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
     let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
     let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
     paths.sort();

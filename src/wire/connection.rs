@@ -6,7 +6,7 @@ mod client;
 mod requests;
 mod server;
 
-pub use arrivals::{ARRIVALS_MAX, PACKETS_REMEMBERED};
+pub(crate) use arrivals::PACKETS_REMEMBERED;
 pub use client::{ClientConnection, ClientEvent, Lost};
 pub use requests::{REQUESTS_MAX, TooManyRequests};
 pub use server::{Sent, ServerConnection, ServerEvent, Unusable};

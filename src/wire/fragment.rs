@@ -15,9 +15,9 @@ pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES - SE
 /// What a fragment has besides its piece.
 pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 /// The most fragments of a message.
-pub const FRAGMENTS_MAX: usize = 16;
+pub(crate) const FRAGMENTS_MAX: usize = 16;
 /// No message is longer, in bytes; the seals not included.
-pub const MESSAGE_BYTES_MAX: usize = FRAGMENTS_MAX * PIECE_BYTES_MAX;
+pub(crate) const MESSAGE_BYTES_MAX: usize = FRAGMENTS_MAX * PIECE_BYTES_MAX;
 /// How many unfinished messages a client keeps; beyond this the oldest is given up.
 const UNFINISHED_MAX: usize = 8;
 

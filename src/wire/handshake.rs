@@ -9,4 +9,4 @@ mod message;
 
 pub use connecting::{Accepted, ConnectOptions, Connecting, Outcome};
 pub use endpoint::{Endpoint, EndpointOptions, Ignored, Incoming};
-pub use message::{CONFIRM_BYTES, GAME_NAME_BYTES_MAX, REQUEST_BYTES, Refusal, WELCOME_BYTES_MAX};
+pub use message::{CONFIRM_BYTES, Refusal, WELCOME_BYTES_MAX};

@@ -24,7 +24,7 @@ pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
 ///
 /// # Errors
 /// When it is something else.
-pub fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
+pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
     let waiting = Waiting { ready: from.get_u16()?, places: from.get_u16()? };
     from.finish()?;

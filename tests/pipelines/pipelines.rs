@@ -134,7 +134,7 @@ fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
         let session =
             record(&scenario(19, LinkModel::default()), Rules { forgets, push_units: 1.0, ..Rules::default() });
         let replayed = again(&session, &Options { rollback_every: Some(7), ..Options::default() });
-        assert_eq!(replayed.rollbacks, session.ticks.len() as u64 / 7);
+        assert_eq!(replayed.rollbacks, session.ticks.len() as u32 / 7);
         replayed.rollback_error
     };
     assert_eq!(check(false), None);

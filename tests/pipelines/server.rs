@@ -185,7 +185,7 @@ fn time_is_spent_to_the_last_millisecond() {
 #[test]
 fn time_is_given_as_it_passes() {
     let mut rig = Rig::new(&["server.command_credit_ms=500"]);
-    let mut ran = |rig: &mut Rig, count: u32| {
+    let ran = |rig: &mut Rig, count: u32| {
         let commands: Vec<Usercmd> = (0..count).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
         rig.send(SHOOTER, commands);
         rig.tick();

@@ -30,7 +30,7 @@ fn walls_of(brush: &Brush) -> impl Iterator<Item = Wall> {
             behind
         };
         let side = others.fold(Some(Polygon::on_plane(normal, facet.distance, REACH_UNITS)), cut)?;
-        let (from, to, bottom, top) = side.from_above(normal)?;
+        let (from, to, bottom, top) = side.seen_from_above(normal)?;
         Some(Wall { from, to, bottom, top, of: None })
     })
 }

@@ -18,8 +18,9 @@ mod wish;
 use glam::Vec3;
 
 use super::solid::{Hull, Solid, Sweep, Touch};
+pub(crate) use state::BUTTON_ATTACK;
 pub use state::{
-    BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
+    BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS,
 };
 

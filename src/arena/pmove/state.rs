@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::EntityId;
 
 /// The bit in [`MoveInput::buttons`] for firing.
-pub const BUTTON_ATTACK: u16 = 1 << 0;
+pub(crate) const BUTTON_ATTACK: u16 = 1 << 0;
 /// The bit in [`MoveInput::buttons`] for jumping.
 pub const BUTTON_JUMP: u16 = 1 << 1;
 /// The bit in [`MoveInput::buttons`] for ducking.

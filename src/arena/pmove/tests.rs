@@ -3,7 +3,8 @@
 use glam::Vec3;
 
 use super::*;
-use crate::arena::{Brush, CollisionWorld, Facet, sweep_box};
+use crate::arena::solid::sweep_box;
+use crate::arena::{Brush, CollisionWorld, Facet};
 use crate::units::EntityId;
 
 const FLOOR: ([f64; 3], [f64; 3]) = ([-2_000.0, -2_000.0, -64.0], [2_000.0, 2_000.0, 0.0]);

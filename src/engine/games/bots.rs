@@ -110,7 +110,7 @@ pub(super) struct WithBots<G: Game> {
 impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
         let found = G::MAPS.iter().find(|(known, _)| *known == name);
-        let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+        let known = || G::MAPS.iter().map(|(known, _)| *known).collect();
         match found {
             Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
             None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
@@ -148,12 +148,12 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// There is no such map.
-    #[error("no map `{name}` is built in, and there is no such file: give one of {known}, or a .map file")]
+    #[error("{name}: there is no such file, and {}", built_in(known))]
     NoMap {
         /// The name that was asked for.
         name: String,
-        /// Those that there are.
-        known: String,
+        /// Those that are built in.
+        known: Vec<&'static str>,
     },
     /// The map file gives no rules.
     #[error("no rules can be made from this map: {0}")]
@@ -161,6 +161,13 @@ pub enum SetupError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] SynthError),
+}
+
+fn built_in(known: &[&str]) -> String {
+    match known {
+        [] => "this game has no map built in".to_owned(),
+        known => format!("no such map is built in: there are {}", known.join(", ")),
+    }
 }
 
 /// Why a client could not join, or had to leave.

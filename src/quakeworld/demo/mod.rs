@@ -19,8 +19,9 @@ mod svc_skip;
 mod wire;
 
 pub use error::QwdError;
+pub(crate) use origin_wire::ORIGIN_STEP;
+pub use origin_wire::OriginWire;
 pub(crate) use origin_wire::cut_cell;
-pub use origin_wire::{ORIGIN_STEP, OriginWire};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
     Cut, Demo, DemoEnd, EffectKind, Event, Hit, Level, Mover, OtherPlayer, OwnState, RecordedBy, SentCommand, Server,

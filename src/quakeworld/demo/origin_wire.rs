@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The wire's step of an origin, in units.
-pub const ORIGIN_STEP: f32 = 0.125;
+pub(crate) const ORIGIN_STEP: f32 = 0.125;
 
 /// How an origin is cut to the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

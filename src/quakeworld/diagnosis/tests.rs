@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::game::Placed;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use crate::quakeworld::movement::wire_angle_degrees;
 use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
 use crate::quakeworld::*;
 use crate::replay::replay_clients;

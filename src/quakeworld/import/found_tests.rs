@@ -1,10 +1,10 @@
 //! What an import finds out about server and map, on demos that are made by servers of every kind.
 
 use super::{Finding, ImportOptions, Imported, Trait, import};
+use crate::quakeworld::movement::wire_angle_degrees;
 use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
 use crate::quakeworld::{
     BUTTON_JUMP, Dialect, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner, Solid, UserCmd, World,
-    wire_angle_degrees,
 };
 use crate::replay::{self, replay};
 use crate::summary::{Prediction, Summary};

@@ -23,5 +23,5 @@ pub use convert::{ImportOptions, Imported, import, played_map};
 pub use error::ImportError;
 #[cfg(test)]
 pub(crate) use follow::{Stretch, follow};
-pub use packed::{LARGEST_UNPACKED, UnpackError, unpacked};
+pub use packed::{UnpackError, unpacked};
 pub use variant::{Finding, Trait};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 /// More than any demo or map needs, so that a small file cannot fill the memory.
-pub const LARGEST_UNPACKED: u64 = 64 << 20;
+pub(crate) const LARGEST_UNPACKED: u64 = 64 << 20;
 const XZ_DICTIONARY_KIB: u32 = 128 << 10;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];

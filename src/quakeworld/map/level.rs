@@ -9,13 +9,13 @@ use super::check::check;
 use super::trace::{Hull, TraceNode};
 
 /// Nothing there.
-pub const EMPTY: i32 = -1;
+pub(crate) const EMPTY: i32 = -1;
 /// A place where bodies cannot be.
-pub const SOLID: i32 = -2;
+pub(crate) const SOLID: i32 = -2;
 /// Water; slime and lava lie below it.
-pub const WATER: i32 = -3;
+pub(crate) const WATER: i32 = -3;
 /// Slime.
-pub const SLIME: i32 = -4;
+pub(crate) const SLIME: i32 = -4;
 
 /// A moving model is looked through at so many places along each axis.
 const SAMPLES: usize = 10;

@@ -8,4 +8,5 @@ mod outline;
 pub(crate) mod trace;
 
 pub use bsp::BspError;
-pub use level::{EMPTY, Map, MissingWall, MovingKind, MovingModel, SLIME, SOLID, Trigger, TriggerEffect, WATER};
+pub(crate) use level::{EMPTY, SLIME, SOLID, WATER};
+pub use level::{Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};

@@ -45,7 +45,7 @@ impl Map {
                 .for_each(|side| self.sort(children[0], side, &mut |part, solid| parts.push((part, solid))));
             for (part, is_solid) in parts {
                 self.sort(children[1], part, &mut |part, other| {
-                    if let (true, Some((from, to, bottom, top))) = (is_solid != other, part.from_above(normal)) {
+                    if let (true, Some((from, to, bottom, top))) = (is_solid != other, part.seen_from_above(normal)) {
                         walls.push(Wall { from, to, bottom, top, of });
                     }
                 });

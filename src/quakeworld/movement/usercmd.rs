@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The fire button.
-pub const BUTTON_ATTACK: u8 = 1;
+pub(crate) const BUTTON_ATTACK: u8 = 1;
 /// The jump button; held under water it swims upwards.
 pub const BUTTON_JUMP: u8 = 2;
 
@@ -51,7 +51,7 @@ impl UserCmd {
 }
 
 /// An angle as it survives the wire: 16 bits of a turn, rounded to the nearest, decoded as a signed number.
-pub fn wire_angle_degrees(degrees: f32) -> f32 {
+pub(crate) fn wire_angle_degrees(degrees: f32) -> f32 {
     let turns = libm::rint(f64::from(degrees) * (65_536.0 / 360.0));
     let wrapped = (turns.clamp(-1e15, 1e15) as i64 & 0xffff) as u16 as i16;
     decode_angle16(wrapped)

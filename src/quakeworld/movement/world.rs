@@ -7,11 +7,11 @@ use crate::quakeworld::map::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree}
 use crate::quakeworld::map::{EMPTY, Map, SOLID};
 
 /// Lowest corner of a player's box from the origin, in units.
-pub const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
+pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
 /// Highest corner of a player's box from the origin, in units.
-pub const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
+pub(crate) const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
 /// The most solids beside the world; further ones are left out, as servers do.
-pub const MOST_SOLIDS: usize = 31;
+pub(crate) const MOST_SOLIDS: usize = 31;
 
 /// A solid beside the world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 /// How many packets back a late one may be.
-pub const PACKETS_REMEMBERED: u32 = 256;
+pub(crate) const PACKETS_REMEMBERED: u32 = 256;
 /// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
-pub const ARRIVALS_MAX: u8 = 2;
+pub(crate) const ARRIVALS_MAX: u8 = 2;
 
 /// The arrivals of one client's packets.
 #[derive(Clone, Debug, Default)]

@@ -5,11 +5,11 @@ use super::super::header::{begin, expect};
 use super::super::{DecodeError, Key, MessageType};
 
 /// A `CONNECT_REQUEST` is padded to this, so that its answers are shorter.
-pub const REQUEST_BYTES: usize = 64;
+pub(crate) const REQUEST_BYTES: usize = 64;
 /// A `CONNECT_CONFIRM` is padded to this, so that its answers are shorter.
 pub const CONFIRM_BYTES: usize = 1200;
 /// The longest name of a game, in bytes.
-pub const GAME_NAME_BYTES_MAX: usize = 32;
+pub(crate) const GAME_NAME_BYTES_MAX: usize = 32;
 /// The longest welcome, in bytes: an `ACCEPTED` with it is shorter than [`CONFIRM_BYTES`].
 pub const WELCOME_BYTES_MAX: usize = 1160;
 
