@@ -48,6 +48,7 @@ pub use header::{FileKind, kind_of, version_of};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub use limits::grant_memory;
+#[cfg(feature = "pipelines")]
 pub(crate) use limits::replay_budget;
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};

@@ -195,6 +195,7 @@ fn named(players: usize) -> String {
 
 impl Server {
     /// Whether there is anything that a client may not be told of.
+    #[cfg(feature = "pipelines")]
     pub(crate) fn bounds_zones(&self) -> bool {
         self.zone != Zone::Everything || self.zone_units < keys::WIDEST_ZONE
     }

@@ -289,6 +289,7 @@ impl Table {
     }
 
     /// Rows of this table with all its columns, those that they lack without values.
+    #[cfg(feature = "cli")]
     pub(crate) fn filled(&self, rows: Table) -> Table {
         let count = rows.rows();
         let mut columns = rows.columns;

@@ -92,7 +92,7 @@ struct Report<'a> {
     jumps: &'a [Jumps],
     /// The hits that another server gave, judged again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    hits_again: &'a [Hit<'a>],
+    hits_again: &'a [Hit],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a Network>,
     shots: &'a Shots,

@@ -58,17 +58,17 @@ impl Jumps {
 
 /// A shot by which another server gave a hit.
 #[derive(Serialize)]
-pub(super) struct Hit<'t> {
+pub(super) struct Hit {
     shooter: u32,
     command: u32,
     at_us: i64,
-    weapon: &'t str,
+    weapon: String,
     /// Whom that server said it hit; `?` where nobody told.
-    target: &'t str,
+    target: String,
     /// Whom it hits here.
-    judged: &'t str,
+    judged: String,
     /// Whom it would have hit without going back.
-    at_present: Option<&'t str>,
+    at_present: Option<String>,
     rewind_us: i64,
     /// How far beside the target the shot passes here; nothing where no shot is known. So is what the spread allows.
     off_units: Option<f32>,
@@ -77,26 +77,26 @@ pub(super) struct Hit<'t> {
     view_error_units: Option<f32>,
 }
 
-impl Hit<'_> {
+impl Hit {
     /// A shot goes through what it passes by no more: coordinates are single floats, and maps are wide.
     const THROUGH_UNITS: f32 = 0.01;
 
     /// Those of weapons that hit at once.
-    pub(super) fn of(trace: &Trace) -> Vec<Hit<'_>> {
+    pub(super) fn of(trace: &Trace) -> Vec<Hit> {
         let shots = shots::Columns::of(trace);
         let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
         let given = (0..shots.rows).zip(shots.given_target.iter()).filter(|(_, target)| *target != "none");
         let at_once = given.filter(|(row, _)| shots.impact.get(*row) != Some(&1));
-        let hit = |(row, target)| {
+        let hit = |(row, target): (usize, &str)| {
             let at_present = shots.present_target.get(row);
             Some(Hit {
                 shooter: *shots.shooter.get(row)?,
                 command: *shots.command.get(row)?,
                 at_us: *shots.at_us.get(row)?,
-                weapon: shots.weapon.get(row),
-                target,
-                judged: shots.target.get(row),
-                at_present: (!matches!(at_present, "" | "none")).then_some(at_present),
+                weapon: shots.weapon.get(row).to_owned(),
+                target: target.to_owned(),
+                judged: shots.target.get(row).to_owned(),
+                at_present: (!matches!(at_present, "" | "none")).then(|| at_present.to_owned()),
                 rewind_us: *shots.rewind_us.get(row)?,
                 off_units: measure(shots.off_units, row),
                 beyond_spread_units: measure(shots.beyond_spread_units, row),
@@ -112,7 +112,7 @@ impl Hit<'_> {
     }
 
     fn hits_at_present(&self) -> bool {
-        self.at_present.is_some_and(|target| target == self.target || self.target == "?")
+        self.at_present.as_ref().is_some_and(|target| *target == self.target || self.target == "?")
     }
 
     pub(super) fn print(page: &mut Page, hits: &[Hit]) {
@@ -130,17 +130,17 @@ impl Hit<'_> {
             ("view error p50", right),
             ("p95", right),
         ];
-        let mut by_weapon: BTreeMap<&str, Vec<&Hit<'_>>> = BTreeMap::new();
+        let mut by_weapon: BTreeMap<&str, Vec<&Hit>> = BTreeMap::new();
         for hit in hits {
-            by_weapon.entry(hit.weapon).or_default().push(hit);
+            by_weapon.entry(&hit.weapon).or_default().push(hit);
         }
-        let row = |name: &str, hits: &[&Hit<'_>]| -> Vec<Cell> {
-            let of = |is_one: fn(&Hit<'_>) -> bool| {
+        let row = |name: &str, hits: &[&Hit]| -> Vec<Cell> {
+            let of = |is_one: fn(&Hit) -> bool| {
                 share(hits.iter().filter(|hit| is_one(hit)).count() as u64, hits.len() as u64)
             };
             let error = Spread::of(hits.iter().filter_map(|hit| hit.view_error_units));
             let error = error.map_or(["-"; 2].map(str::to_owned), |error| [error.p50, error.p95].map(measure));
-            let within = |hit: &Hit<'_>| hit.beyond_spread_units.is_some_and(|off| off <= Hit::THROUGH_UNITS);
+            let within = |hit: &Hit| hit.beyond_spread_units.is_some_and(|off| off <= Hit::THROUGH_UNITS);
             let shares = [of(|hit| hit.is_explained()), of(within), of(|hit| hit.hits_at_present())];
             let cells = [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error);
             cells.map(Cell::from).collect()
@@ -150,13 +150,13 @@ impl Hit<'_> {
         page.table(&head, &rows);
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
-            let target = if hit.target == "?" { "somebody" } else { hit.target };
+            let target = if hit.target == "?" { "somebody" } else { &hit.target };
             let what = match hit.off_units {
                 Some(off) => format!(
                     "passes {} units beside it, {} back, and hits {}",
                     measure(off),
                     ms(hit.rewind_us),
-                    if hit.judged == "none" { "nobody" } else { hit.judged }
+                    if hit.judged == "none" { "nobody" } else { &hit.judged }
                 ),
                 _ => "no shot is known by then".to_owned(),
             };
