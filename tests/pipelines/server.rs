@@ -26,6 +26,7 @@ struct Rig {
     snapshots: Vec<(Micros, PlayerId, Snapshot<Disc>)>,
     judged: Vec<Judged<Discs>>,
     executed: Vec<(PlayerId, CommandSeq, Execution)>,
+    joined: Vec<PlayerId>,
 }
 
 impl Rig {
@@ -43,6 +44,7 @@ impl Rig {
             snapshots: Vec::new(),
             judged: Vec::new(),
             executed: Vec::new(),
+            joined: Vec::new(),
         }
     }
 
@@ -53,7 +55,7 @@ impl Rig {
             match event {
                 Event::Executed { player, command, how } => self.executed.push((player, command, how)),
                 Event::Judged(judged) => self.judged.push(judged),
-                Event::Presence { .. } => {}
+                Event::Presence { player, .. } => self.joined.push(player),
                 Event::Impact { .. } => unreachable!("discs launch nothing"),
             }
         }
@@ -244,6 +246,39 @@ fn as_many_missing_usercmds_are_remembered_as_frames() {
     rig.send(SHOOTER, vec![commands[1]]);
     rig.tick();
     assert_eq!(rig.executed, [(SHOOTER, CommandSeq(2), Execution::Late)], "the first of 64 that never came");
+}
+
+#[test]
+fn a_player_joins_with_the_first_packet() {
+    let mut rig = Rig::new(&[]);
+    rig.tick();
+    assert_eq!(rig.joined, []);
+    for _ in 0..3 {
+        rig.runs(TARGET, walk(1.0));
+        rig.tick();
+    }
+    assert_eq!(rig.joined, [TARGET]);
+}
+
+#[test]
+fn so_many_lost_usercmds_are_replaced_and_of_more_none() {
+    let stood_in = |lost: usize| {
+        let mut rig = Rig::new(&[]);
+        let commands: Vec<Usercmd> = (0..lost + 2).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+        rig.send(SHOOTER, vec![commands[0]]);
+        rig.send(SHOOTER, vec![commands[lost + 1]]);
+        rig.tick();
+        rig.executed.iter().filter(|(.., how)| *how == Execution::StoodIn).count()
+    };
+    assert_eq!([stood_in(24), stood_in(25)], [24, 0]);
+}
+
+#[test]
+fn the_farthest_that_is_allowed_is_no_limit_yet() {
+    let settings = ["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"];
+    // It is judged in the tick after it was sent.
+    let limit = |behind_ms| Rig::new(&settings).shoot_back(behind_ms).rewind.limit;
+    assert_eq!([limit(200 - TICK_MS), limit(201 - TICK_MS)], [Limit::None, Limit::MaxUnlag]);
 }
 
 #[test]
