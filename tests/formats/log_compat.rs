@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
-use hitreg::log::{Options, TraceWriter, read_session, read_trace, version_of, write_session, write_trace};
+use hitreg::log::{Options, TraceWriter, read_session, read_trace, version_of, write_session};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
     Session, SessionId, ShotRecord, Side, StateRecord, Timing,
