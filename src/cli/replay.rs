@@ -115,6 +115,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
+    let hits = played.whole.as_ref().map_or_else(Vec::new, Hit::of);
     let report = Report {
         path: &args.log,
         game: &played.trace.game,
@@ -133,7 +134,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         drawn: &played.drawn,
         interpolation: played.scores.iter().map(|score| (score.mode, score)).collect(),
         jumps: &played.jumps,
-        hits_again: &played.hits,
+        hits_again: &hits,
         network: played.summary.network.as_ref(),
         shots: &played.summary.shots,
         fairness: &played.fairness,

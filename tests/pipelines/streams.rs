@@ -97,7 +97,7 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
             let file = file(&session, span);
             let (trace, ran, parts) = together(&file, &options);
             for (was, is) in whole.trace.tables.iter().zip(&trace.tables) {
-                assert!(was == is, "{preset}, chunks of {span:?}: `{}` is another", was.name);
+                assert!(was.digest() == is.digest(), "{preset}, chunks of {span:?}: `{}` is another", was.name);
             }
             assert_eq!(trace.tables.len(), whole.trace.tables.len());
             assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
@@ -130,7 +130,8 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     let (trace, ran, _) = together(&file(&session, Micros::from_ms(500)), &options);
     assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
     assert_eq!(trace.digest(), whole.trace.digest());
-    assert!(trace.table("packets") == whole.trace.table("packets"));
+    let packets = |trace: &Trace| trace.table("packets").expect("it was asked for").digest();
+    assert_eq!(packets(&trace), packets(&whole.trace));
 }
 
 /// A player who pauses, one who comes late and one who goes early do not make the replay read ahead of them.
@@ -164,7 +165,8 @@ fn silent_players_are_waited_for_and_not_looked_for() {
         let most_so_far = *most.borrow();
         *most.borrow_mut() = most_so_far.max(ahead);
     };
-    let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut |_, rows| gist.add(&rows), &mut progress);
+    // The server hears too little for nothing to depend on bytes.
+    let ran = stream::<Arena>(&source, &mut chunks, (&options, true), &mut |_, rows| gist.add(&rows), &mut progress);
     assert!(ran.expect("a log of this build").is_some());
     assert_eq!(gist.digest(), whole.trace.digest());
     assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());
@@ -180,7 +182,9 @@ fn a_trace_written_meanwhile_is_read_as_a_whole() {
     let mut trace = Vec::new();
     let ran = write_trace_meanwhile(&mut trace, |to| streamed(&log, &options, to)).expect("memory takes all");
     assert_eq!(ran.hashes_compared, session.ticks.len() as u64);
-    assert!(read_trace(&trace[..]).expect("a trace") == whole);
+    let read = read_trace(&trace[..]).expect("a trace");
+    let digests = |trace: &Trace| trace.tables.iter().map(Table::digest).collect::<Vec<_>>();
+    assert_eq!((&read.header, digests(&read)), (&whole.header, digests(&whole)));
     let shapes = TraceReader::new(&trace[..]).expect("a trace").shapes().expect("a sound trace");
     let rows: Vec<(&str, u64)> = shapes.iter().map(|(table, rows)| (&*table.name, *rows)).collect();
     let expected: Vec<(&str, u64)> = whole.tables.iter().map(|table| (&*table.name, table.rows() as u64)).collect();

@@ -1,6 +1,6 @@
 //! What a replay came to, from a log in memory or from one that is read as it is used up.
 
-use super::recorded::{Hit, Jumps};
+use super::recorded::Jumps;
 use super::{Args, score};
 use crate::cli::files;
 use crate::cli::page::Page;
@@ -17,7 +17,7 @@ use crate::report::Spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::summary::Summary;
-use crate::trace::{Table, TraceHeader};
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
 
 /// What a replay came to.
@@ -30,7 +30,8 @@ pub(super) struct Played {
     pub(super) drawn: Vec<Drawn>,
     pub(super) scores: Vec<ModeScore>,
     pub(super) jumps: Vec<Jumps>,
-    pub(super) hits: Vec<Hit>,
+    /// All that was put out, where it is in memory as a whole.
+    pub(super) whole: Option<Trace>,
     pub(super) spreads: Page,
     pub(super) hashes_compared: u64,
     pub(super) first_difference: Option<HashDifference>,
@@ -103,7 +104,7 @@ pub(super) fn play(
         drawn,
         scores,
         jumps: Vec::new(),
-        hits: Vec::new(),
+        whole: None,
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
@@ -197,11 +198,11 @@ fn whole(
         drawn,
         scores,
         jumps: Jumps::of(&replayed.jumps),
-        hits: Hit::of(&replayed.trace),
         spreads: gathered.spreads.page(),
         hashes_compared: replayed.hashes_compared,
         first_difference: replayed.first_difference,
-        trace: replayed.trace.header,
+        trace: replayed.trace.header.clone(),
+        whole: Some(replayed.trace),
         changed,
         seconds,
     })
