@@ -96,7 +96,9 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
         for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
             let file = file(&session, span);
             let (trace, ran, parts) = together(&file, &options);
-            for (was, is) in whole.trace.tables.iter().zip(&trace.tables) {
+            for was in &whole.trace.tables {
+                // `variables` have their place when there is the first of them.
+                let is = trace.table(&was.name).expect("the same tables");
                 assert!(was.digest() == is.digest(), "{preset}, chunks of {span:?}: `{}` is another", was.name);
             }
             assert_eq!(trace.tables.len(), whole.trace.tables.len());
