@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::summary::{Summary, Summing};
 use crate::text_diff::TextDiff;
 use crate::trace::digest::{self, TableDigest};
-use crate::trace::schema::shots;
+use crate::trace::schema::{TABLES, shots};
 use crate::trace::{Data, Digest, Table, Trace, TraceHeader};
 
 /// The first line of every golden that is written.
@@ -64,13 +64,20 @@ impl Gist {
 
     /// The first table whose digest is another than in a second replay.
     pub fn first_unlike(&self, other: &Gist) -> Option<&str> {
-        let unlike = self.tables.iter().zip(&other.tables).find(|(a, b)| a.digest() != b.digest());
-        unlike.map(|(table, _)| table.name())
+        let same = |table: &&TableDigest| {
+            let there = other.tables.iter().find(|there| there.name() == table.name());
+            there.is_some_and(|there| there.digest() == table.digest())
+        };
+        self.tables.iter().find(|table| !same(table)).map(TableDigest::name)
     }
 
     /// The golden; `None` where none was wanted.
     pub fn golden(&self) -> Option<String> {
-        let tables = self.tables.iter().map(|table| (table.name(), table.rows(), table.digest()));
+        // Of a replay as it is read, a table comes when it has its first rows.
+        let place = |table: &&TableDigest| TABLES.iter().position(|known| known.name == table.name());
+        let mut tables: Vec<&TableDigest> = self.tables.iter().collect();
+        tables.sort_by_key(|table| place(table).unwrap_or(TABLES.len()));
+        let tables = tables.into_iter().map(|table| (table.name(), table.rows(), table.digest()));
         let has_shots = self.tables.iter().any(|table| table.name() == shots::NAME);
         let shots = self.shots.as_deref()?;
         Some(written(TITLE, &self.header, self.digest(), tables, &self.summary(), has_shots.then_some(shots)))

@@ -34,6 +34,7 @@ pub use welcome::WelcomeError;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::wire::Key;
+pub use crate::wire::{Notice, What};
 
 /// A number that nobody can guess, from the system's own source of them.
 fn secret() -> Key {

@@ -2,15 +2,19 @@
 //! against the hashes in the log and against the golden. A check that exercised nothing does not pass, nor does one that
 //! could look at a part of the log only.
 
+mod facts;
+
 use serde::Serialize;
 
 use crate::golden::{self, Gist};
-use crate::record::{CellKind, GapRecord, Header, Holds, PlayerRecords, Session};
-use crate::replay::{HashDifference, Ran, Replayed, Survey, Ticks};
+use crate::record::Session;
+use crate::replay::{HashDifference, Ran, Replayed};
 use crate::summary::{Exercised, Summary};
 use crate::text_diff::TextDiff;
 use crate::trace::Digest;
-use crate::units::{Micros, Tick};
+use crate::units::Micros;
+pub use facts::Facts;
+use facts::{Hole, holes};
 
 /// What a verification found.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,29 +106,6 @@ pub struct Played {
     pub ran: Ran,
 }
 
-/// What a log says that its replays are judged by.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    ticks: u64,
-    with_hash: u64,
-    /// Whether any hash is another than 0.
-    has_hashes: bool,
-    usercmds: u64,
-    active_usercmds: u64,
-    /// What no session can have been.
-    contradiction: Option<String>,
-    hole: Option<Hole>,
-    has_server: bool,
-}
-
-/// The first part that is missing.
-#[derive(Clone, Copy, Debug)]
-struct Hole {
-    from: Micros,
-    to: Micros,
-    ticks_before: u64,
-}
-
 /// Judges what the replays of one log came to; or why there are none.
 pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: Against<'_>) -> Verified {
     let facts = Facts::of(session);
@@ -211,47 +192,6 @@ fn judge_with(
     }
 }
 
-impl Facts {
-    /// What a session says.
-    pub fn of(session: &Session) -> Facts {
-        let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
-        let hole = holes(session).min_by_key(|gap| gap.from).map(|gap| Hole {
-            from: gap.from,
-            to: gap.to,
-            ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
-        });
-        Facts {
-            ticks: session.ticks.len() as u64,
-            with_hash: with_hash.clone().count() as u64,
-            has_hashes: with_hash.clone().any(|hash| hash != 0),
-            usercmds: usercmds(session),
-            active_usercmds: active(session),
-            contradiction: contradiction(session),
-            hole,
-            has_server: session.header.holds() == Holds::Whole,
-        }
-    }
-
-    /// What a log says that is read chunk by chunk, and has no part missing.
-    pub fn of_log(header: &Header, survey: &Survey) -> Facts {
-        let Ticks { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
-        let contradiction = match out_of_order {
-            Some([before, after]) => Some(disorder(before, after)),
-            None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
-        };
-        Facts {
-            ticks: count,
-            with_hash,
-            has_hashes,
-            usercmds: survey.usercmds(),
-            active_usercmds: survey.active_usercmds(),
-            contradiction,
-            hole: None,
-            has_server: header.holds() == Holds::Whole,
-        }
-    }
-}
-
 impl Verified {
     /// The result for a log of which there is no replay.
     pub fn without_replay(verdict: Verdict, why: Why, detail: impl Into<String>) -> Verified {
@@ -278,26 +218,6 @@ impl Verified {
 }
 
 type Finding = (Verdict, Why, String);
-
-/// What no session can have been.
-fn contradiction(session: &Session) -> Option<String> {
-    if let Some(pair) = session.ticks.windows(2).find(|pair| pair[1].tick <= pair[0].tick || pair[1].at < pair[0].at) {
-        return Some(disorder(pair[0].tick, pair[1].tick));
-    }
-    let classes = &session.header.classes;
-    let mut floats = session.states.iter().flat_map(|(key, cells)| {
-        let fields = classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
-        fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32).map(|(_, cell)| f32::from_bits(*cell))
-    });
-    let first = floats.next();
-    (first.is_some_and(f32::is_nan) && floats.all(f32::is_nan)).then(|| ALL_NAN.to_owned())
-}
-
-const ALL_NAN: &str = "every recorded state is NaN";
-
-fn disorder(before: Tick, after: Tick) -> String {
-    format!("its ticks are out of order: after tick {before} comes tick {after}")
-}
 
 /// What differs, in words; the earliest cause first, because the rest follows from it.
 fn compare(facts: &Facts, replays: &[Played]) -> Option<Finding> {
@@ -334,12 +254,6 @@ fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
     let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
     let hole = holes(session).map(|gap| gap.from).min();
     hole.is_none_or(|hole| at.is_some_and(|at| at <= hole))
-}
-
-/// What is missing between the first tick and the last. What ran before the first is no part of the log.
-fn holes(session: &Session) -> impl Iterator<Item = &GapRecord> {
-    let first = session.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
-    session.gaps.iter().filter(move |gap| gap.to > first)
 }
 
 /// Why agreement says nothing, or not all.
@@ -394,14 +308,4 @@ fn not_judged(
 
 fn seconds(at: Micros) -> String {
     format!("{:.2} s", at.as_s_f64())
-}
-
-fn usercmds(session: &Session) -> u64 {
-    session.players.iter().map(|player| player.usercmds().count() as u64).sum()
-}
-
-/// Usercmds with a key down, a button pressed, an impulse, or input of the game's own.
-fn active(session: &Session) -> u64 {
-    let usercmds = session.players.iter().flat_map(PlayerRecords::usercmds);
-    usercmds.filter(|command| command.input.is_active()).count() as u64
 }

@@ -118,13 +118,18 @@ enum Tables {
     File(Vec<(Table, u64)>),
 }
 
+/// A trace of more tables is read once, into memory: a replay's have twelve.
+const MOST_READINGS: usize = 24;
+
 impl Tables {
     fn of(games: &Games, args: &Args) -> Result<Tables, Trouble> {
         let path = &args.file;
         let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
         if is_file && args.what_if.is_plain() && store::kind_of(path)? == FileKind::Trace {
-            let shapes = store::open_trace(path)?.shapes();
-            return Ok(Tables::File(shapes.map_err(|error| Trouble::file(path, error))?));
+            let shapes = store::open_trace(path)?.shapes().map_err(|error| Trouble::file(path, error))?;
+            if shapes.len() <= MOST_READINGS {
+                return Ok(Tables::File(shapes));
+            }
         }
         Ok(Tables::Whole(trace_of(games, args)?.0))
     }

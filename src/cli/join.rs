@@ -19,9 +19,9 @@ use super::trouble::Trouble;
 use crate::engine::{Games, Joining};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
+use crate::live::{Notice, What};
 use crate::store::Kind;
 use crate::units::Micros;
-use crate::wire::{Notice, What};
 
 /// Join a server over UDP with a bot, and record its side
 ///

@@ -118,6 +118,7 @@ mod tests {
             "merge output",
             "import qwd output",
             "import quake3-udp output",
+            "import quake3-demo output",
             "replay output",
             "replay record",
             "verify junit",

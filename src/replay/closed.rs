@@ -1,23 +1,26 @@
 //! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links, of a session in memory or
 //! of a log that is read meanwhile.
 
+mod input;
+mod watch;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::feed::{FedLink, Shared};
 use super::made::{Counted, Made};
 use super::streamed::{Ran, Source};
-use super::{HashDifference, Options, ReplayError, Replayed, Tables, Traffic};
-use crate::game::{Bots, Game, StateRows, Verdict};
+use super::{Options, ReplayError, Replayed, Tables};
+use crate::game::{Bots, Game, StateRows};
 use crate::link::{Fate, Link, RecordedLink};
-use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Setup, Ticked};
-use crate::record::{ArrivalRecord, Execution, Header, PacketRecord, Session, StateKey, States};
-use crate::session::{BotInput, InputSource, Links, Machine, Observer, Packed, Screen, Shown};
+use crate::pipeline::{Netcode, ServerPipeline, Setup};
+use crate::record::{Header, Session, StateKey, States};
+use crate::session::{BotInput, InputSource, Links, Machine, Observer};
 use crate::settings::Settings;
 use crate::trace::Table;
-use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use crate::usercmd::Input;
+use crate::units::{EntityId, Micros, Tick};
+use input::{FedInput, RecordedInput};
+use watch::{Hashes, Watch};
 
 pub(super) fn replay<G: Netcode>(
     session: &Session,
@@ -104,7 +107,7 @@ pub(super) fn stream<G: Netcode>(
     }
     // Every table has its place, whichever is full first.
     tables.take(0, to);
-    let made = Made::passing_on(source.allowance);
+    let made = Made::new(source.allowance);
     made.begin(players)?;
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick()).take_while(|_| !made.is_too_much());
     let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), Some(to), progress);
@@ -261,195 +264,4 @@ fn tick_times<'a>(
         _ => (Some(times), None),
     };
     Ok(recorded_ones.into_iter().flatten().chain(at_rate.into_iter().flatten()))
-}
-
-/// The recorded input.
-struct RecordedInput<'a> {
-    session: &'a Session,
-    /// The next frame of each player; of one who was heard only, the next packet.
-    next: Vec<usize>,
-}
-
-impl RecordedInput<'_> {
-    fn of(session: &Session) -> RecordedInput<'_> {
-        RecordedInput { session, next: vec![0; session.players.len()] }
-    }
-}
-
-impl<G: Game> InputSource<G> for RecordedInput<'_> {
-    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
-        let index = usize::from(player.0);
-        self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
-    }
-
-    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
-        let index = usize::from(screen.player.0);
-        let frame = &self.session.players[index].frames[self.next[index]];
-        self.next[index] += 1;
-        frame.command.input
-    }
-
-    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
-        let index = usize::from(player.0);
-        let records = &self.session.players[index];
-        let heard = records.heard.get(self.next[index]).filter(|_| records.is_heard_only())?;
-        self.next[index] += 1;
-        Some((heard.at, HeardPacket::of(heard)))
-    }
-}
-
-/// The input of a log that is read meanwhile.
-struct FedInput<'a>(Shared<'a>);
-
-impl<G: Game> InputSource<G> for FedInput<'_> {
-    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
-        self.0.borrow_mut().next_frame(player)
-    }
-
-    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
-        self.0.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
-    }
-
-    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
-        self.0.borrow_mut().take_heard(player)
-    }
-
-    fn has_more(&self, player: PlayerId) -> bool {
-        self.0.borrow().has_more(player)
-    }
-}
-
-/// The hashes that a log has of its ticks.
-enum Hashes<'a> {
-    Of(&'a Session),
-    Fed(Shared<'a>),
-}
-
-impl Hashes<'_> {
-    fn of(&self, tick: Tick) -> Option<u64> {
-        match self {
-            Hashes::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
-            Hashes::Fed(feed) => feed.borrow_mut().hash_of(tick),
-        }
-    }
-
-    fn reached(&self, at: Micros) {
-        if let Hashes::Fed(feed) = self {
-            feed.borrow_mut().reached(at);
-        }
-    }
-}
-
-/// The rows of so much time are in one part of all tables, or in more.
-const TOGETHER: Micros = Micros::from_s(16);
-
-/// Fills the tables, and holds each tick against the recorded one.
-struct Watch<'a, 'f> {
-    tables: Tables,
-    hashes: Hashes<'f>,
-    /// Where full tables go.
-    to: Option<&'a mut dyn FnMut(Table)>,
-    /// When all tables went on last.
-    passed_on: Micros,
-    first_difference: Option<HashDifference>,
-    compared: u64,
-    traffic: Traffic,
-    progress: &'a mut dyn FnMut(Micros),
-}
-
-impl<'a, 'f> Watch<'a, 'f> {
-    fn new(
-        tables: Tables,
-        hashes: Hashes<'f>,
-        to: Option<&'a mut dyn FnMut(Table)>,
-        progress: &'a mut dyn FnMut(Micros),
-    ) -> Watch<'a, 'f> {
-        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
-        Watch { tables, hashes, to, passed_on, first_difference, compared, traffic, progress }
-    }
-
-    /// What is known besides the tables.
-    fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
-        let rollbacks = machine.server().rollbacks().unwrap_or_default();
-        Ran {
-            first_difference: self.first_difference,
-            hashes_compared: self.compared,
-            traffic: self.traffic,
-            rollbacks: rollbacks.checked,
-            rollback_error: rollbacks.failed,
-        }
-    }
-
-    fn pass_on(&mut self) {
-        if let Some(to) = &mut self.to {
-            self.tables.take_full(to);
-        }
-    }
-
-    /// Passes all on from time to time, so that no table is far behind the others.
-    fn pass_all_on(&mut self, at: Micros) {
-        if let Some(to) = &mut self.to
-            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
-        {
-            self.passed_on = at;
-            self.tables.take(1, to);
-        }
-    }
-}
-
-impl<G: Game> Observer<G> for Watch<'_, '_> {
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
-        self.tables.frame(player, at, commanded, shown);
-        self.pass_on();
-    }
-
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.traffic.up_bytes += u64::from(packet.bytes);
-        Observer::<G>::packet_sent(&mut self.tables, player, packet);
-    }
-
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
-        self.traffic.down_bytes += u64::from(packed.bytes);
-        Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        Observer::<G>::packet_reached(&mut self.tables, player, arrival);
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        Observer::<G>::executed(&mut self.tables, player, command, tick, how);
-    }
-
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        self.tables.judged(at, tick, judged);
-    }
-
-    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
-        Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        Observer::<G>::ticked(&mut self.tables, at, ticked, world);
-        self.hashes.reached(at);
-        if let Some(hash) = self.hashes.of(ticked.tick) {
-            self.compared += 1;
-            if hash != ticked.hash && self.first_difference.is_none() {
-                let replayed = Some(ticked.hash);
-                self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
-            }
-        }
-        self.pass_all_on(at);
-        (self.progress)(at);
-    }
-
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&Reconciled>,
-    ) {
-        Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled);
-    }
 }

@@ -1,4 +1,5 @@
-//! Counts what is made of a log, so that it stops before that takes more memory than a file of its size has a right to.
+//! Counts what is made of a log, so that it stops before that is more than a file of its size has a right to: of memory where all
+//! of it stays there, and of work where rows go on as they are made.
 
 use std::cell::Cell;
 
@@ -37,25 +38,11 @@ const SENT: usize = 2;
 pub(super) struct Made {
     bytes: Cell<usize>,
     most: Allowance,
-    /// Whether rows stay in memory.
-    keeps_rows: bool,
 }
 
 impl Made {
     pub(super) fn new(most: Allowance) -> Made {
-        Made { bytes: Cell::new(0), most, keeps_rows: true }
-    }
-
-    /// Where rows go on as they are made.
-    pub(super) fn passing_on(most: Allowance) -> Made {
-        Made { keeps_rows: false, ..Made::new(most) }
-    }
-
-    /// Counts what a row takes.
-    fn row(&self, bytes: usize) {
-        if self.keeps_rows {
-            self.add(bytes);
-        }
+        Made { bytes: Cell::new(0), most }
     }
 
     /// A server and so many clients begin to run.
@@ -138,12 +125,12 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
         self.keep(player);
-        self.made.row(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
+        self.made.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
         self.observer.frame(player, at, commanded, shown);
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.made.row(SENT_ROW);
+        self.made.add(SENT_ROW);
         self.observer.packet_sent(player, packet);
     }
 
@@ -156,7 +143,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.made.row(EXECUTED);
+        self.made.add(EXECUTED);
         self.observer.executed(player, command, tick, how);
     }
 
@@ -165,22 +152,22 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        self.made.row(SHOT);
+        self.made.add(SHOT);
         self.observer.judged(at, tick, judged);
     }
 
     fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
-        self.made.row(SHOT);
+        self.made.add(SHOT);
         self.observer.impact(at, tick, by, with, weapon, v);
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        self.made.row(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+        self.made.add(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
         self.observer.ticked(at, ticked, world);
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
-        self.made.row(SENT_ROW + SENT * snapshot.frame.entities.len());
+        self.made.add(SENT_ROW + SENT * snapshot.frame.entities.len());
         self.observer.snapshot_sent(player, at, snapshot, packed);
     }
 
@@ -194,7 +181,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         if let Some(unheard) = self.unheard.get_mut(usize::from(player.0)) {
             *unheard = 0;
         }
-        self.made.row(SNAPSHOT + snapshot.effects.len() * EFFECT);
+        self.made.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
         self.observer.snapshot_received(player, at, snapshot, reconciled);
     }
 }

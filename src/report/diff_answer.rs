@@ -49,13 +49,13 @@ fn story(diff: &TraceDiff) -> Option<String> {
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
         [] => String::new(),
-        [one] => format!(", with {} {} in place of {}", one.key, one.b, one.a),
+        [one] => format!(", with {}={}", one.key, one.b),
         more => format!(", with {} set otherwise", counted(more.len() as u64, "setting")),
     };
     Some(format!("{} came out otherwise{since}{under}", counted(shots as u64, "shot")))
 }
 
-const MOST_TABLES: usize = 9;
+const MOST_TABLES: usize = 6;
 const MOST_SETTINGS_LINES: usize = 16;
 const MOST_SHOTS: usize = 4;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Output, Stdio};
 
-use hitreg::log::read_session;
+use hitreg::log::{read_session, read_trace};
 
 use super::folder::{Folder, code, exit_of, text};
 use super::pucks::example;
@@ -94,7 +94,9 @@ fn a_dash_is_a_standard_stream() {
     assert!(text(&info.stdout).contains("\"kind\": \"log\""), "{}", text(&info.stderr));
     let replayed = fed(&folder, "replay - -o -", &log);
     let trace = fs::read(folder.path("a.hittrace")).unwrap();
-    assert!(replayed.stdout == trace, "the trace, and nothing else");
+    // Of a log that cannot be read twice, the trace is written as a whole, and its rows lie otherwise.
+    let read = |bytes: &[u8]| read_trace(bytes).expect("the trace, and nothing else");
+    assert_eq!(read(&replayed.stdout).digest(), read(&trace).digest());
     assert!(text(&replayed.stderr).contains("closed loop"), "the page is on stderr");
     let exported = fed(&folder, "export - --table ticks --to csv", &replayed.stdout);
     assert!(text(&exported.stdout).starts_with("tick,at_us,hash\n"));

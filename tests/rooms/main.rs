@@ -172,6 +172,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "engine",
+            "golden",
             "units",
             "usercmd",
             "stats",

@@ -19,8 +19,6 @@ use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use crate::settings::Settings;
 use crate::units::Seed;
-#[cfg(feature = "live")]
-use crate::wire::What;
 
 /// Where to play, and how.
 #[cfg(feature = "live")]
@@ -31,7 +29,7 @@ pub struct Joining<'a> {
     /// What is done to datagrams of both directions.
     pub link: Option<&'a LinkModel>,
     /// What the client asks for when the session begins.
-    pub asks: &'a [What],
+    pub asks: &'a [live::What],
     /// Set when the client is to leave.
     pub stop: &'a AtomicBool,
 }

@@ -1,0 +1,148 @@
+//! Watches a closed loop: its rows go into tables, and each tick is held against the recorded one.
+
+use super::super::feed::Shared;
+use super::super::streamed::Ran;
+use super::super::{HashDifference, Tables, Traffic};
+use super::Recorded;
+use crate::game::{Game, Verdict};
+use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Ticked};
+use crate::record::{ArrivalRecord, Execution, PacketRecord, Session};
+use crate::session::{Machine, Observer, Packed, Shown};
+use crate::trace::Table;
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// The hashes that a log has of its ticks.
+pub(super) enum Hashes<'a> {
+    Of(&'a Session),
+    Fed(Shared<'a>),
+}
+
+impl Hashes<'_> {
+    fn of(&self, tick: Tick) -> Option<u64> {
+        match self {
+            Hashes::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
+            Hashes::Fed(feed) => feed.borrow_mut().hash_of(tick),
+        }
+    }
+
+    fn reached(&self, at: Micros) {
+        if let Hashes::Fed(feed) = self {
+            feed.borrow_mut().reached(at);
+        }
+    }
+}
+
+/// The rows of so much time are in one part of all tables, or in more.
+const TOGETHER: Micros = Micros::from_s(16);
+
+/// Fills the tables, and holds each tick against the recorded one.
+pub(super) struct Watch<'a, 'f> {
+    pub(super) tables: Tables,
+    hashes: Hashes<'f>,
+    /// Where full tables go.
+    pub(super) to: Option<&'a mut dyn FnMut(Table)>,
+    /// When all tables went on last.
+    passed_on: Micros,
+    pub(super) first_difference: Option<HashDifference>,
+    pub(super) compared: u64,
+    pub(super) traffic: Traffic,
+    progress: &'a mut dyn FnMut(Micros),
+}
+
+impl<'a, 'f> Watch<'a, 'f> {
+    pub(super) fn new(
+        tables: Tables,
+        hashes: Hashes<'f>,
+        to: Option<&'a mut dyn FnMut(Table)>,
+        progress: &'a mut dyn FnMut(Micros),
+    ) -> Watch<'a, 'f> {
+        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
+        Watch { tables, hashes, to, passed_on, first_difference, compared, traffic, progress }
+    }
+
+    /// What is known besides the tables.
+    pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
+        let rollbacks = machine.server().rollbacks().unwrap_or_default();
+        Ran {
+            first_difference: self.first_difference,
+            hashes_compared: self.compared,
+            traffic: self.traffic,
+            rollbacks: rollbacks.checked,
+            rollback_error: rollbacks.failed,
+        }
+    }
+
+    fn pass_on(&mut self) {
+        if let Some(to) = &mut self.to {
+            self.tables.take_full(to);
+        }
+    }
+
+    /// Passes all on from time to time, so that no table is far behind the others.
+    fn pass_all_on(&mut self, at: Micros) {
+        if let Some(to) = &mut self.to
+            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
+        {
+            self.passed_on = at;
+            self.tables.take(1, to);
+        }
+    }
+}
+
+impl<G: Game> Observer<G> for Watch<'_, '_> {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        self.tables.frame(player, at, commanded, shown);
+        self.pass_on();
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.traffic.up_bytes += u64::from(packet.bytes);
+        Observer::<G>::packet_sent(&mut self.tables, player, packet);
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        self.traffic.down_bytes += u64::from(packed.bytes);
+        Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        Observer::<G>::packet_reached(&mut self.tables, player, arrival);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        Observer::<G>::executed(&mut self.tables, player, command, tick, how);
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        self.tables.judged(at, tick, judged);
+    }
+
+    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+        Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        Observer::<G>::ticked(&mut self.tables, at, ticked, world);
+        self.hashes.reached(at);
+        if let Some(hash) = self.hashes.of(ticked.tick) {
+            self.compared += 1;
+            if hash != ticked.hash && self.first_difference.is_none() {
+                let replayed = Some(ticked.hash);
+                self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
+            }
+        }
+        self.pass_all_on(at);
+        (self.progress)(at);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled);
+    }
+}
