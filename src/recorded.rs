@@ -34,7 +34,7 @@ pub fn as_said(session: &Session) -> Trace {
     said_but(session, &hidden.into_iter().map(str::to_owned).collect())
 }
 
-/// The same of a part of a log, in the whole of which these fields were [sent differently](sent_differently).
+/// The same of a part of a log, in the whole of which these fields were sent to some players otherwise than to others.
 pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     let header = TraceHeader {
         game: session.header.game.clone(),

@@ -30,7 +30,7 @@ pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use streamed::{Ran, Source, stream};
 pub use survey::{Survey, Ticks};
 pub use tables::Tables;
-pub(crate) use what_if::REJUDGED;
+pub use what_if::REJUDGED;
 pub use what_if::WhatIf;
 
 use crate::game::{Bots, Game, StateRows};

@@ -11,8 +11,7 @@ mod preset;
 
 pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone};
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
-pub(crate) use keys::KEYS;
-pub use keys::{Key, Kind};
+pub use keys::{KEYS, Key, Kind};
 pub(crate) use players::is_of_players;
 pub use players::{Players, without_players};
 pub use preset::{PRESETS, Preset};
@@ -288,7 +287,7 @@ impl Settings {
     }
 
     /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries. Without those of
-    /// [`LATER`] that are as in logs from before them, which stay the same bytes so.
+    /// `LATER` that are as in logs from before them, which stay the same bytes so.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
         let pairs = KEYS.iter().map(|key| (key, key.get(self)));
         let told = pairs.filter(|(key, value)| !LATER.contains(&key.name) || value != key.default);

@@ -93,7 +93,7 @@ pub struct Sweep {
     pub what_if: WhatIf,
     /// How often each session was run at each point.
     pub repeats: u16,
-    /// What was varied: [`PRESET`] or a setting's key, for each axis.
+    /// What was varied: `PRESET` or a setting's key, for each axis.
     pub keys: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,

@@ -14,7 +14,7 @@ pub(crate) const DRIFT_ABSOLUTE: f64 = 1e-3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Floats at most [`DRIFT_ULPS`] representable values or [`DRIFT_ABSOLUTE`] apart.
+    /// Floats at most `DRIFT_ULPS` representable values or `DRIFT_ABSOLUTE` apart.
     Drift,
     /// Hashes, which tell that something differs and not how far.
     Hash,

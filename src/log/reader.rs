@@ -83,7 +83,7 @@ pub fn read_header(from: impl Read) -> Result<Header, LogError> {
 ///
 /// # Errors
 /// When the bytes are no log that this build reads, when a bit of them has changed anywhere, when they stop early, or
-/// when they would take more memory than [`session_budget`] grants.
+/// when they would take more memory than a file of its size may.
 pub fn read_session(from: impl Read) -> Result<Session, LogError> {
     match read_prefix(from)? {
         (session, None) => Ok(session),

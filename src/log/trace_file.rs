@@ -224,7 +224,7 @@ fn name_misses_anew(rows: &mut Table) {
 ///
 /// # Errors
 /// When the bytes are no trace that this build reads, when a bit of them has changed anywhere, when they stop early,
-/// or when they would take more memory than [`trace_budget`] grants.
+/// or when they would take more memory than a file of its size may.
 pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };

@@ -24,7 +24,7 @@ pub struct Options {
     pub header_level: i32,
     /// How much time of the session a chunk spans at most.
     pub span: Micros,
-    /// How many bytes of records in memory a chunk holds at most; more than [`MAX_RECORD_BYTES`](super::MAX_RECORD_BYTES)
+    /// How many bytes of records in memory a chunk holds at most; more than `MAX_RECORD_BYTES`
     /// is never used.
     pub bytes: usize,
 }

@@ -179,7 +179,7 @@ macro_rules! declare {
         }
 
         impl<H> Session<H> {
-            /// The records of the whole session by kind, in the order of [`OF_SESSION`].
+            /// The records of the whole session by kind, in the order of `OF_SESSION`.
             pub fn streams(&self) -> [&dyn Stream; OF_SESSION_COUNT] {
                 [$( &self.$own_field ),*]
             }

@@ -23,7 +23,7 @@ named!(WhatIf {
 
 /// The settings, and sections of settings, that decide about a recorded shot and about nothing else. [`WhatIf::Rejudge`]
 /// takes no others.
-pub(crate) const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
+pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
 
 impl WhatIf {
     /// Its name.

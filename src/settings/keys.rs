@@ -184,7 +184,7 @@ macro_rules! word {
 }
 
 /// All settings, in the order in which they are listed.
-pub(crate) static KEYS: &[Key] = &[
+pub static KEYS: &[Key] = &[
     word!(
         "prediction.mode",
         prediction.mode,

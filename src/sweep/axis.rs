@@ -102,7 +102,7 @@ impl Axis {
         Ok(Axis { key, values })
     }
 
-    /// [`PRESET`], or the setting's key.
+    /// `PRESET`, or the setting's key.
     pub fn key(&self) -> &str {
         &self.key
     }

@@ -23,7 +23,7 @@ const UNFINISHED_MAX: usize = 8;
 
 /// A message as datagrams, not yet sealed: as it is if it fits into one, else cut up. The pieces are of equal length as
 /// far as that goes, so that none is lost to a queue that has room for small ones only. `number` tells the pieces of
-/// one message from those of others. A message longer than [`MESSAGE_BYTES_MAX`] is `None`.
+/// one message from those of others. A message longer than `MESSAGE_BYTES_MAX` is `None`.
 pub fn fragments(number: SnapshotSeq, message: Vec<u8>) -> Option<Vec<Vec<u8>>> {
     if message.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX {
         return Some(vec![message]);

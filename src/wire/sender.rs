@@ -147,7 +147,7 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    /// Encodes a snapshot in at most `budget_bytes` (and [`MESSAGE_BYTES_MAX`]), the seal included. What is longer than
+    /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), the seal included. What is longer than
     /// a datagram is to be sent as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
     ///
     /// # Errors

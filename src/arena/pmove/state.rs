@@ -135,7 +135,7 @@ pub struct MoveInput {
     pub sidemove: f32,
     /// Speed asked for upwards, in units per second. It only counts towards the limit of the three together.
     pub upmove: f32,
-    /// [`BUTTON_ATTACK`], [`BUTTON_JUMP`] and [`BUTTON_DUCK`]; movement ignores other bits.
+    /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and [`BUTTON_DUCK`]; movement ignores other bits.
     pub buttons: u16,
 }
 

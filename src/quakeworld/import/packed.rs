@@ -31,7 +31,7 @@ pub enum UnpackError {
 /// What the bytes hold: unpacked when they are packed with gzip or xz, as they are otherwise.
 ///
 /// # Errors
-/// Damaged data, and data that unpacks to more than [`LARGEST_UNPACKED`].
+/// Damaged data, and data that unpacks to more than `LARGEST_UNPACKED`.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
     if bytes.starts_with(GZIP) {
         read_all("gzip", flate2::read::MultiGzDecoder::new(bytes)).map(Cow::Owned)

@@ -24,7 +24,7 @@ pub struct UserCmd {
     pub side: i16,
     /// Wished speed upwards, in units/s; only swimming uses it.
     pub up: i16,
-    /// [`BUTTON_ATTACK`], [`BUTTON_JUMP`] and the game's own.
+    /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and the game's own.
     pub buttons: u8,
     /// Weapon or other request; 0 is none.
     pub impulse: u8,

@@ -46,7 +46,7 @@ pub enum Solid {
 pub struct World<'a> {
     /// The level.
     pub map: &'a Map,
-    /// Solids beside the world, at most [`MOST_SOLIDS`] of them are heeded.
+    /// Solids beside the world, at most `MOST_SOLIDS` of them are heeded.
     pub solids: &'a [Solid],
 }
 

@@ -148,7 +148,7 @@ impl<B: Body> ClientConnection<B> {
     }
 
     /// Asks for something, once the session runs; it is sent again until a
-    /// [`Notice::RequestAck`](crate::wire::Notice::RequestAck) of the number that is returned answers it.
+    /// [`Notice::RequestAck`] of the number that is returned answers it.
     ///
     /// # Errors
     /// When the server has not answered for long.

@@ -41,7 +41,7 @@ pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
     Packet(HeardPacket),
     /// The client asks for something for the first time: [`ServerConnection::tell`] it a
-    /// [`Notice::RequestAck`](crate::wire::Notice::RequestAck).
+    /// [`Notice::RequestAck`].
     Request(Request),
     /// The client asks for it again, as the answer is on its way yet.
     AskedAgain,
@@ -96,7 +96,7 @@ impl<B: Body> ServerConnection<B> {
     }
 
     /// Sends snapshots in at most so many bytes each, fragments' headers not counted. What does not fit waits for the next
-    /// one. Without this it is [`MESSAGE_BYTES_MAX`].
+    /// one. Without this it is `MESSAGE_BYTES_MAX`.
     pub fn limit_messages(&mut self, bytes: usize) {
         self.message_bytes_max = bytes.min(MESSAGE_BYTES_MAX);
     }
