@@ -106,27 +106,18 @@ impl SurveyedLog {
             None => Ok(ran?),
         }
     }
+}
 
-    /// The same until it is not void: `begin` makes what gathers the rows.
-    ///
-    /// # Errors
-    /// As [`SurveyedLog::attempt`].
-    pub fn replay<S>(
-        &self,
-        game: &dyn Playable,
-        options: &Options,
-        begin: impl Fn() -> S,
-        add: impl Fn(&mut S, &TraceHeader, Table),
-        progress: &mut dyn FnMut(Micros),
-    ) -> Result<(S, Ran), StreamError> {
-        let mut encoded = false;
-        loop {
-            let mut gathered = begin();
-            let to = &mut |header: &TraceHeader, table| add(&mut gathered, header, table);
-            if let Some(ran) = self.attempt(game, (options, encoded), &mut |_| {}, to, progress)? {
-                return Ok((gathered, ran));
-            }
-            encoded = true;
+/// Replays a log until that is not void: without datagrams, and where they may have made a difference, with every one of them.
+/// `encoded` is whether that is known already, and is known then.
+///
+/// # Errors
+/// Those of `attempt`.
+pub fn until_whole<T, E>(encoded: &mut bool, mut attempt: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<T, E> {
+    loop {
+        if let Some(whole) = attempt(*encoded)? {
+            return Ok(whole);
         }
+        *encoded = true;
     }
 }

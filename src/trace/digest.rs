@@ -121,19 +121,12 @@ impl ColumnDigest {
     }
 
     fn add(&mut self, data: &Data) {
-        let hasher = &mut self.values;
-        match data {
-            Data::U32(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-            Data::U64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-            Data::I64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-            Data::F32(v) => little_endian(hasher, v, |x| x.to_bits().to_le_bytes()),
-            Data::Name { names, codes } => {
-                if names.len() > self.names.len() {
-                    self.names.clone_from(names);
-                }
-                little_endian(hasher, codes, u32::to_le_bytes);
-            }
+        if let Data::Name { names, .. } = data
+            && names.len() > self.names.len()
+        {
+            self.names.clone_from(names);
         }
+        values(&mut self.values, data);
     }
 
     /// Rows without a value, which only a column of names can have: its last name is `none` then.
@@ -222,23 +215,28 @@ fn number(hasher: &mut Xxh3Default, number: usize) {
 }
 
 fn first_values(hasher: &mut Xxh3Default, data: &Data) {
+    if let Data::Name { names, codes } = data {
+        number(hasher, names.len());
+        for name in names {
+            text(hasher, name);
+        }
+        // As they were when no column had room for more.
+        if names.len() <= 256 {
+            little_endian(hasher, codes, |code| [code as u8]);
+            return;
+        }
+    }
+    values(hasher, data);
+}
+
+/// The values of a column, and of names their codes.
+fn values(hasher: &mut Xxh3Default, data: &Data) {
     match data {
         Data::U32(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
         Data::U64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
         Data::I64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
         Data::F32(v) => little_endian(hasher, v, |x| x.to_bits().to_le_bytes()),
-        Data::Name { names, codes } => {
-            number(hasher, names.len());
-            for name in names {
-                text(hasher, name);
-            }
-            // As they were when no column had room for more.
-            if names.len() <= 256 {
-                little_endian(hasher, codes, |code| [code as u8]);
-            } else {
-                little_endian(hasher, codes, u32::to_le_bytes);
-            }
-        }
+        Data::Name { codes, .. } => little_endian(hasher, codes, u32::to_le_bytes),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::Trouble;
 use crate::drawing::{Drawing, Drawn};
-use crate::engine::{Games, StreamError, SurveyedLog};
+use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
 use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
@@ -123,8 +123,7 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
         StreamError::Read(error) => error.into(),
         StreamError::Replay(error) => Trouble::file(&args.log, error),
     };
-    let mut encoded = false;
-    loop {
+    until_whole(&mut false, |encoded| {
         let mut gathered: Option<Gathered> = None;
         let mut gather = |header: &TraceHeader, rows: &Table| {
             gathered.get_or_insert_with(|| Gathered::new(header.clone())).add(rows);
@@ -145,12 +144,12 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
                 (ran, Some(unnamed))
             }
         };
-        if let (Some(ran), Some(gathered)) = (ran.map_err(failed)?, gathered) {
-            unnamed.map_or(Ok(()), store::Prepared::put)?;
-            return Ok((gathered, ran));
+        let whole = gathered.zip(ran.map_err(failed)?);
+        if let (Some(_), Some(unnamed)) = (&whole, unnamed) {
+            unnamed.put()?;
         }
-        encoded = true;
-    }
+        Ok(whole)
+    })
 }
 
 /// Replays a log that is in memory as a whole.

@@ -7,7 +7,7 @@ use super::said::Said;
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::{self, DiffOptions, diff};
-use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check};
+use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
 use crate::golden::Gist;
 use crate::log::Options as LogOptions;
 use crate::record::{Session, Stretch};
@@ -155,11 +155,13 @@ pub(super) fn streamed(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let options = Options { rollback_every, ..Options::default() };
-    let (mut all, mut contradiction) = (Vec::new(), None);
+    // What one replay found out about datagrams is so in the next.
+    let (mut all, mut contradiction, mut encoded) = (Vec::new(), None, false);
     for (number, threads) in THREADS.into_iter().enumerate() {
         let first = number == 0;
-        let play = || played_once(game, log, &options, (first, first && golden));
-        match thread_pool(threads)?.install(play) {
+        let mut play =
+            || until_whole(&mut encoded, |encoded| attempt(game, log, (&options, encoded), (first, first && golden)));
+        match thread_pool(threads)?.install(&mut play) {
             Ok((played, said)) => {
                 contradiction = contradiction.or(said.filter(|_| played.ran.hashes_compared > 0));
                 all.push(played);
@@ -171,31 +173,25 @@ pub(super) fn streamed(
     Ok(Ok((all, contradiction.map(|found| found.0))))
 }
 
-fn played_once(
+fn attempt(
     game: &dyn Playable,
     log: &SurveyedLog,
-    options: &Options,
+    options: (&Options, bool),
     (compare, golden): (bool, bool),
-) -> Result<(Played, Option<Contradicts>), StreamError> {
-    let mut encoded = false;
-    loop {
-        let mut gist: Option<Gist> = None;
-        let said = RefCell::new(Said::new(&log.header, &log.survey.hidden));
-        let mut seen = |chunk: &Stretch| {
-            if compare {
-                said.borrow_mut().chunk(chunk);
-            }
-        };
-        let mut rows = |header: &TraceHeader, rows: Table| {
-            gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
-            if compare {
-                said.borrow_mut().rows(rows);
-            }
-        };
-        let ran = log.attempt(game, (options, encoded), &mut seen, &mut rows, &mut |_| {})?;
-        if let (Some(ran), Some(gist)) = (ran, gist) {
-            return Ok((Played { gist, ran }, said.into_inner().end()));
+) -> Result<Option<(Played, Option<Contradicts>)>, StreamError> {
+    let mut gist: Option<Gist> = None;
+    let said = RefCell::new(Said::new(&log.header, &log.survey.hidden));
+    let mut seen = |chunk: &Stretch| {
+        if compare {
+            said.borrow_mut().chunk(chunk);
         }
-        encoded = true;
-    }
+    };
+    let mut rows = |header: &TraceHeader, rows: Table| {
+        gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+        if compare {
+            said.borrow_mut().rows(rows);
+        }
+    };
+    let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})?;
+    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, said.into_inner().end())))
 }
