@@ -131,6 +131,8 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
         settings.set("prediction.mode", "off")?;
     }
     settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
+    // Its server remembers 17 frames, the newest of which is the present (g_unlagged.c).
+    settings.set("lag_compensation.max_unlag_ms", &(16_000 / i64::from(rules.server_hz)).min(1500).to_string())?;
     Ok(settings)
 }
 
