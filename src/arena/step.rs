@@ -4,6 +4,7 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, move_input};
+use super::bounds::Bounds;
 use super::crowd::Crowd;
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
@@ -13,6 +14,10 @@ use super::solid::{Hull, Solid, Touch};
 use super::wield::wield;
 use crate::game::{Scene, Sink, Touch as Met};
 use crate::usercmd::Usercmd;
+
+/// Nearly all that a usercmd asks of the map is nearer than this to where the player is or gets by his speed: a step up or down,
+/// and what he gains in speed.
+const NEAR_UNITS: f32 = 24.0;
 
 pub(crate) fn step_body(
     rules: &ArenaRules,
@@ -83,10 +88,14 @@ fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBo
 
 fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBody, msec: u8) -> Crowd<'a> {
     let me = scene.player.entity();
+    let seconds = f32::from(msec) / 1_000.0;
+    let near = body.velocity.abs() * seconds + Vec3::splat(NEAR_UNITS);
+    let reach = Bounds { min: body.origin - near, max: body.origin + near };
+    let map = rules.map.solid().nearby(body.hull(), reach);
     if !rules.player_collision {
-        return Crowd::nobody(rules.map.solid(), me);
+        return Crowd::nobody(map, me);
     }
     // The fastest that movement lets anyone go, along each axis.
-    let way_units = rules.movement.maxvelocity * f32::from(msec) / 1_000.0;
-    Crowd::around(rules.map.solid(), scene.entities, me, body.origin, way_units)
+    let way_units = rules.movement.maxvelocity * seconds;
+    Crowd::around(map, scene.entities, me, body.origin, way_units)
 }
