@@ -92,7 +92,7 @@ pub struct Counted {
 }
 
 /// So many values are put in order at once.
-const FRESH: usize = 1 << 15;
+const FRESH: usize = 1 << 16;
 
 impl Counted {
     /// Takes a value in; NaN is left out.

@@ -12,6 +12,7 @@ use super::pmove::{MoveEvent, MoveInput, pmove};
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid, Touch};
 use super::wield::wield;
+use super::world::Nearby;
 use crate::game::{Scene, Sink, Touch as Met};
 use crate::usercmd::Usercmd;
 
@@ -89,13 +90,17 @@ fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBo
 fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBody, msec: u8) -> Crowd<'a> {
     let me = scene.player.entity();
     let seconds = f32::from(msec) / 1_000.0;
-    let near = body.velocity.abs() * seconds + Vec3::splat(NEAR_UNITS);
-    let reach = Bounds { min: body.origin - near, max: body.origin + near };
-    let map = rules.map.solid().nearby(body.hull(), reach);
+    let map = nearby(rules, body.hull(), body.origin, body.velocity * seconds);
     if !rules.player_collision {
         return Crowd::nobody(map, me);
     }
     // The fastest that movement lets anyone go, along each axis.
     let way_units = rules.movement.maxvelocity * seconds;
     Crowd::around(map, scene.entities, me, body.origin, way_units)
+}
+
+/// What of the map a player of this hull meets in a usercmd that takes him so far.
+pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> Nearby<'_> {
+    let near = way.abs() + Vec3::splat(NEAR_UNITS);
+    rules.map.solid().nearby(hull, Bounds { min: origin - near, max: origin + near })
 }

@@ -22,7 +22,7 @@ use past::Past;
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
 /// zstd's level for traces.
-const LEVEL: i32 = 5;
+const LEVEL: i32 = 3;
 
 /// Writes a trace.
 ///

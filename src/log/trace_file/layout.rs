@@ -143,7 +143,9 @@ pub(super) fn encode(
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
             _ if drawn.is_some() => Vec::new(),
-            Some((_, key)) => column::encode(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()]),
+            Some((_, key)) => {
+                column::encode_quickly(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()])
+            }
             None => grouping.pack(&column.data, rows.start),
         };
         let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
@@ -206,7 +208,7 @@ impl Grouping {
     fn pack(&self, data: &Data, start: usize) -> Vec<u8> {
         let whole = |value: &dyn Fn(usize) -> i64| {
             let values: Vec<i64> = self.order.iter().map(|&row| value(start + row)).collect();
-            column::encode(&values, &self.series)
+            column::encode_quickly(&values, &self.series)
         };
         match data {
             Data::U32(v) => whole(&|row| v[row].into()),
@@ -215,7 +217,7 @@ impl Grouping {
             Data::Name { codes, .. } => whole(&|row| codes[row].into()),
             Data::F32(v) => {
                 let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
-                column::encode_f32(&bits, &self.series)
+                column::encode_f32_quickly(&bits, &self.series)
             }
         }
     }
