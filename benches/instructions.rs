@@ -11,6 +11,7 @@ use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, Verdict, diff};
@@ -20,14 +21,13 @@ use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
 use hitreg::golden::Gist;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    BackgroundLogWriter, LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session,
-    write_trace_meanwhile,
+    LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Allowance, Record, Session};
+use hitreg::record::{Allowance, Header, Record, Session};
 use hitreg::replay::{Options, Source, Survey, replay, stream};
 use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{RecordSink, Recorder, record_synthetic};
+use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
 use hitreg::trace::{Table, TraceHeader};
 use hitreg::units::{PlayerId, Seed};
 
@@ -52,7 +52,7 @@ const JOBS: &[(&str, fn(&Path) -> Job)] = &[
     ("replay of a log into a trace", traced),
     ("session of bots", played),
     ("record synth", recorded),
-    ("pushing records to a log", pushed),
+    ("handing records over to a log", pushed),
     ("reading a log", read),
     ("diff of two traces", compared),
 ];
@@ -309,28 +309,40 @@ fn played(_folder: &Path) -> Job {
     })
 }
 
-/// What it plays, and the log of it.
+/// What it plays, and the log of it, which another thread writes.
 fn recorded(_folder: &Path) -> Job {
     Box::new(|| {
         let (scenario, rules) = scenario();
         let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-        let mut log = Log(LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all"));
-        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut log)).expect("a good scenario");
-        log.0.finish().expect("a sink takes all");
+        let (mut batches, writing) = written(header);
+        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut batches)).expect("a good scenario");
+        drop(batches);
+        writing.join().expect("it does not panic");
     })
 }
 
-/// What recording adds to the thread that runs a session.
+/// What recording adds to the thread that runs a session, when the records are made.
 fn pushed(_folder: &Path) -> Job {
     let (scenario, rules) = scenario();
     let mut kept = Kept(Vec::new());
     record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut kept)).expect("a good scenario");
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-    let mut writer = BackgroundLogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink");
     Box::new(move || {
-        kept.0.iter().for_each(|record| writer.push(&record.clone()).expect("a record of this session"));
-        writer.finish().expect("a sink takes all");
+        let (mut batches, writing) = written(header);
+        kept.0.into_iter().for_each(|record| batches.record(record));
+        drop(batches);
+        writing.join().expect("it does not panic");
     })
+}
+
+fn written(header: Header) -> (Batches, JoinHandle<()>) {
+    let (batches, handed_over) = Batches::new();
+    let writing = std::thread::spawn(move || {
+        let mut writer = LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all");
+        handed_over.each(|record| writer.push(record)).expect("records of this session");
+        writer.finish().expect("a sink takes all");
+    });
+    (batches, writing)
 }
 
 fn read(folder: &Path) -> Job {
@@ -354,14 +366,6 @@ struct NoRecord;
 impl RecordSink for NoRecord {
     fn record(&mut self, record: Record) {
         black_box(record);
-    }
-}
-
-struct Log<W: io::Write>(LogWriter<W>);
-
-impl<W: io::Write> RecordSink for Log<W> {
-    fn record(&mut self, record: Record) {
-        self.0.push(&record).expect("a record of this session");
     }
 }
 
