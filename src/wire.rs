@@ -38,7 +38,7 @@ mod usercmd;
 mod waiting;
 mod wrapping;
 
-pub(crate) use bound::snapshot_bytes_max;
+pub(crate) use bound::{Besides, KNOWN_FOR, Known, snapshot_bytes_max, told_bytes_max};
 pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
 };

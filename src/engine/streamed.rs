@@ -2,6 +2,7 @@
 //! one is, it takes the same memory.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};
@@ -113,11 +114,11 @@ impl SurveyedLog {
 ///
 /// # Errors
 /// Those of `attempt`.
-pub fn until_whole<T, E>(encoded: &mut bool, mut attempt: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<T, E> {
+pub fn until_whole<T, E>(encoded: &AtomicBool, mut attempt: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<T, E> {
     loop {
-        if let Some(whole) = attempt(*encoded)? {
+        if let Some(whole) = attempt(encoded.load(Ordering::Relaxed))? {
             return Ok(whole);
         }
-        *encoded = true;
+        encoded.store(true, Ordering::Relaxed);
     }
 }

@@ -87,16 +87,25 @@ impl Verify<'_> {
         // Whatever may not be written is said before the first log is replayed.
         let goldens = logs.iter().map(|path| Goldens::of(path, self.keep, &targets));
         let goldens = goldens.collect::<Result<Vec<_>, EngineError>>()?;
+        // Where there are threads left over, a log's replays run at once.
+        let pool = thread_pool(self.threads)?;
+        let at_once = logs.len() < pool.current_num_threads();
         let verify = |(path, goldens): (&PathBuf, &Goldens)| {
             let started = (self.clock)();
-            let report = self.log(engine, path, goldens);
+            let report = self.log(engine, path, goldens, at_once);
             done();
             report.map(|report| LogReport { seconds: (self.clock)() - started, ..report })
         };
-        thread_pool(self.threads)?.install(|| logs.par_iter().zip(&goldens).map(verify).collect())
+        pool.install(|| logs.par_iter().zip(&goldens).map(verify).collect())
     }
 
-    fn log(&self, engine: &Engine<'_>, path: &Path, goldens: &Goldens) -> Result<LogReport, EngineError> {
+    fn log(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        goldens: &Goldens,
+        at_once: bool,
+    ) -> Result<LogReport, EngineError> {
         let broken = |error: EngineError| {
             let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
             LogReport::new(path, broken, Golden::None)
@@ -121,7 +130,7 @@ impl Verify<'_> {
         let mut verified = match surveyed.as_ref().filter(streams) {
             Some(log) => {
                 let golden = accepted.is_some() || self.keep.writes();
-                let replays = played::streamed(engine, log, self.rollback_every, golden)?;
+                let replays = played::streamed(engine, log, self.rollback_every, golden, at_once)?;
                 let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
                 let verified = judge_played(&Facts::of_log(&log.header, &log.survey), played, against);
                 match replays {

@@ -56,7 +56,7 @@ enum Carriage<B> {
     /// As they are, with nominal sizes.
     Nominal,
     /// As they are, as long as datagrams would make no difference.
-    Unencoded(Unencoded),
+    Unencoded(Unencoded<B>),
 }
 
 /// What arrived.

@@ -3,35 +3,38 @@
 //!
 //! That is so where every snapshot is sure to be whole, to keep below the server's rate, and to be readable when it comes.
 //! None of it is assumed: each is checked by the longest that a message can be and by what each side can have forgotten,
-//! and where a check fails the run stops, to be made anew with datagrams ([`Unencoded::bytes_matter`]). That both come to
-//! the same is a property test (`tests/pipelines/carriage.rs`).
+//! and where a check fails the run stops, to be made anew with datagrams ([`Unencoded::bytes_matter`]). How long a message can be
+//! is said by its number of entities, and only where that is too much by their states, which is work. That both come to the same is
+//! a property test (`tests/pipelines/carriage.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::game::Body;
+use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
-use crate::wire::{PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
+use crate::wire::{Besides, KNOWN_FOR, Known, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
 
 /// What the ends of all connections would know of each other.
-pub(super) struct Unencoded {
+pub(super) struct Unencoded<B> {
     message_max_bytes: usize,
-    players: Vec<Ends>,
+    players: Vec<Ends<B>>,
     bytes_matter: bool,
 }
 
 /// Both ends of one player's connection.
-#[derive(Default)]
-struct Ends {
+struct Ends<B> {
     rate_bytes_per_s: i64,
     /// No snapshot is due earlier than this after the one before.
     spacing_min: Micros,
     /// The newest snapshot that the server knows the client to have.
     acked: Option<SnapshotSeq>,
-    /// The last snapshot, when it was sent, and the most bytes that it can have.
-    sent: Option<(SnapshotSeq, Micros, usize)>,
+    /// The last snapshot.
+    sent: Option<Sent<B>>,
+    /// The frames of it and of those before it, from the one before the acked one on.
+    frames: VecDeque<(SnapshotSeq, Arc<Frame<B>>)>,
     /// The entities in it.
     entities: Vec<EntityId>,
     /// How many entities were gone in which snapshot, as far as the client may not know of it.
@@ -44,9 +47,26 @@ struct Ends {
     came: u64,
 }
 
-impl Unencoded {
+/// A snapshot that was sent.
+struct Sent<B> {
+    seq: SnapshotSeq,
+    at: Micros,
+    /// The most bytes that it can have.
+    bytes_max: usize,
+    /// What a closer look at that takes; `None` where there is none, or has been.
+    closer: Option<Closer<B>>,
+}
+
+/// What a snapshot is told from; with nothing known, all of it is told.
+struct Closer<B> {
+    frame: Arc<Frame<B>>,
+    known: Option<Known<B>>,
+    besides: Besides,
+}
+
+impl<B: Body> Unencoded<B> {
     /// `None` where sizes are sure to matter.
-    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded> {
+    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded<B>> {
         let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
         if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
             return None;
@@ -54,7 +74,14 @@ impl Unencoded {
         let ends = |own: &Arc<Settings>| Ends {
             rate_bytes_per_s: own.server.rate_bytes_per_s,
             spacing_min: own.server.update_hz.interval() - own.server.tick_hz.interval(),
-            ..Ends::default()
+            acked: None,
+            sent: None,
+            frames: VecDeque::new(),
+            entities: Vec::new(),
+            gone: VecDeque::new(),
+            newest_packet: 0,
+            newest: SnapshotSeq(0),
+            came: 0,
         };
         Some(Unencoded {
             message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
@@ -73,17 +100,11 @@ impl Unencoded {
 
     /// The server ticks: no snapshot that would be due may be held back by the rate.
     pub(super) fn handle_tick(&mut self, at: Micros) {
-        let is_held_back = |ends: &Ends| {
-            ends.sent.is_some_and(|(_, sent, bytes)| {
-                let free_at = sent + Micros(bytes as i64 * 1_000_000 / ends.rate_bytes_per_s);
-                at > sent && at >= sent + ends.spacing_min && at < free_at
-            })
-        };
-        self.bytes_matter |= self.players.iter().any(is_held_back);
+        self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at));
     }
 
     /// A snapshot leaves: all of it must have room, and what it would be coded against must be known.
-    pub(super) fn send_snapshot<B: Body>(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
+    pub(super) fn send_snapshot(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
         let ends = &mut self.players[player];
         let entities = &snapshot.frame.entities;
         if !entities.iter().map(|(id, _)| id).eq(&ends.entities) {
@@ -93,12 +114,30 @@ impl Unencoded {
             ends.entities.clear();
             ends.entities.extend(entities.iter().map(|(id, _)| *id));
         }
-        let count = entities.len() + ends.gone.iter().map(|(_, gone)| gone).sum::<usize>();
-        let most = snapshot_bytes_max::<B>(count, snapshot.effects.len(), snapshot.warnings.len());
-        let fits = most.is_some_and(|bytes| bytes <= self.message_max_bytes);
+        let besides = Besides {
+            gone: ends.gone.iter().map(|(_, gone)| gone).sum(),
+            effects: snapshot.effects.len(),
+            warnings: snapshot.warnings.len(),
+        };
+        let most = snapshot_bytes_max::<B>(entities.len(), besides);
+        let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
+        let closer = ends.closer(snapshot, besides);
+        let sent = match fits(most) {
+            Some(bytes_max) => Some(Sent { seq: snapshot.seq, at, bytes_max, closer }),
+            None => fits(closer.and_then(|closer| closer.bytes_max())).map(|bytes_max| Sent {
+                seq: snapshot.seq,
+                at,
+                bytes_max,
+                closer: None,
+            }),
+        };
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
-        self.bytes_matter |= !fits || !is_known;
-        ends.sent = Some((snapshot.seq, at, most.unwrap_or(usize::from(u16::MAX))));
+        self.bytes_matter |= sent.is_none() || !is_known;
+        ends.sent = sent;
+        ends.frames.push_back((snapshot.seq, Arc::clone(&snapshot.frame)));
+        if ends.frames.len() > WINDOW as usize + 1 {
+            ends.frames.pop_front();
+        }
     }
 
     /// A packet reaches the server, with the newest snapshot that its client had.
@@ -107,9 +146,12 @@ impl Unencoded {
         self.bytes_matter |= number + PACKETS_REMEMBERED <= ends.newest_packet;
         ends.newest_packet = ends.newest_packet.max(number);
         if ack > ends.acked.unwrap_or(SnapshotSeq(0)) {
-            let is_remembered = ends.sent.is_some_and(|(last, ..)| last.0.saturating_sub(ack.0) < WINDOW);
+            let is_remembered = ends.sent.as_ref().is_some_and(|last| last.seq.0.saturating_sub(ack.0) < WINDOW);
             self.bytes_matter |= !is_remembered;
             ends.acked = Some(ack);
+            while ends.frames.get(1).is_some_and(|(seq, _)| *seq < ack) {
+                ends.frames.pop_front();
+            }
             while ends.gone.front().is_some_and(|(seq, _)| *seq <= ack) {
                 ends.gone.pop_front();
             }
@@ -119,7 +161,7 @@ impl Unencoded {
     /// A packet as the server heard it, with whatever ack: one of a snapshot that was never sent says nothing.
     pub(super) fn handle_heard(&mut self, player: usize, ack: SnapshotSeq) {
         let ends = &self.players[player];
-        if ends.sent.is_some_and(|(last, ..)| ack <= last) {
+        if ends.sent.as_ref().is_some_and(|last| ack <= last.seq) {
             self.handle_packet(player, ends.newest_packet, ack);
         }
     }
@@ -139,5 +181,43 @@ impl Unencoded {
         let is_new = ends.came & bit == 0;
         ends.came |= bit;
         is_new
+    }
+}
+
+impl<B: Body> Ends<B> {
+    /// What a closer look at a snapshot takes that is about to leave.
+    fn closer(&self, snapshot: &Snapshot<B>, besides: Besides) -> Option<Closer<B>> {
+        let known = match self.acked {
+            None => None,
+            Some(acked) if snapshot.seq.0 - acked.0 >= KNOWN_FOR => return None,
+            Some(acked) => {
+                let place = self.frames.iter().position(|(seq, _)| *seq == acked)?;
+                let before = place.checked_sub(1).map(|before| Arc::clone(&self.frames[before].1));
+                Some(Known { acked: Arc::clone(&self.frames[place].1), before })
+            }
+        };
+        Some(Closer { frame: Arc::clone(&snapshot.frame), known, besides })
+    }
+
+    /// Whether the last snapshot may keep the line busy for so long that one which is due at `at` would have to wait.
+    fn holds_back(&mut self, at: Micros) -> bool {
+        let (spacing_min, rate_bytes_per_s) = (self.spacing_min, self.rate_bytes_per_s);
+        let Some(sent) = &mut self.sent else { return false };
+        let may = |bytes: usize| {
+            let free_at = sent.at + Micros(bytes as i64 * 1_000_000 / rate_bytes_per_s);
+            at > sent.at && at >= sent.at + spacing_min && at < free_at
+        };
+        if may(sent.bytes_max)
+            && let Some(closer) = sent.closer.take()
+        {
+            sent.bytes_max = closer.bytes_max().unwrap_or(sent.bytes_max);
+        }
+        may(sent.bytes_max)
+    }
+}
+
+impl<B: Body> Closer<B> {
+    fn bytes_max(&self) -> Option<usize> {
+        told_bytes_max(&self.frame, self.known.as_ref(), self.besides)
     }
 }

@@ -1,5 +1,7 @@
 //! What a replay came to, from a log in memory or from one that is read as it is used up.
 
+use std::sync::atomic::AtomicBool;
+
 use super::recorded::Jumps;
 use super::{Args, score};
 use crate::cli::files;
@@ -123,7 +125,7 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
         StreamError::Read(error) => error.into(),
         StreamError::Replay(error) => Trouble::file(&args.log, error),
     };
-    until_whole(&mut false, |encoded| {
+    until_whole(&AtomicBool::new(false), |encoded| {
         let mut gathered: Option<Gathered> = None;
         let mut gather = |header: &TraceHeader, rows: &Table| {
             gathered.get_or_insert_with(|| Gathered::new(header.clone())).add(rows);

@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use rayon::prelude::*;
 
 use super::said::Said;
 use super::thread_pool;
@@ -144,24 +147,33 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
 type Streamed = Result<(Vec<Played>, Option<String>), String>;
 
 /// Replays of this build of a log that is read meanwhile, and where the log contradicts the first of them; or why there are none.
+/// All run at once where `at_once`.
 pub(super) fn streamed(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     rollback_every: Option<u32>,
     golden: bool,
+    at_once: bool,
 ) -> Result<Streamed, EngineError> {
     let game = match engine.games.of_header(&log.header) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
     };
     let options = Options { rollback_every, ..Options::default() };
-    // What one replay found out about datagrams is so in the next.
-    let (mut all, mut contradiction, mut encoded) = (Vec::new(), None, false);
-    for (number, threads) in THREADS.into_iter().enumerate() {
+    // What one replay found out about datagrams is so in the others.
+    let encoded = AtomicBool::new(false);
+    let play = |(number, threads): (usize, usize)| {
         let first = number == 0;
-        let mut play =
-            || until_whole(&mut encoded, |encoded| attempt(game, log, (&options, encoded), (first, first && golden)));
-        match thread_pool(threads)?.install(&mut play) {
+        let attempt = |encoded| attempt(game, log, (&options, encoded), (first, first && golden));
+        thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
+    };
+    let made: Vec<Result<_, StreamError>> = match at_once {
+        true => THREADS.into_par_iter().enumerate().map(play).collect(),
+        false => THREADS.into_iter().enumerate().map(play).collect(),
+    };
+    let (mut all, mut contradiction) = (Vec::new(), None);
+    for made in made {
+        match made {
             Ok((played, said)) => {
                 contradiction = contradiction.or(said.filter(|_| played.ran.hashes_compared > 0));
                 all.push(played);
