@@ -44,8 +44,11 @@ static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, 
 /// What is to be done, when all that it needs is there.
 type Job = Box<dyn FnOnce()>;
 
+/// Makes a job of the folder with what it needs.
+type Ready = fn(&Path) -> Job;
+
 /// What is counted: the name, and what is made of the folder with the log and two traces.
-const JOBS: &[(&str, fn(&Path) -> Job)] = &[
+const JOBS: &[(&str, Ready)] = &[
     (BARE, bare),
     ("closed loop, tables in memory", closed),
     ("replay of a log, its rows", rows),
@@ -92,6 +95,10 @@ struct Cost {
     asked: u64,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is to be done with the counts is asked for by an environment variable"
+)]
 fn compare(wanted: &[String]) -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder for the log and the traces");
     let usercmds = prepare(folder.path());
