@@ -1,4 +1,5 @@
-//! What hitreg costs in instructions and memory, which other work on the machine does not change: `cargo bench --bench instructions`.
+//! What hitreg costs in instructions and memory, which other work on the machine does not change:
+//! `cargo bench --no-default-features --features arena --bench instructions`.
 //!
 //! Each job runs in processes of its own: by itself for its memory, and under valgrind's callgrind, which counts the instructions
 //! of each thread, once with the job and once with no more than what it needs to begin. `benches/instructions.txt` holds what was
@@ -11,6 +12,7 @@ use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, Verdict, diff};
@@ -20,14 +22,13 @@ use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
 use hitreg::golden::Gist;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    BackgroundLogWriter, LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session,
-    write_trace_meanwhile,
+    LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Allowance, Record, Session};
+use hitreg::record::{Allowance, Header, Record, Session};
 use hitreg::replay::{Options, Source, Survey, replay, stream};
 use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{RecordSink, Recorder, record_synthetic};
+use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
 use hitreg::trace::{Table, TraceHeader};
 use hitreg::units::{PlayerId, Seed};
 
@@ -43,8 +44,11 @@ static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, 
 /// What is to be done, when all that it needs is there.
 type Job = Box<dyn FnOnce()>;
 
+/// Makes a job of the folder with what it needs.
+type Ready = fn(&Path) -> Job;
+
 /// What is counted: the name, and what is made of the folder with the log and two traces.
-const JOBS: &[(&str, fn(&Path) -> Job)] = &[
+const JOBS: &[(&str, Ready)] = &[
     (BARE, bare),
     ("closed loop, tables in memory", closed),
     ("replay of a log, its rows", rows),
@@ -52,7 +56,7 @@ const JOBS: &[(&str, fn(&Path) -> Job)] = &[
     ("replay of a log into a trace", traced),
     ("session of bots", played),
     ("record synth", recorded),
-    ("pushing records to a log", pushed),
+    ("handing records over to a log", pushed),
     ("reading a log", read),
     ("diff of two traces", compared),
 ];
@@ -91,13 +95,17 @@ struct Cost {
     asked: u64,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is to be done with the counts is asked for by an environment variable"
+)]
 fn compare(wanted: &[String]) -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder for the log and the traces");
     let usercmds = prepare(folder.path());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
     let before = std::fs::read_to_string(&file).unwrap_or_default();
     let mut now = format!(
-        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --bench instructions`\n\
+        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --no-default-features --features arena --bench instructions`\n\
          # instructions on its thread, on others; most bytes of memory at once, bytes asked for in all\n"
     );
     let mut changed = Vec::new();
@@ -309,28 +317,40 @@ fn played(_folder: &Path) -> Job {
     })
 }
 
-/// What it plays, and the log of it.
+/// What it plays, and the log of it, which another thread writes.
 fn recorded(_folder: &Path) -> Job {
     Box::new(|| {
         let (scenario, rules) = scenario();
         let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-        let mut log = Log(LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all"));
-        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut log)).expect("a good scenario");
-        log.0.finish().expect("a sink takes all");
+        let (mut batches, writing) = written(header);
+        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut batches)).expect("a good scenario");
+        drop(batches);
+        writing.join().expect("it does not panic");
     })
 }
 
-/// What recording adds to the thread that runs a session.
+/// What recording adds to the thread that runs a session, when the records are made.
 fn pushed(_folder: &Path) -> Job {
     let (scenario, rules) = scenario();
     let mut kept = Kept(Vec::new());
     record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut kept)).expect("a good scenario");
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-    let mut writer = BackgroundLogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink");
     Box::new(move || {
-        kept.0.iter().for_each(|record| writer.push(&record.clone()).expect("a record of this session"));
-        writer.finish().expect("a sink takes all");
+        let (mut batches, writing) = written(header);
+        kept.0.into_iter().for_each(|record| batches.record(record));
+        drop(batches);
+        writing.join().expect("it does not panic");
     })
+}
+
+fn written(header: Header) -> (Batches, JoinHandle<()>) {
+    let (batches, handed_over) = Batches::new();
+    let writing = std::thread::spawn(move || {
+        let mut writer = LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all");
+        handed_over.each(|record| writer.push(record)).expect("records of this session");
+        writer.finish().expect("a sink takes all");
+    });
+    (batches, writing)
 }
 
 fn read(folder: &Path) -> Job {
@@ -354,14 +374,6 @@ struct NoRecord;
 impl RecordSink for NoRecord {
     fn record(&mut self, record: Record) {
         black_box(record);
-    }
-}
-
-struct Log<W: io::Write>(LogWriter<W>);
-
-impl<W: io::Write> RecordSink for Log<W> {
-    fn record(&mut self, record: Record) {
-        self.0.push(&record).expect("a record of this session");
     }
 }
 

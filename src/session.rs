@@ -2,6 +2,7 @@
 //! (`sequence`), and a whole session as one [`Machine`] in virtual time. The same machine records a synthetic session and
 //! replays any recorded one.
 
+mod batches;
 mod bots;
 mod machine;
 mod network;
@@ -13,6 +14,7 @@ pub(crate) mod sequence;
 mod synth;
 mod unencoded;
 
+pub use batches::{Batches, HandedOver};
 pub(crate) use bots::BotInput;
 #[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};

@@ -22,7 +22,7 @@ use crate::engine::{Games, ReadySession};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
-use crate::session::{RecordSink, SynthError};
+use crate::session::{Batches, RecordSink, SynthError};
 use crate::store::{self, Kind, Recording, Target};
 use crate::units::Micros;
 
@@ -165,17 +165,23 @@ fn into_stream(
     Ok(ran?)
 }
 
-/// Runs a session, giving each record to `push`, until the end or until `push` fails.
-fn run_into<E>(
+/// Runs a session, giving each record to `push` on another thread, until the end or until `push` fails.
+fn run_into<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
     goes_on: &dyn Fn() -> bool,
-    push: impl FnMut(&Record) -> Result<(), E>,
+    push: impl FnMut(&Record) -> Result<(), E> + Send,
 ) -> Result<Result<Tally, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
-    let mut writing = Writing { push, error: None, tally: Tally::default(), progress };
-    ready.run(&mut writing, goes_on)?;
-    Ok(writing.error.map_or(Ok(writing.tally), Err))
+    let (batches, handed_over) = Batches::new();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(move || handed_over.each(push));
+        let mut counting = Counting { batches, tally: Tally::default(), progress };
+        let ran = ready.run(&mut counting, goes_on);
+        let Counting { tally, .. } = counting;
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ran.map(|()| written.map(|()| tally))
+    })
 }
 
 /// What went by.
@@ -186,15 +192,14 @@ struct Tally {
     reached: Micros,
 }
 
-/// Writes records as they come; the first error is kept for the end.
-struct Writing<P, E> {
-    push: P,
-    error: Option<E>,
+/// Counts records as they come, and hands them on.
+struct Counting {
+    batches: Batches,
     tally: Tally,
     progress: Progress,
 }
 
-impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
+impl RecordSink for Counting {
     fn record(&mut self, record: Record) {
         match &record {
             Record::Tick(tick) => {
@@ -205,9 +210,7 @@ impl<E, P: FnMut(&Record) -> Result<(), E>> RecordSink for Writing<P, E> {
             Record::Frame(..) => self.tally.usercmds += 1,
             _ => {}
         }
-        if self.error.is_none() {
-            self.error = (self.push)(&record).err();
-        }
+        self.batches.record(record);
     }
 }
 

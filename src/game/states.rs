@@ -60,10 +60,15 @@ impl StateRows {
     /// Writes a body as a state of its class; `row` is overwritten.
     pub fn write<G: Game>(&self, body: &G::Body, row: &mut Vec<u32>) -> ClassId {
         let class = G::class(body);
+        let of_class = self.classes.get(usize::from(class.0)).and_then(Option::as_ref);
+        row.clear();
+        if of_class.is_some_and(|of_class| of_class.len() == self.body_cells && in_order(of_class)) {
+            row.resize(self.body_cells, 0);
+            body.write(row);
+            return class;
+        }
         let mut cells = vec![0; self.body_cells];
         body.write(&mut cells);
-        row.clear();
-        let of_class = self.classes.get(usize::from(class.0)).and_then(Option::as_ref);
         row.extend(of_class.into_iter().flatten().map(|cell| cell.map_or(0, |cell| cells[cell])));
         class
     }
@@ -82,6 +87,11 @@ impl StateRows {
         }
         G::Body::read(&cells).map(Some)
     }
+}
+
+/// Whether each field is the cell at its own place.
+fn in_order(of_class: &[Option<usize>]) -> bool {
+    of_class.iter().zip(0..).all(|(cell, place)| *cell == Some(place))
 }
 
 /// The classes and fields of a log that a build does not know, in words.

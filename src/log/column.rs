@@ -24,7 +24,10 @@ pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
 
 /// The same by what a sample of the numbers costs: several times as fast, and nearly as small.
 pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::best_of_sample([(Form::Integer, values)], series)
+    match Candidate::unchanging(Form::Integer, values, series, |value| *value) {
+        Some(unchanging) => unchanging,
+        None => Candidate::best_of_sample([(Form::Integer, values)], series),
+    }
 }
 
 /// Packs whole numbers, as they are or as distances from a reference known for each row, whichever is smaller.
@@ -35,6 +38,9 @@ pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usiz
 
 /// Packs the bits of IEEE 754 singles by what a sample of them costs.
 pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
+    if let Some(unchanging) = Candidate::unchanging(Form::Ordered, bits, series, |bits| float::ordered(*bits)) {
+        return unchanging;
+    }
     let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
     match float::fixed(bits) {
         Some((form, fixed)) => Candidate::best_of_sample([(form, &fixed[..]), (Form::Ordered, &ordered[..])], series),
@@ -111,8 +117,8 @@ struct Candidate {
 }
 
 /// A sample has so many stretches of so many numbers, in equal distances.
-const STRETCHES: usize = 8;
-const STRETCH: usize = 128;
+const STRETCHES: usize = 16;
+const STRETCH: usize = 48;
 
 impl Candidate {
     fn best<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
@@ -138,10 +144,36 @@ impl Candidate {
         let best =
             Candidate::cheapest(samples.each_ref().map(|(form, values)| (*form, &values[..])), &[STRETCH; STRETCHES]);
         let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
+        // What is the same in all of the sample changes seldom.
+        let order = if packing == Packing::Constant { Order::Delta } else { order };
         let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
         let residuals = Residuals::new(values, series, order);
         let packing = packing::fitting(packing, &residuals.rest);
         Candidate { form, residuals, packing, cost: 0 }.write()
+    }
+
+    /// Values of which each series has only one; `None` of others.
+    fn unchanging<T: PartialEq>(
+        form: Form,
+        values: &[T],
+        series: &[usize],
+        number: impl Fn(&T) -> i64,
+    ) -> Option<Vec<u8>> {
+        let (mut rest, mut firsts) = (values, Vec::with_capacity(series.len()));
+        for &rows in series {
+            let (run, others) = rest.split_at(rows);
+            rest = others;
+            let Some(first) = run.first() else { continue };
+            if !run.iter().all(|value| value == first) {
+                return None;
+            }
+            firsts.push(number(first));
+        }
+        if firsts.iter().all(|first| *first == 0) {
+            return Some(Vec::new());
+        }
+        let residuals = Residuals::new(&firsts, &vec![1; firsts.len()], Order::Delta);
+        Some(Candidate { form, residuals, packing: Packing::Constant, cost: 0 }.write())
     }
 
     fn cheapest<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Option<Candidate> {
@@ -257,6 +289,20 @@ mod tests {
             let _ = decode(&bytes, &[rows], Some(&vec![7; rows]));
             let _ = decode_cells(&bytes, &[rows]);
         }
+    }
+
+    #[test]
+    fn what_seldom_changes_is_small_where_a_sample_says_nothing_of_it() {
+        let mut values = vec![100; 20_000];
+        values[10_000..].fill(70);
+        values[5_001] = 3;
+        let floats: Vec<u32> = values.iter().map(|value| (*value as f32).to_bits()).collect();
+        let series = [6_000, 0, 14_000];
+        let sizes = [encode_quickly(&values, &series), encode_f32_quickly(&floats, &series)];
+        assert!(sizes.iter().all(|packed| packed.len() <= 32), "{:?}", sizes.map(|packed| packed.len()));
+        let same = encode_f32_quickly(&floats[..5_000], &[4_000, 1_000]);
+        assert_eq!(decode_f32(&same, &[4_000, 1_000]).unwrap(), floats[..5_000]);
+        assert!(same.len() < 16, "{}", same.len());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Recorder<'a, S, G: Game> {
     rows: StateRows,
     /// The states of the last tick that everyone was sent who was sent the entity.
     shared: BTreeMap<EntityId, (ClassId, Vec<u32>)>,
+    /// Cells that were, for those that will be.
+    spare: Vec<Vec<u32>>,
     /// The last snapshot's: most servers send all their clients the same.
     last: Option<Arc<Frame<G::Body>>>,
     /// Whose packets are recorded as the server hears them, besides what their clients record.
@@ -42,7 +44,8 @@ pub struct Recorder<'a, S, G: Game> {
 impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
     /// A recorder into `sink`.
     pub fn new(sink: &'a mut S) -> Recorder<'a, S, G> {
-        Recorder { sink, rows: StateRows::own::<G>(), shared: BTreeMap::new(), last: None, heard: BTreeSet::new() }
+        let (shared, spare) = (BTreeMap::new(), Vec::new());
+        Recorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: BTreeSet::new() }
     }
 
     /// Records what these players' packets say, as the server hears it: for a log that is to be replayed without theirs.
@@ -59,7 +62,7 @@ impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
         match self.last.replace(Arc::clone(frame)) {
             Some(last) if Arc::ptr_eq(&last, frame) => return,
             Some(last) if last.tick == tick => {}
-            _ => self.shared.clear(),
+            _ => self.spare.extend(std::mem::take(&mut self.shared).into_values().map(|(_, cells)| cells)),
         }
         for (entity, body) in &frame.entities {
             let mut cells = Vec::new();
@@ -70,7 +73,9 @@ impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
                 None => None,
             };
             if viewer.is_none() {
-                self.shared.insert(*entity, (class, cells.clone()));
+                let mut kept = self.spare.pop().unwrap_or_default();
+                kept.clone_from(&cells);
+                self.shared.insert(*entity, (class, kept));
             }
             self.sink.record(Record::State(StateRecord { tick, viewer, entity: *entity, class, cells }));
         }

@@ -42,16 +42,21 @@ pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
     }
 }
 
+/// Less than one in so many is seldom.
+const SELDOM: usize = 8;
+
 /// The packing that was chosen by a sample of the residuals, or another where it does not do for all of them.
 pub(crate) fn fitting(chosen: Packing, residuals: &[i64]) -> Packing {
     let first = residuals.first().copied().unwrap_or(0);
-    match residuals.iter().all(|&value| value == first) {
-        true => Packing::Constant,
-        // Nearly all are the same, then.
-        false if chosen == Packing::Constant && first == 0 => Packing::Sparse,
-        false if chosen == Packing::Constant => Packing::Varints,
-        false => chosen,
+    if residuals.iter().all(|&value| value == first) {
+        return Packing::Constant;
     }
+    if !matches!(chosen, Packing::Constant | Packing::Sparse) {
+        return chosen;
+    }
+    // Nearly all of them are 0, if the sample tells of all.
+    let others = residuals.iter().filter(|value| **value != 0).count();
+    if others * SELDOM <= residuals.len() { Packing::Sparse } else { choose(residuals).0 }
 }
 
 /// What it costs to begin a run of other bytes than those before it.
