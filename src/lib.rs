@@ -60,6 +60,8 @@
 pub mod arena;
 #[cfg(feature = "pipelines")]
 pub mod bisect;
+#[cfg(any(feature = "quakeworld", feature = "quake3"))]
+mod bsp;
 #[cfg(feature = "pipelines")]
 pub mod build;
 #[cfg(feature = "capi")]

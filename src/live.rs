@@ -20,6 +20,7 @@ mod server;
 mod socket;
 mod threads;
 mod transit;
+mod urgent;
 mod welcome;
 
 pub use error::LiveError;

@@ -138,7 +138,9 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let judged = judged_under.unwrap_or(&setup.settings);
-    let replayed = open::replay::<G, C>(session, setup, judged.lag_compensation.enabled, progress)?;
+    let unlag = &judged.lag_compensation;
+    let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
+    let replayed = open::replay::<G, C>(session, setup, furthest, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
     Ok(labelled::<G>(replayed, mode, judged))
 }

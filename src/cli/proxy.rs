@@ -156,7 +156,8 @@ impl Args {
 
 impl Proxied<'_> {
     fn print(&self, page: &mut Page) {
-        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, added } = &self.passed;
+        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added } =
+            &self.passed;
         page.heading(&self.path.display().to_string());
         let ended = if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
         let players = counted(heard.players, "player");
@@ -182,10 +183,11 @@ impl Proxied<'_> {
             page.pair(
                 "late",
                 &format!(
-                    "p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms, beyond what was asked",
+                    "p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms, beyond what was asked{}",
                     ms(added.p50_us),
                     ms(added.p99_us),
-                    ms(added.max_us)
+                    ms(added.max_us),
+                    if *at_once { "" } else { "; the system does not let this user's threads run before all others" }
                 ),
             );
         }

@@ -45,12 +45,16 @@ pub trait Judge: Simulate {
     /// Whether it knows how the server of its recordings judges.
     const JUDGES_AGAIN: bool = false;
 
-    /// The shots of a recording of another server, judged again as that server judges, the others taken back or not; and the
-    /// hits that it gave besides. None where the game does not know how.
+    /// The shots of a recording of another server, judged again as that server judges, the others taken back by so much at
+    /// most, or not at all; and the hits that it gave besides. None where the game does not know how.
     ///
     /// # Errors
     /// When a recorded state is none of this game's.
-    fn shots_again(_rules: &Self::Rules, _session: &Session, _goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
+    fn shots_again(
+        _rules: &Self::Rules,
+        _session: &Session,
+        _furthest: Option<Micros>,
+    ) -> Result<Vec<ShotAgain>, BadCells> {
         Ok(Vec::new())
     }
 
@@ -106,6 +110,8 @@ pub struct JudgedAgain {
     pub aim: (Vec3, Vec3),
     /// How far the others went back.
     pub rewind: Micros,
+    /// They would have had to go back further than they may.
+    pub is_cut: bool,
     /// Where each was there, ascending by entity.
     pub targets: Vec<(EntityId, Vec3)>,
     /// Whom it would have hit without going back.

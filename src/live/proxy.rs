@@ -64,6 +64,8 @@ pub struct ProxyReport {
     pub unrecorded: u64,
     /// Datagrams for which there was no room, of clients too many or delayed for too long; they did not pass.
     pub refused: u64,
+    /// Whether the system runs the threads that send datagrams on before all others.
+    pub at_once: bool,
     /// By how much later than they were to go on datagrams did.
     pub added: Option<Lateness>,
 }
@@ -107,6 +109,7 @@ fn report(heard: Heard, passed: Passed) -> ProxyReport {
         lost_on_purpose: passed.lost_on_purpose,
         unrecorded: passed.unrecorded,
         refused: passed.refused,
+        at_once: passed.at_once,
         added: Lateness::of(passed.added_us),
     }
 }

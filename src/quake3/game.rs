@@ -128,8 +128,8 @@ impl Simulate for Quake3 {
 impl Judge for Quake3 {
     const JUDGES_AGAIN: bool = true;
 
-    fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
-        shots_again(rules, session, goes_back)
+    fn shots_again(rules: &Rules, session: &Session, furthest: Option<Micros>) -> Result<Vec<ShotAgain>, BadCells> {
+        shots_again(rules, session, furthest)
     }
 }
 

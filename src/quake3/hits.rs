@@ -9,11 +9,11 @@ use glam::Vec3;
 use super::aim::{Lines, Weapon, cut, off, weapon_name};
 use super::body::BodyRow;
 use super::game::{Quake3, moved};
-use super::map::{Sweep, contents};
 use super::movement::{Shape, Solid, World};
 use super::protocol::{entity, player};
 use super::rules::Rules;
 use super::surroundings::{around, box_of};
+use crate::bsp::quake3::{Sweep, contents};
 use crate::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 use crate::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -30,7 +30,12 @@ const THROUGH: f32 = 0.01;
 const LONGEST_MS: i32 = 200;
 
 /// All shots of weapons that hit at once, in the order of players and times, and the hits that were given for something else.
-pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> Result<Vec<ShotAgain>, BadCells> {
+/// Targets go back by `furthest` at most.
+pub(super) fn shots_again(
+    rules: &Rules,
+    session: &Session,
+    furthest: Option<Micros>,
+) -> Result<Vec<ShotAgain>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
     let told = Told { rules, session, rows };
     let ways = told.ways()?;
@@ -47,7 +52,7 @@ pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> 
                 Some(weapon) if rules.map.is_some() => told.shots(shooter, weapon, [&pair[0], &pair[1]])?,
                 _ => Vec::new(),
             };
-            let scene = Scene { ways: &ways, shooter, present, goes_back };
+            let scene = Scene { ways: &ways, shooter, present, furthest };
             let mut judged: Vec<(Standing, Verdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
             let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
             let mut others = Vec::new();
@@ -67,7 +72,7 @@ pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> 
                 });
                 let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
                 let off_units = off_units.filter(|(off, _)| off.is_finite());
-                let at_present = shot.judge(&Scene { goes_back: false, ..scene }).1;
+                let at_present = shot.judge(&Scene { furthest: None, ..scene }).1;
                 let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
                 taken.insert((shot.command, 0));
                 all.push(ShotAgain {
@@ -82,7 +87,8 @@ pub(super) fn shots_again(rules: &Rules, session: &Session, goes_back: bool) -> 
                     given,
                     judged: Some(JudgedAgain {
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
-                        rewind: if goes_back { present - shot.time } else { Micros::ZERO },
+                        rewind: present - shot.time_in(&scene),
+                        is_cut: furthest.is_some() && shot.time_in(&scene) > shot.time,
                         targets,
                         at_present: at_present.main_wound().map(|wound| wound.target),
                         off_units,
@@ -138,7 +144,8 @@ struct Scene<'a> {
     shooter: PlayerId,
     /// When it ran, by the server's frames.
     present: Micros,
-    goes_back: bool,
+    /// How far targets may go back, if at all.
+    furthest: Option<Micros>,
 }
 
 /// Where the others stood for a shot, ascending by entity.
@@ -249,9 +256,14 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
 }
 
 impl Shot {
+    /// The time to which its targets go back as far as they may.
+    fn time_in(&self, scene: &Scene<'_>) -> Micros {
+        scene.furthest.map_or(scene.present, |furthest| self.time.max(scene.present - furthest))
+    }
+
     /// Where the others were for it, and whom it hit.
     fn judge(&self, scene: &Scene<'_>) -> (Standing, Verdict) {
-        let time = if scene.goes_back { self.time } else { scene.present };
+        let time = self.time_in(scene);
         let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
         let standing: Standing = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
         let mut pellets: BTreeMap<EntityId, u8> = BTreeMap::new();

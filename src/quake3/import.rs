@@ -4,10 +4,10 @@ use super::body::BodyRow;
 use super::capture::{Capture, CaptureError};
 use super::demo::Demo;
 use super::listener::{Counts, Listener};
-use super::map::MapError;
 use super::protocol::Undecoded;
 use super::rules::Rules;
 use super::server_log::ServerLog;
+use crate::bsp::quake3::MapError;
 use crate::protocol::Direction;
 use crate::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
 use crate::settings::{SettingError, Settings};
@@ -131,6 +131,8 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
         settings.set("prediction.mode", "off")?;
     }
     settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
+    // Its server remembers 17 frames, the newest of which is the present (g_unlagged.c).
+    settings.set("lag_compensation.max_unlag_ms", &(16_000 / i64::from(rules.server_hz)).min(1500).to_string())?;
     Ok(settings)
 }
 

@@ -7,7 +7,6 @@
 //! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
 
 mod aim;
-mod archive;
 mod body;
 mod capture;
 mod demo;
@@ -16,7 +15,6 @@ mod game;
 mod hits;
 mod import;
 mod listener;
-mod map;
 mod movement;
 mod overheard;
 mod protocol;
@@ -29,13 +27,13 @@ mod testing;
 mod tests;
 mod trajectory;
 
-pub use archive::map_from;
+pub use crate::bsp::LumpError;
+pub use crate::bsp::quake3::{Map, MapError, map_from};
 pub use body::BodyRow;
 pub use capture::{Capture, CaptureError, Captured};
 pub use game::{Quake3, Shot};
 pub use import::{ImportError, Overview, Source, header, import, survey};
 pub use listener::{Counts, Listener};
-pub use map::{Map, MapError};
 pub use overheard::Overheard;
 pub use protocol::{DatagramError, DeltaError, MessageError, ReadError, Undecoded};
 pub use rules::Rules;

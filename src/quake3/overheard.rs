@@ -1,9 +1,9 @@
 //! A Quake III session that a proxy hears.
 
-use super::archive::map_from;
 use super::import::{header, overheard};
 use super::listener::Listener;
 use super::server_log::ServerLog;
+use crate::bsp::quake3::map_from;
 use crate::protocol::{Heard, Listen, Passing};
 use crate::record::{Header, Record};
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::map::Map;
 use super::movement::Settings;
 use super::protocol::Gamestate;
+use crate::bsp::quake3::Map;
 
 /// All that does not change during a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

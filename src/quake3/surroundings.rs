@@ -4,9 +4,9 @@
 use glam::Vec3;
 
 use super::body::BodyRow;
-use super::map::Model;
 use super::movement::{Shape, Solid, Trigger};
 use super::protocol::entity;
+use crate::bsp::quake3::Model;
 use crate::game::Body as _;
 use crate::units::EntityId;
 

@@ -4,9 +4,9 @@
 use glam::Vec3;
 
 use super::demo::OriginWire;
+use crate::bsp::quake::EMPTY;
 use crate::game::body;
 use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState};
-use crate::quakeworld::map::EMPTY;
 use crate::quakeworld::movement::PlayerState;
 use crate::quakeworld::movement::UserCmd;
 use crate::units::EntityId;

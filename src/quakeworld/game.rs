@@ -5,11 +5,11 @@
 use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use super::diagnosis::{Missed, explain, lies_still};
 use super::extra::{effect_name, events_of};
-use super::map::{Map, TriggerEffect};
 use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
 use super::rounding::{self, resume};
 use super::rules::{Rules, entity_of_model};
 use super::surroundings;
+use crate::bsp::quake::{Map, TriggerEffect};
 use crate::game::{
     Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment, Reconcile, Scene,
     Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,

@@ -16,7 +16,6 @@ mod diagnosis;
 mod extra;
 mod game;
 mod import;
-mod map;
 mod movement;
 mod rounding;
 mod rules;
@@ -24,6 +23,8 @@ mod surroundings;
 #[cfg(test)]
 mod testing;
 
+pub use crate::bsp::LumpError;
+pub use crate::bsp::quake::{BspError, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
 pub use body::{BodyRow, flag};
 pub use demo::{
     Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, OriginWire, OtherPlayer, OwnState,
@@ -31,6 +32,5 @@ pub use demo::{
 };
 pub use game::{QuakeWorld, Shot};
 pub use import::{Finding, ImportError, ImportOptions, Imported, Trait, UnpackError, import, played_map, unpacked};
-pub use map::{BspError, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
 pub use movement::{BUTTON_JUMP, Dialect, MoveVars, PlayerState, Run, Runner, Solid, Touched, UserCmd, World, step};
 pub use rules::{Rules, stem as map_stem};

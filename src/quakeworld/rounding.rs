@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn rounding_into_a_wall_is_undone() {
-        let map = crate::quakeworld::Map::parse(&crate::quakeworld::testing::bsp_bytes()).expect("good");
+        let map = crate::quakeworld::Map::parse(&crate::bsp::testing::quake_bytes()).expect("good");
         let world = World { map: &map, solids: &[] };
         let mut wire = recorded([0, 0, 0]);
         wire.origin = [0.0, 0.0, 23.9375];

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
+use crate::bsp::quake::Map;
 use crate::quakeworld::demo::{DemoEnd, Level, Server};
-use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::MoveVars;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 

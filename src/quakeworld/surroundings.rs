@@ -5,8 +5,8 @@ use glam::Vec3;
 
 use super::body::{BodyRow, FIRST_MODEL};
 use super::demo::OriginWire;
-use super::map::Map;
 use super::movement::Solid;
+use crate::bsp::quake::Map;
 use crate::units::EntityId;
 
 /// What is farther off, along an axis, a server leaves out of what a usercmd may meet, in units.
@@ -91,7 +91,7 @@ mod tests {
     use glam::Vec3;
 
     use super::*;
-    use crate::quakeworld::testing::bsp_bytes;
+    use crate::bsp::testing::quake_bytes;
 
     fn at(entity: u16, x: f32) -> (EntityId, BodyRow) {
         (EntityId(entity), BodyRow { origin: Vec3::new(x, 0.0, 0.0), alive: true, ..BodyRow::default() })
@@ -102,7 +102,7 @@ mod tests {
         let mut dead = at(7, 3.0);
         dead.1.alive = false;
         let now = [at(3, 0.0), at(5, 40.0), at(6, 10.0), dead, at(33, 4.0), at(34, 2.0)];
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let solids = solids(&map, &now, &[at(5, 1.0), at(6, 50.0), at(33, 1.5)], EntityId(3), &now[0].1);
         let mover = |model, x, moved| Solid::Mover { model, origin: [x, 0.0, 0.0], moved: [moved, 0.0, 0.0] };
         let player = Solid::Player { slot: 5, origin: [40.0, 0.0, 0.0] };
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn nobody_is_in_the_way_once_the_level_is_over_and_what_lies_in_walls_always_is() {
-        let mut map = Map::parse(&bsp_bytes()).expect("good");
+        let mut map = Map::parse(&quake_bytes()).expect("good");
         map.moving[0].sunk = Some([0.0; 3]);
         let mut start = at(3, 0.0);
         let around = |start: &BodyRow| solids(&map, &[at(5, 40.0)], &[], EntityId(3), start);

@@ -18,7 +18,7 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     setup: &Setup<G>,
-    goes_back: bool,
+    furthest: Option<Micros>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
@@ -42,7 +42,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
             progress,
         )?;
     }
-    let again = G::shots_again(&setup.rules, session, goes_back);
+    let again = G::shots_again(&setup.rules, session, furthest);
     for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
         tables.judged_again::<G>(&shot);
     }

@@ -94,6 +94,11 @@ impl Shots {
             aimed_at(judged.aim, &mut on_screen.filter(|(id, _)| place(*id).is_some()))
         });
         let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
+        let limit = match judged {
+            Some(judged) if judged.is_cut => Limit::MaxUnlag,
+            _ if rewind > Micros::ZERO => Limit::None,
+            _ => Limit::Off,
+        };
         self.push::<G>(Shot {
             key: (shot.shooter, shot.command, shot.index),
             at: shot.at,
@@ -101,7 +106,7 @@ impl Shots {
             weapon: shot.weapon,
             predicted: None,
             judged: Some(&shot.verdict),
-            rewind: (rewind, if rewind > Micros::ZERO { Limit::None } else { Limit::Off }),
+            rewind: (rewind, limit),
             aimed,
             view_error: aimed.and_then(|aimed| Some(place(aimed.entity)?.1.distance(aimed.drawn))),
             again: Some(shot),

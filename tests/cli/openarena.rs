@@ -34,6 +34,19 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
     }
+    // No further back than it may: not at all, by 20 ms, and as far as the server remembers.
+    let limits = |most: u32| -> (usize, i64) {
+        let rows = folder.done(&format!("export duel.hitlog --table shots --set lag_compensation.max_unlag_ms={most}"));
+        let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        let cut = rows.iter().filter(|row| row["limit"] == "max_unlag").count();
+        (cut, rows.iter().filter_map(|row| row["rewind_us"].as_i64()).max().expect("a shot"))
+    };
+    let ((all, none), (some, short), (no, long)) = (limits(0), limits(20), limits(400));
+    assert_eq!((none, no), (0, 0));
+    assert!(
+        all >= some && some > 0 && short == 20_000 && (20_000..400_000).contains(&long),
+        "{all} {some} {short} {long}"
+    );
     let csv = folder.done("export duel.hitlog --table shots --to csv");
     let mut lines = csv.lines();
     let head: Vec<&str> = lines.next().expect("a head").split(',').collect();

@@ -8,9 +8,11 @@ mod mutants;
 mod targets;
 mod worse;
 
-/// The small map and demos that hitreg's own tests make on the spot.
-#[path = "../../src/quakeworld/testing.rs"]
+/// The small maps and demos that hitreg's own tests make on the spot.
+#[path = "../../src/bsp/testing.rs"]
 #[expect(dead_code, reason = "some of it is for other tests")]
+mod maps;
+#[path = "../../src/quakeworld/testing.rs"]
 mod small;
 
 /// As that file names it.

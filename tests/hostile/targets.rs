@@ -24,7 +24,8 @@ use hitreg::wire::{
 };
 
 use crate::crafted::{short_log, short_trace};
-use crate::small::{DemoWriter, ServerDemoWriter, bsp_bytes, own_state};
+use crate::maps::quake_bytes;
+use crate::small::{DemoWriter, ServerDemoWriter, own_state};
 use crate::worse;
 
 /// How many mutants are tried without `HITREG_FUZZ_SECONDS`.
@@ -146,7 +147,7 @@ fn demos() {
         served.hit(3, 1, 20);
         served.ran(2, &UserCmd { msec: 13, forward: 400, ..UserCmd::default() });
     }
-    let map = bsp_bytes();
+    let map = quake_bytes();
     let options = ImportOptions { map_name: None, force_map: true };
     target("demos", vec![demo.bytes, served.bytes], worse::bytes, &mut |bytes| {
         said(Demo::parse(bytes)) + &said(import(bytes, &map, &options))
@@ -155,7 +156,7 @@ fn demos() {
 
 #[test]
 fn maps() {
-    target("bsp", vec![bsp_bytes()], worse::bytes, &mut |bytes| said(Map::parse(bytes)));
+    target("bsp", vec![quake_bytes()], worse::bytes, &mut |bytes| said(Map::parse(bytes)));
     let small = include_bytes!("../../fixtures/claims/corner.map").to_vec();
     let large = include_bytes!("../../maps/orchard.map").to_vec();
     target("map", vec![small, large], worse_text, &mut |bytes| said(ArenaMap::parse("fuzz", bytes)));

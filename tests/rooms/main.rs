@@ -101,15 +101,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("perfetto", &["trace", "traffic"]),
     // A page of HTML, from the traces' tables.
     ("page", &["stats", "trace", "game", "record", "diff", "sweep", "why", "report", "traffic"]),
+    // Maps of id's engines.
+    ("bsp", &["serial", "units", "geometry", "game"]),
     // The built-in games. No pipeline knows them.
     ("arena", &["units", "usercmd", "rng", "geometry", "game", "pipeline", "server", "client"]),
     (
         "quakeworld",
-        &["serial", "units", "usercmd", "geometry", "settings", "game", "record", "pipeline", "server", "client"],
+        &["serial", "units", "usercmd", "bsp", "settings", "game", "record", "pipeline", "server", "client"],
     ),
     (
         "quake3",
-        &["serial", "units", "usercmd", "settings", "protocol", "game", "record", "pipeline", "server", "client"],
+        &[
+            "serial", "units", "usercmd", "bsp", "settings", "protocol", "game", "record", "pipeline", "server",
+            "client",
+        ],
     ),
     // What the founding documents state, measured on the pipelines with the built-in game.
     (

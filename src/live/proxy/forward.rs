@@ -16,6 +16,7 @@ use crate::live::clock::Clock;
 use crate::live::socket::open;
 use crate::live::threads::spawn;
 use crate::live::transit::ModelledLinks;
+use crate::live::urgent::run_at_once;
 use crate::live::{LiveError, Traffic};
 use crate::protocol::Direction;
 use crate::units::{Micros, PlayerId};
@@ -50,6 +51,8 @@ pub(super) struct Passed {
     pub(super) lost_on_purpose: u64,
     pub(super) unrecorded: u64,
     pub(super) refused: u64,
+    /// Whether the system runs its threads before all others.
+    pub(super) at_once: bool,
     /// By how much later than it was due each datagram went on, in µs; of so many, the last ones.
     pub(super) added_us: Vec<u32>,
 }
@@ -117,7 +120,9 @@ impl<'env> Forwarding<'env> {
     pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<Passed, LiveError> {
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let front = Arc::clone(self.front);
+        self.passed.at_once = run_at_once();
         spawn(scope, "clients", move || {
+            run_at_once();
             read(&front, over, |from, bytes| to.send(Came::FromClient(from, clock.now(), bytes)).is_ok());
         })?;
         while !self.over.load(Ordering::Relaxed) {
@@ -162,6 +167,7 @@ impl<'env> Forwarding<'env> {
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let reads = Arc::clone(&socket);
         spawn(scope, "server", move || {
+            run_at_once();
             read(&reads, over, |_, bytes| to.send(Came::FromServer(client, clock.now(), bytes)).is_ok());
         })?;
         self.ends.push(End { address: from, socket, links });

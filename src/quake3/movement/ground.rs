@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::pmove::{BOX_BELOW, Step};
 use super::state::flag;
 use super::world::NO_ENTITY;
-use crate::quake3::map::{Trace, contents};
+use crate::bsp::quake3::{Trace, contents};
 
 /// How far below the ground may be.
 const REACH: f32 = 0.25;

@@ -5,7 +5,7 @@ use glam::Vec3;
 
 use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, Command, PlayerState, flag, kind};
 use super::world::{NO_ENTITY, World};
-use crate::quake3::map::{Sweep, Trace, contents, surface};
+use crate::bsp::quake3::{Sweep, Trace, contents, surface};
 
 /// The longest step, in ms.
 const LONGEST_STEP_MS: i32 = 66;

@@ -3,8 +3,8 @@
 use glam::Vec3;
 
 use super::{Command, NO_ENTITY, PlayerState, Settings, Shape, Solid, WORLD, World, flag, run};
-use crate::quake3::map::Map;
-use crate::quake3::testing::level_bytes;
+use crate::bsp::quake3::Map;
+use crate::bsp::testing::quake3_bytes;
 
 const SETTINGS: Settings = Settings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };
 
@@ -41,7 +41,7 @@ fn go(map: &Map, solids: &[Solid], from: PlayerState, keys: Command, steps: i32)
 
 #[test]
 fn a_player_runs_stops_and_jumps() {
-    let map = Map::parse(&level_bytes()).expect("a map");
+    let map = Map::parse(&quake3_bytes()).expect("a map");
     let ahead = Command { forward: 127, ..Command::default() };
     let (running, _) = go(&map, &[], standing(), ahead, 50);
     assert!((running.velocity.x - 320.0).abs() < 1.0 && running.ground == WORLD, "{running:?}");
@@ -60,7 +60,7 @@ fn a_player_runs_stops_and_jumps() {
 
 #[test]
 fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
-    let map = Map::parse(&level_bytes()).expect("a map");
+    let map = Map::parse(&quake3_bytes()).expect("a map");
     let world = World { map: &map, solids: &[], triggers: &[] };
     let at = |server_time| Command { server_time, forward: 127, ..Command::default() };
     let run = |command: &Command, from: &PlayerState| run(&world, SETTINGS, from, command, &mut Vec::new());
@@ -73,7 +73,7 @@ fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
 
 #[test]
 fn steps_are_climbed_and_walls_and_others_are_met() {
-    let map = Map::parse(&level_bytes()).expect("a map");
+    let map = Map::parse(&quake3_bytes()).expect("a map");
     let aside = Command { right: -127, ..Command::default() };
     let (climbed, _) = go(&map, &[], standing(), aside, 60);
     assert!(climbed.origin.y > 100.0 && (climbed.origin.z - 40.125).abs() < 0.01, "a step of 16: {climbed:?}");

@@ -6,7 +6,7 @@ use super::pmove::Step;
 use super::slide::clip;
 use super::state::flag;
 use super::world::NO_ENTITY;
-use crate::quake3::map::{contents, surface};
+use crate::bsp::quake3::{contents, surface};
 
 const STOP_SPEED: f32 = 100.0;
 const DUCK_SCALE: f32 = 0.25;

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::quake3::map::{Map, Model, Sweep, Trace, contents};
+use crate::bsp::quake3::{Map, Model, Sweep, Trace, contents};
 
 /// The number of the world among entities, and of none.
 pub(crate) const WORLD: u32 = 1022;

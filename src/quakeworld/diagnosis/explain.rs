@@ -5,9 +5,9 @@ use glam::Vec3;
 
 use super::hypotheses;
 use super::missed::Missed;
+use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
 use crate::game::{Cause, Evidence, Grade, Touch};
 use crate::quakeworld::demo::{EffectKind, Event};
-use crate::quakeworld::map::{Trigger, TriggerEffect, WATER};
 use crate::quakeworld::movement::state::length;
 use crate::quakeworld::movement::{Solid, World};
 use crate::quakeworld::rounding::{difference, grade};

@@ -1,11 +1,11 @@
 //! A prediction that missed, in terms of movement: everything that it was made from, so that it can be run again under
 //! other assumptions.
 
+use crate::bsp::quake::Map;
 use crate::game::{Acked, LostInput, Touch};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
 use crate::quakeworld::demo::{Event, OriginWire, OwnState};
 use crate::quakeworld::extra::events_of;
-use crate::quakeworld::map::Map;
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings;

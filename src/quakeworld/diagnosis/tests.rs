@@ -1,12 +1,13 @@
 //! Tests of the client pipeline on QuakeWorld's recordings, and of the causes: demos that a server made of the same movement
 //! code writes, with and without losses on the way.
 
+use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::client::Client;
 use crate::game::Placed;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::quakeworld::movement::wire_angle_degrees;
-use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
+use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::*;
 use crate::replay::replay_clients;
 use crate::summary::Summary;
@@ -43,7 +44,7 @@ fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Vec<u8> {
 
 /// The same, with `extra` messages in every packet that the server knows nothing of.
 fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) -> Vec<u8> {
-    let map = Map::parse(&bsp_bytes()).expect("good");
+    let map = Map::parse(&quake_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
     let runner = Runner { dialect, vars: &VARS, world: World { map: &map, solids: &[] } };
     let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
@@ -96,7 +97,7 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) ->
 
 /// A player stands on a lift that rises two units a command from command 20 on, and runs once it is up.
 fn on_a_lift(commands: usize) -> Vec<u8> {
-    let map = Map::parse(&bsp_bytes()).expect("good");
+    let map = Map::parse(&quake_bytes()).expect("good");
     let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 8.0 + STANDING_Z]) };
     let mut demo = DemoWriter::default();
     demo.signon();
@@ -127,7 +128,7 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
 /// Replays a demo by a client pipeline of this type, under `prediction.among`.
 fn replayed<C: ClientPipeline<QuakeWorld>>(demo: &[u8], among: &str) -> Trace {
     let session =
-        import(demo, &bsp_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session").session;
+        import(demo, &quake_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session").session;
     let mut settings = crate::replay::own_settings(&session.header).expect("settings");
     settings.set("prediction.among", among).expect("key");
     replay_clients::<QuakeWorld, C>(&session, Some(&settings), &mut |_| {}).expect("replay").trace

@@ -1,8 +1,8 @@
 //! Why a demo does not become a session.
 
 use super::packed::UnpackError;
+use crate::bsp::quake::BspError;
 use crate::quakeworld::demo::QwdError;
-use crate::quakeworld::map::BspError;
 use crate::record::Misfit;
 use crate::settings::SettingError;
 

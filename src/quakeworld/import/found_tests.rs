@@ -1,8 +1,9 @@
 //! What an import finds out about server and map, on demos that are made by servers of every kind.
 
 use super::{Finding, ImportOptions, Imported, Trait, import};
+use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::quakeworld::movement::wire_angle_degrees;
-use crate::quakeworld::testing::{DemoWriter, STANDING_Z, bsp_bytes, own_state};
+use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::{
     BUTTON_JUMP, Dialect, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner, Solid, UserCmd, World,
 };
@@ -11,7 +12,7 @@ use crate::summary::{Prediction, Summary};
 
 /// Runs in circles and jumps now and then, falls from high up, and is sent what the server makes of it.
 fn demo(dialect: Dialect, solids: &[Solid], degrees: usize, lengths: usize) -> Vec<u8> {
-    let (map, vars) = (Map::parse(&bsp_bytes()).expect("good"), MoveVars::default());
+    let (map, vars) = (Map::parse(&quake_bytes()).expect("good"), MoveVars::default());
     let runner = Runner { dialect, vars: &vars, world: World { map: &map, solids } };
     let mut demo = DemoWriter::default();
     demo.signon();
@@ -37,7 +38,7 @@ fn demo(dialect: Dialect, solids: &[Solid], degrees: usize, lengths: usize) -> V
 }
 
 fn imported(demo: &[u8]) -> Imported {
-    import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session")
+    import(demo, &quake_bytes(), &ImportOptions::default()).expect("session")
 }
 
 fn predicted(imported: &Imported) -> Prediction {

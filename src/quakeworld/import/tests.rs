@@ -3,8 +3,9 @@
 use glam::Vec3;
 
 use super::recorded::{body_of, recorded_demo};
+use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::game::Simulate;
-use crate::quakeworld::testing::{DemoWriter, STANDING_Z, ServerDemoWriter, bsp_bytes, own_state, server_data};
+use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
     BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner,
     ServerPacket, Span, UserCmd, World, flag, import, unpacked,
@@ -20,7 +21,7 @@ const START_S: f32 = 100.0;
 
 /// Walks north among what movement says, cut to the wire; a usercmd and its ack every 20 ms, one packet choked at `CHOKED`.
 fn demo(first_seq: i32, extra_messages: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
-    let map = Map::parse(&bsp_bytes()).expect("map");
+    let map = Map::parse(&quake_bytes()).expect("map");
     let vars = MoveVars::default();
     let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false };
     let runner = Runner { dialect, vars: &vars, world: World { map: &map, solids: &[] } };
@@ -68,7 +69,7 @@ fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
 }
 
 fn imported(demo: &[u8]) -> (Session, Rules) {
-    let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session").session;
+    let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
     let rules = crate::serial::from_msgpack(&session.header.rules).expect("rules");
     (session, rules)
 }
@@ -206,7 +207,7 @@ fn times(demo: &mut Demo) -> impl Iterator<Item = &mut f32> {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let (bytes, map) = (demo(1, |_| Vec::new()), bsp_bytes());
+    let (bytes, map) = (demo(1, |_| Vec::new()), quake_bytes());
     let named = |name: &str, force_map| ImportOptions { map_name: Some(name.to_owned()), force_map };
     let error = import(&bytes, &map, &named("dm3.bsp.gz", false)).expect_err("other map");
     assert!(matches!(&error, ImportError::OtherMap { demo, map } if demo == "small" && map == "dm3"), "{error}");
@@ -228,7 +229,7 @@ fn what_does_not_fit_is_refused() {
 
 /// Everybody's states, drawn and scored, without anything that is predicted.
 fn watched(demo: &[u8], format: &str) -> Session {
-    let session = import(demo, &bsp_bytes(), &ImportOptions::default()).expect("session").session;
+    let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
     assert_eq!(session.header.origin, Origin::Imported { format: format.to_owned() });
     let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
     assert_eq!(Summary::of(&replayed.trace).prediction.checked, 0);

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::bsp::quake::Map;
 use crate::quakeworld::demo::{Demo, Mover};
-use crate::quakeworld::map::Map;
 
 /// What stays away for longer may have been anywhere, in milliseconds of usercmds.
 const LONGEST_MS: u32 = 1000;
@@ -110,8 +110,9 @@ impl Way<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bsp::testing::quake_bytes;
     use crate::quakeworld::UserCmd;
-    use crate::quakeworld::testing::{DemoWriter, bsp_bytes};
+    use crate::quakeworld::testing::DemoWriter;
 
     /// A packet every 10 ms, each with the lift at this height or without it.
     fn heights(lifts: &[Option<u8>], rests: [[f32; 3]; 2]) -> Vec<Vec<f32>> {
@@ -125,7 +126,7 @@ mod tests {
             writer.packet(time_s, n as u32 + 2, n as u32 + 1, &messages);
         }
         let demo = Demo::parse(&writer.bytes).expect("good");
-        let mut map = Map::parse(&bsp_bytes()).expect("good");
+        let mut map = Map::parse(&quake_bytes()).expect("good");
         map.moving[0].rests = rests;
         let unsent = Unsent::find(&demo, &map);
         let height = |index: usize| unsent.of(index).iter().map(|mover| mover.origin[2]).collect();

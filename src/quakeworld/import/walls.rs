@@ -2,9 +2,9 @@
 //! corners: there a recorded player slides along what the given map does not have, every time.
 
 use super::follow::{Stretch, follow};
+use crate::bsp::quake::MissingWall;
 use crate::game::Grade;
 use crate::quakeworld::demo::{Demo, ServerPacket};
-use crate::quakeworld::map::MissingWall;
 use crate::quakeworld::movement::{Run, Solid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;

@@ -8,7 +8,7 @@ use super::slide;
 use super::state::{length, normalize};
 use super::usercmd::UserCmd;
 use super::world::PLAYER_MINS;
-use crate::quakeworld::map::trace::dot;
+use crate::bsp::quake::trace::dot;
 
 /// In the air no more than this is added along the wished direction, in units/s.
 const AIR_WISH_SPEED: f32 = 30.0;

@@ -5,7 +5,7 @@ use glam::Vec3;
 
 use super::state::{PlayerState, Touched};
 use super::world::{Hit, Solid, World};
-use crate::quakeworld::map::trace::SweepRule;
+use crate::bsp::quake::trace::SweepRule;
 
 /// A brush model stands up to an eighth of a unit from where the wire says, so a rider may seem to be in it.
 const RAISES: [f32; 3] = [0.0, 0.125, 0.25];

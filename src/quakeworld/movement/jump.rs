@@ -6,7 +6,7 @@ use super::movevars::Dialect;
 use super::pmove::{LEAVES_GROUND_SPEED, Pmove};
 use super::state::normalize;
 use super::usercmd::BUTTON_JUMP;
-use crate::quakeworld::map::{EMPTY, SLIME, SOLID, WATER};
+use crate::bsp::quake::{EMPTY, SLIME, SOLID, WATER};
 
 const JUMP_SPEED: f32 = 270.0;
 

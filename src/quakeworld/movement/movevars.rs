@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::quakeworld::map::trace::SweepRule;
+use crate::bsp::quake::trace::SweepRule;
 
 /// Movement settings, as a server sends them. Speeds in units/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use super::slide;
 use super::state::{PlayerState, Touched};
 use super::usercmd::UserCmd;
 use super::world::{Hit, PLAYER_MINS, World};
-use crate::quakeworld::map::trace::{Sweep, SweepRule, dot};
-use crate::quakeworld::map::{EMPTY, WATER};
+use crate::bsp::quake::trace::{Sweep, SweepRule, dot};
+use crate::bsp::quake::{EMPTY, WATER};
 
 /// The steepest plane that can be stood on has this upward part.
 pub(crate) const WALKABLE: f32 = 0.7;
@@ -212,8 +212,8 @@ fn axes(angles: [f32; 3]) -> [Vec3; 2] {
 mod tests {
     use super::super::usercmd::BUTTON_JUMP;
     use super::*;
-    use crate::quakeworld::map::Map;
-    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+    use crate::bsp::quake::Map;
+    use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     const DIALECTS: [Dialect; 2] = [
         Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false },
@@ -221,7 +221,7 @@ mod tests {
     ];
 
     fn run(dialect: Dialect, from: PlayerState, cmd: UserCmd, steps: usize) -> PlayerState {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let world = World { map: &map, solids: &[] };
         let vars = MoveVars::default();
         (0..steps).fold(from, |state, _| step(dialect, &vars, &world, &state, &cmd).0)
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_start_in_the_floor_is_nudged_out() {
         for dialect in DIALECTS {
-            let map = Map::parse(&bsp_bytes()).expect("good");
+            let map = Map::parse(&quake_bytes()).expect("good");
             let world = World { map: &map, solids: &[] };
             let sunk = PlayerState::at([0.0, 0.0, 23.9]);
             let cmd = UserCmd { msec: 13, ..UserCmd::default() };

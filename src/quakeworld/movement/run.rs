@@ -8,7 +8,7 @@ use super::pmove::step;
 use super::state::{PlayerState, Touched, normalize};
 use super::usercmd::UserCmd;
 use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
-use crate::quakeworld::map::TriggerEffect;
+use crate::bsp::quake::TriggerEffect;
 
 /// A teleporter takes the steering away until the player lands or falls; servers set a time far in the future.
 const TELEPORT_LOCK_S: f32 = 1_000.0;
@@ -143,13 +143,13 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touc
 mod tests {
     use super::super::world::Solid;
     use super::*;
-    use crate::quakeworld::map::Map;
-    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+    use crate::bsp::quake::Map;
+    use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     const CLASSIC: Dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
 
     fn run(solids: &[Solid], from: &PlayerState, commands: &[UserCmd]) -> Run {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let vars = MoveVars::default();
         Runner { dialect: CLASSIC, vars: &vars, world: World { map: &map, solids } }.run(from, commands)
     }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_landing_fix_takes_the_fall_at_once() {
-        let (map, vars) = (Map::parse(&bsp_bytes()).expect("good"), MoveVars::default());
+        let (map, vars) = (Map::parse(&quake_bytes()).expect("good"), MoveVars::default());
         let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.0]);
         from.velocity = [100.0, 0.0, -250.0];
         let landed = |landing_fix| {

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::movevars::Dialect;
 use super::pmove::{Pmove, WALKABLE};
-use crate::quakeworld::map::trace::dot;
+use crate::bsp::quake::trace::dot;
 
 const STEP_HEIGHT: f32 = 18.0;
 const MOST_BUMPS: usize = 4;

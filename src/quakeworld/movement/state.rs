@@ -47,7 +47,7 @@ impl PlayerState {
             view_fixed: false,
             fall_speed: 0.0,
             water_level: 0,
-            water_type: crate::quakeworld::map::EMPTY,
+            water_type: crate::bsp::quake::EMPTY,
         }
     }
 }
@@ -86,7 +86,7 @@ impl Touched {
 
 /// A vector's length, summed from x to z.
 pub(crate) fn length(v: Vec3) -> f32 {
-    crate::quakeworld::map::trace::dot(v, v).sqrt()
+    crate::bsp::quake::trace::dot(v, v).sqrt()
 }
 
 /// The unit vector and the length; zero stays zero.

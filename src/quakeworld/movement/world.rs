@@ -3,8 +3,8 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use crate::quakeworld::map::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
-use crate::quakeworld::map::{EMPTY, Map, SOLID};
+use crate::bsp::quake::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
+use crate::bsp::quake::{EMPTY, Map, SOLID};
 
 /// Lowest corner of a player's box from the origin, in units.
 pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
@@ -165,11 +165,11 @@ static PLAYER_TREE: [TraceNode; 6] = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quakeworld::testing::{STANDING_Z, bsp_bytes};
+    use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     #[test]
     fn what_is_nearer_stops_first() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let player = Solid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
         let lift = Solid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
         let solids = [player, lift];
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_model_that_the_map_lacks_is_not_there() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let solids = [Solid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
         let world = World { map: &map, solids: &solids };
         assert!(world.has_room(Vec3::new(0.0, 0.0, STANDING_Z)));

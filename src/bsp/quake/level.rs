@@ -225,11 +225,11 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quakeworld::testing::bsp_bytes;
+    use crate::bsp::testing::quake_bytes;
 
     #[test]
     fn a_map_survives_a_log_and_a_damaged_one_does_not() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let bytes = rmp_serde::to_vec(&map).expect("plain data");
         assert_eq!(crate::serial::from_msgpack::<Map>(&bytes).expect("same"), map);
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_lies_in_walls_at_one_place_of_rest_is_sunk_there() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let lift = |rests| MovingModel { rests, ..map.moving[0] };
         assert_eq!(map.sunk(&lift([[0.0, 0.0, 60.0], [0.0; 3]])), Some([0.0; 3]));
         assert_eq!(map.sunk(&lift([[0.0; 3], [0.0, 0.0, 60.0]])), Some([0.0; 3]));

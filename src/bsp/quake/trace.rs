@@ -269,13 +269,13 @@ const fn box_node(axis: u8, dist: f32, children: [i32; 2]) -> TraceNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quakeworld::testing::bsp_bytes;
+    use crate::bsp::testing::quake_bytes;
 
     const RULES: [SweepRule; 2] = [SweepRule::Classic, SweepRule::Reworked];
 
     #[test]
     fn a_fall_stops_short_of_the_floor() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         for rule in RULES {
             let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(0.0, 0.0, 0.0));
             assert_eq!((sweep.end.z, sweep.normal), (24.0 + STOP_DISTANCE, Vec3::Z));
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_start_in_solid_is_told() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         for rule in RULES {
             let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));
             assert!(sweep.start_solid && sweep.all_solid);

@@ -154,7 +154,7 @@ impl TryFrom<Parts> for Map {
 
     /// Every reference leads somewhere, and no walk down the tree comes round in a circle.
     fn try_from(parts: Parts) -> Result<Map, MapError> {
-        let bad = |lump, why| Err(MapError::Lump { lump, why });
+        let bad = |lump, why| Err(MapError::Unfit { lump, why });
         let within =
             |first: u32, count: u32, length: usize| first.checked_add(count).is_some_and(|end| end as usize <= length);
         let is_finite = |point: &[f32; 3]| point.iter().all(|axis| axis.is_finite());

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read as _};
 
-use super::map::{Map, MapError};
+use super::{Map, MapError};
 
 const ZIP: &[u8] = b"PK";
 /// More than any map takes.

@@ -83,18 +83,18 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quakeworld::testing::bsp_bytes;
+    use crate::bsp::testing::quake_bytes;
 
     #[test]
     fn walls_stand_where_solid_meets_open() {
-        let map = Map::parse(&bsp_bytes()).expect("good");
+        let map = Map::parse(&quake_bytes()).expect("good");
         let walls = map.walls(|model| Some(EntityId(32 + model)));
         for wall in &walls {
             let along = glam::Vec2::from(wall.to) - glam::Vec2::from(wall.from);
             let beside = along.perp().normalize() * 0.5;
             let middle = (glam::Vec2::from(wall.from) + along * 0.5, (wall.bottom + wall.top) / 2.0);
             let root = wall.of.map_or(0, |of| map.models[usize::from(of.0 - 32)].point_root);
-            let hull = crate::quakeworld::map::trace::Hull::points(&map, root);
+            let hull = crate::bsp::quake::trace::Hull::points(&map, root);
             let solid = [beside, -beside].map(|off| hull.contents((middle.0 + off).extend(middle.1)) == SOLID);
             assert_ne!(solid[0], solid[1], "{wall:?}");
         }

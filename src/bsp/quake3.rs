@@ -2,6 +2,7 @@
 //! patches, which are curved surfaces cut into flat pieces. The rules are those of the public ioquake3 sources (cm_load.c,
 //! cm_trace.c, cm_patch.c).
 
+mod archive;
 mod bsp;
 mod facets;
 mod grid;
@@ -11,6 +12,7 @@ mod sweep;
 mod tests;
 mod winding;
 
+pub use archive::map_from;
 pub use bsp::MapError;
 pub use level::Map;
 pub(crate) use level::{Model, contents, surface};

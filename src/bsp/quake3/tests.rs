@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::{Map, Sweep, contents};
-use crate::quake3::testing::level_bytes;
+use crate::bsp::testing::quake3_bytes;
 
 fn sweep(start: [f32; 3], end: [f32; 3]) -> Sweep {
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));
@@ -12,7 +12,7 @@ fn sweep(start: [f32; 3], end: [f32; 3]) -> Sweep {
 
 #[test]
 fn brushes_stop_a_box_an_eighth_before_them() {
-    let map = Map::parse(&level_bytes()).expect("a map");
+    let map = Map::parse(&quake3_bytes()).expect("a map");
     let down = sweep([0.0, 0.0, 100.0], [0.0, 0.0, -100.0]).through(&map);
     assert_eq!((down.end.z, down.normal, down.starts_solid), (24.125, Vec3::Z, false));
     let aside = sweep([0.0, 0.0, 24.125], [500.0, 0.0, 24.125]).through(&map);
@@ -28,7 +28,7 @@ fn brushes_stop_a_box_an_eighth_before_them() {
 
 #[test]
 fn curves_stop_a_box_from_their_front() {
-    let map = Map::parse(&level_bytes()).expect("a map");
+    let map = Map::parse(&quake3_bytes()).expect("a map");
     // A flat patch, 64 units up, at x from -200 to -100.
     let down = sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]).through(&map);
     assert!((down.end.z - (64.0 + 24.125)).abs() < 1e-3 && down.normal.z > 0.99, "{down:?}");
@@ -42,7 +42,7 @@ fn curves_stop_a_box_from_their_front() {
 
 #[test]
 fn a_map_comes_back_from_a_log_and_damage_is_refused() {
-    let bytes = level_bytes();
+    let bytes = quake3_bytes();
     let map = Map::parse(&bytes).expect("a map");
     let packed = rmp_serde::to_vec(&map).expect("packed");
     assert_eq!(crate::serial::from_msgpack::<Map>(&packed).expect("a map"), map);

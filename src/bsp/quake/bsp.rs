@@ -1,0 +1,218 @@
+//! Reads a `.bsp` of version 29 (Quake) into a [`Map`]: only what player movement needs, checked so that tracing through
+//! it always ends.
+
+use super::entities::{Entities, read_entities};
+use super::level::{ClipNode, Map, Plane, Submodel, UncheckedMap};
+use crate::bsp::lumps::{LumpError, Lumps, Record};
+
+const VERSION: i32 = 29;
+const LUMPS: usize = 15;
+const ENTITIES: usize = 0;
+const PLANES: usize = 1;
+const NODES: usize = 5;
+const CLIP_NODES: usize = 9;
+const LEAVES: usize = 10;
+const MODELS: usize = 14;
+/// Node numbers are 16 bits in the file.
+const MOST_NODES: usize = 65_536;
+
+/// Why a `.bsp` could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BspError {
+    /// A lump that cannot be read.
+    #[error(transparent)]
+    Lump(#[from] LumpError),
+    /// Not Quake's version.
+    #[error("version {version}; only Quake's 29 can be read")]
+    OtherVersion {
+        /// The version found.
+        version: i32,
+    },
+    /// An index points outside of its lump.
+    #[error("{what} {index} of {count} is referred to by entry {by}")]
+    Index {
+        /// What is referred to.
+        what: &'static str,
+        /// The index found.
+        index: i64,
+        /// How many there are.
+        count: usize,
+        /// Which entry refers to it.
+        by: usize,
+    },
+    /// A tree that loops or is deeper than any compiler makes it.
+    #[error("the tree of {tree} is deeper than {limit} at node {node}, or loops")]
+    Depth {
+        /// Which tree.
+        tree: &'static str,
+        /// The node reached.
+        node: usize,
+        /// The deepest allowed.
+        limit: u16,
+    },
+    /// A plane or box with a value that is not a number.
+    #[error("{what} {index} holds a value that is not a finite number")]
+    NotFinite {
+        /// What holds it.
+        what: &'static str,
+        /// Which of them.
+        index: usize,
+    },
+    /// Nothing to stand on.
+    #[error("the map holds no {missing}")]
+    Empty {
+        /// What is missing.
+        missing: &'static str,
+    },
+}
+
+impl Map {
+    /// Reads a map file.
+    ///
+    /// # Errors
+    ///
+    /// Another version, a truncated file, indices out of bounds, trees that loop: see [`BspError`].
+    pub fn parse(data: &[u8]) -> Result<Map, BspError> {
+        let version = data.first_chunk().map_or(0, |version| i32::from_le_bytes(*version));
+        if version != VERSION {
+            return Err(BspError::OtherVersion { version });
+        }
+        let lumps = Lumps::new(data, 4, LUMPS)?;
+        let planes = entries(lumps, PLANES, "planes", 20, |record, _| Ok(read_plane(record)))?;
+        let leaves = entries(lumps, LEAVES, "leaves", 28, |record, _| Ok(record.i32(0)))?;
+        let point_nodes = entries(lumps, NODES, "nodes", 24, |record, by| read_node(record, by, &leaves))?;
+        let clip_nodes = entries(lumps, CLIP_NODES, "clip nodes", 8, read_clip_node)?;
+        let models = entries(lumps, MODELS, "models", 64, |record, _| Ok(read_model(record)))?;
+        let Entities { triggers, moving, spawns } = read_entities(lumps.bytes(ENTITIES, "entities")?, &models);
+        let mut map = Map::try_from(UncheckedMap {
+            planes,
+            clip_nodes,
+            point_nodes,
+            models,
+            triggers,
+            moving,
+            walls: vec![],
+            spawns,
+        })?;
+        for index in 0..map.moving.len() {
+            map.moving[index].sunk = map.sunk(&map.moving[index]);
+        }
+        Ok(map)
+    }
+}
+
+fn entries<T>(
+    lumps: Lumps<'_>,
+    lump: usize,
+    name: &'static str,
+    entry: usize,
+    read: impl Fn(Record<'_>, usize) -> Result<T, BspError>,
+) -> Result<Vec<T>, BspError> {
+    let records = lumps.records(lump, name, entry)?;
+    let count = records.len();
+    if count > MOST_NODES {
+        return Err(BspError::Index { what: name, index: count as i64, count: MOST_NODES, by: lump });
+    }
+    records.enumerate().map(|(index, record)| read(record, index)).collect()
+}
+
+fn read_plane(record: Record<'_>) -> Plane {
+    let axis = u8::try_from(record.i32(16)).ok().filter(|&axis| axis < 3);
+    Plane { normal: record.vec3(0), dist: record.f32(12), axis }
+}
+
+fn read_plane_index(record: Record<'_>, by: usize) -> Result<u16, BspError> {
+    let index = record.i32(0);
+    let out = BspError::Index { what: "plane", index: i64::from(index), count: MOST_NODES, by };
+    u16::try_from(index).map_err(|_| out)
+}
+
+fn read_clip_node(record: Record<'_>, by: usize) -> Result<ClipNode, BspError> {
+    let plane = read_plane_index(record, by)?;
+    // Children are 16 bits: contents from -15 on, everything else a node number, as later compilers need.
+    let child = |raw: u16| if raw >= 0xfff1 { i32::from(raw as i16) } else { i32::from(raw) };
+    Ok(ClipNode { plane, children: [child(record.u16(4)), child(record.u16(6))] })
+}
+
+fn read_node(record: Record<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
+    let plane = read_plane_index(record, by)?;
+    let child = |raw: i16| {
+        if raw >= 0 {
+            return Ok(i32::from(raw));
+        }
+        let leaf = -1 - i64::from(raw);
+        let contents = usize::try_from(leaf).ok().and_then(|leaf| leaves.get(leaf));
+        let out = BspError::Index { what: "leaf", index: leaf, count: leaves.len(), by };
+        contents.copied().filter(|&contents| contents < 0).ok_or(out)
+    };
+    Ok(ClipNode { plane, children: [child(record.u16(4) as i16)?, child(record.u16(6) as i16)?] })
+}
+
+/// Where its compiler centred it stands between, at 24; movement does not use it.
+fn read_model(record: Record<'_>) -> Submodel {
+    Submodel { mins: record.vec3(0), maxs: record.vec3(12), point_root: record.i32(36), clip_root: record.i32(40) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::level::{EMPTY, MovingKind, WATER};
+    use super::super::trace::Hull;
+    use super::*;
+    use crate::bsp::testing::quake_bytes;
+    use glam::Vec3;
+
+    /// Where the lump's offset and length stand in the header.
+    fn header(lump: usize) -> usize {
+        4 + lump * 8
+    }
+
+    fn lump_start(file: &[u8], lump: usize) -> usize {
+        u32::from_le_bytes(file[header(lump)..header(lump) + 4].try_into().expect("four")) as usize
+    }
+
+    #[test]
+    fn a_small_map_is_read() {
+        let map = Map::parse(&quake_bytes()).expect("good");
+        assert_eq!(map.model_count(), 3);
+        assert_eq!(map.moving().len(), 1);
+        assert_eq!(map.moving()[0].kind, MovingKind::Plat);
+        assert_eq!(map.triggers().len(), 1);
+        let points = Hull::points(&map, 0);
+        assert_eq!(points.contents(Vec3::new(0.0, 0.0, 1.0)), EMPTY);
+        assert_eq!(points.contents(Vec3::new(-300.0, 0.0, -10.0)), WATER);
+    }
+
+    #[test]
+    fn other_versions_and_loops_are_errors() {
+        let mut other = quake_bytes();
+        other[0] = 30;
+        assert_eq!(Map::parse(&other), Err(BspError::OtherVersion { version: 30 }));
+
+        let mut looping = quake_bytes();
+        let node = lump_start(&looping, CLIP_NODES);
+        looping[node + 4..node + 6].copy_from_slice(&0i16.to_le_bytes());
+        assert!(matches!(Map::parse(&looping), Err(BspError::Depth { tree: "clip nodes", .. })));
+
+        let mut wild = quake_bytes();
+        wild[node..node + 4].copy_from_slice(&99i32.to_le_bytes());
+        assert!(matches!(Map::parse(&wild), Err(BspError::Index { what: "plane", index: 99, .. })));
+    }
+
+    #[test]
+    fn a_cut_or_damaged_map_never_panics() {
+        let good = quake_bytes();
+        for len in 0..good.len() {
+            let _ = Map::parse(&good[..len]);
+        }
+        for at in 0..good.len() {
+            for bit in [0, 3, 7] {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                if let Ok(map) = Map::parse(&bad) {
+                    let hull = Hull::clip(&map, map.models[0].clip_root);
+                    hull.contents(Vec3::new(1.0, 2.0, 3.0));
+                }
+            }
+        }
+    }
+}
