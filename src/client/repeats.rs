@@ -69,3 +69,73 @@ impl Repeats {
         redundancy.handle_round_trip(now, now - sent - Micros::from_ms(echo.held_ms.into()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SnapshotSeq;
+    use crate::usercmd::Usercmd;
+
+    fn adaptive() -> Repeats {
+        let mut settings = Settings::preset("nereids").expect("a preset");
+        settings.set("client.adaptive_redundancy", "true").expect("a setting");
+        Repeats::new(&settings)
+    }
+
+    /// What is known of the line after packets of so many numbers, one each 10 ms.
+    fn after(packets: u32, told: impl FnOnce(&mut Repeats)) -> String {
+        let mut repeats = adaptive();
+        for number in 1..=packets {
+            repeats.of_packet(Micros::from_ms(10 * i64::from(number)), number);
+        }
+        told(&mut repeats);
+        format!("{:?}", repeats.redundancy)
+    }
+
+    fn expected(packets: u32, told: impl FnOnce(&mut Redundancy)) -> String {
+        after(packets, |repeats| told(repeats.redundancy.as_mut().expect("a packet left")))
+    }
+
+    #[test]
+    fn echoes_say_what_came_what_was_lost_and_how_long_it_took() {
+        let echo = |packet, lost| Echo { packet, held_ms: 3, lost };
+        let heard = |echoes: &'static [(u16, u16)]| {
+            after(20, move |repeats| {
+                echoes
+                    .iter()
+                    .for_each(|(packet, lost)| repeats.handle_echo(Micros::from_ms(500), echo(*packet, *lost)));
+            })
+        };
+        let round_trip = |packet: i64| Micros::from_ms(500 - 10 * packet - 3);
+        let known = |arrivals: &'static [(i64, Option<(u32, u32)>)]| {
+            expected(20, move |redundancy| {
+                for (packet, arrived) in arrivals {
+                    arrived.iter().for_each(|(came, lost)| redundancy.handle_arrivals(*came, *lost));
+                    redundancy.handle_round_trip(Micros::from_ms(500), round_trip(*packet));
+                }
+            })
+        };
+        assert_eq!(heard(&[(2, 0), (12, 3)]), known(&[(2, None), (12, Some((7, 3)))]));
+        // No more were lost than there were between the two, and an echo of an older one says nothing.
+        assert_eq!(heard(&[(2, 0), (5, 60), (4, 90)]), known(&[(2, None), (5, Some((1, 2)))]));
+        // The count of the lost goes round.
+        assert_eq!(heard(&[(2, u16::MAX), (12, 1)]), known(&[(2, None), (12, Some((8, 2)))]));
+    }
+
+    #[test]
+    fn as_many_packets_are_remembered_as_are_said() {
+        let echo = |packet| Echo { packet, held_ms: 0, lost: 0 };
+        let heard = |packet| after(300, move |repeats| repeats.handle_echo(Micros::from_s(9), echo(packet)));
+        let nothing = after(300, |_| ());
+        assert_eq!(heard(300 - REMEMBERED as u16), nothing);
+        assert_ne!(heard(301 - REMEMBERED as u16), nothing);
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_datagrams() {
+        let packet = ClientPacket { number: 1, ack: SnapshotSeq(0), commands: vec![Usercmd::default(); 2] };
+        let sent = after(1, |repeats| repeats.handle_sent(&packet, 90));
+        assert_eq!(sent, expected(1, |redundancy| redundancy.handle_sent(90, 2)));
+        assert_ne!(sent, after(1, |_| ()));
+    }
+}

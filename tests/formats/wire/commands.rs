@@ -125,4 +125,6 @@ fn hashes_tell_whether_client_and_server_agree() {
 fn quantised_origins_are_to_the_nearest_eighth() {
     let origin = Vec3::new(100.06, -3.07, 1e9);
     assert_eq!(Perceived::origin(origin), Perceived::OriginEighths([800, -25, 8_388_352]));
+    let far = Vec3::new(-1e9, -1_048_544.0, 1_048_543.0);
+    assert_eq!(Perceived::origin(far), Perceived::OriginEighths([-8_388_352, -8_388_352, 8_388_344]));
 }

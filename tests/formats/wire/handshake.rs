@@ -117,6 +117,17 @@ fn refusals_say_why() {
 }
 
 #[test]
+fn a_closed_endpoint_lets_nobody_in_and_keeps_who_is_there() {
+    let mut endpoint = endpoint(2);
+    let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
+    endpoint.keep(player);
+    endpoint.close();
+    let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
+    assert_eq!(outcome, Outcome::Refused(Refusal::Full { places: 2 }));
+    assert_eq!(endpoint.address(player), Some(address(1, 1)));
+}
+
+#[test]
 fn a_made_up_address_gets_no_session() {
     let mut endpoint = endpoint(4);
     let mut connecting = Connecting::new(ConnectOptions::new("discs"), 1, ms(0));

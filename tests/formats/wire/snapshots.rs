@@ -273,6 +273,28 @@ proptest! {
 }
 
 /// What is sent of a runner who walks after he was defined with so many frags and health, and has them for good.
+#[test]
+fn what_came_is_said_by_the_newest_and_a_bit_for_each_of_the_32_before() {
+    let mut sender = Sender::<Runner>::new(PlayerId(0), 2);
+    let mut receiver = Receiver::<Runner>::new();
+    let mut said = Vec::new();
+    for seq in 1..=40 {
+        let moved = |x| Runner { origin: Vec3::new(x, seq as f32, 0.0), ..Runner::default() };
+        let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), moved(1.0)), (EntityId(1), moved(2.0))]);
+        let encoded = sender.encode(&sent, None, 1_200).expect("room");
+        // The second and the fifth do not come.
+        if ![2, 5].contains(&seq) {
+            assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(Decoded::New(_))));
+        }
+        said.push((receiver.received(), receiver.states_held()));
+    }
+    let at = |seq: usize| (said[seq - 1].0.newest.0, said[seq - 1].0.before);
+    assert_eq!([at(1), at(2), at(3), at(4), at(5)], [(1, 0), (1, 0), (3, 0b10), (4, 0b101), (4, 0b101)]);
+    assert_eq!([at(6), at(7)], [(6, 0b10110), (7, 0b10_1101)]);
+    assert_eq!([at(34), at(38), at(40)], [(34, !(1 << 31 | 1 << 28)), (38, u32::MAX), (40, u32::MAX)]);
+    assert_eq!([said[0].1, said[2].1], [2, 4]);
+}
+
 fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
     let mut sender = Sender::<Runner>::new(PlayerId(0), 1);
     let mut receiver = Receiver::<Runner>::new();

@@ -2,6 +2,7 @@
 
 mod bisect;
 mod diff;
+mod diff_judged;
 mod diff_malformed;
 mod diff_properties;
 mod diff_text;

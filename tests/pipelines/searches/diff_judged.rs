@@ -1,0 +1,108 @@
+//! What two traces are judged by: a table of which nothing could be compared, what a tolerance excuses, what is around a difference,
+//! and what a reader should know of the traces themselves.
+
+use crate::traces::{data, set, small};
+use hitreg::diff::{DiffOptions, Status, TraceDiff, Verdict, diff};
+use hitreg::trace::{Data, Trace};
+
+fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+    diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
+}
+
+fn status(diff: &TraceDiff, name: &str) -> Status {
+    diff.tables.iter().find(|t| t.name == name).expect("the table").status
+}
+
+fn rows_of(trace: &mut Trace, table: &str, rows: usize) {
+    let table = trace.tables.iter_mut().find(|known| known.name == table).expect("the table");
+    for column in &mut table.columns {
+        match &mut column.data {
+            Data::U32(v) => v.truncate(rows),
+            Data::U64(v) => v.truncate(rows),
+            Data::I64(v) => v.truncate(rows),
+            Data::F32(v) => v.truncate(rows),
+            Data::Name { codes, .. } => codes.truncate(rows),
+        }
+    }
+}
+
+#[test]
+fn states_of_other_times_alone_are_untestable_and_some_of_them_are_not() {
+    let (a, mut b) = (small(), small());
+    for row in 0..7 {
+        set(&mut b, "ticks", "at_us", row, 1_000_000.0 + row as f64);
+    }
+    let some = compared(&a, &b);
+    assert_eq!((status(&some, "ticks"), status(&some, "bodies")), (Status::Differs, Status::Same));
+    set(&mut b, "ticks", "at_us", 7, 2_000_000.0);
+    let none = compared(&a, &b);
+    assert_eq!((status(&none, "ticks"), status(&none, "bodies")), (Status::Differs, Status::Untestable));
+    // A table of no rows is the same as one of no rows.
+    let mut empty = [a, b];
+    empty.iter_mut().for_each(|trace| rows_of(trace, "bodies", 0));
+    assert_eq!(status(&compared(&empty[0], &empty[1]), "bodies"), Status::Same);
+}
+
+#[test]
+fn a_hash_is_excused_only_where_all_bodies_of_its_tick_are_within_tolerance() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "bodies", "origin.x", 7, 16.05);
+    set(&mut b, "ticks", "hash", 3, 1.0);
+    let options = DiffOptions {
+        tolerances: ["origin=0.1".parse().expect("a tolerance")].into_iter().collect(),
+        ..Default::default()
+    };
+    let within = diff(&a, &b, &options).expect("a column");
+    assert_eq!((within.verdict, status(&within, "ticks")), (Verdict::Same, Status::WithinTolerance));
+    // The other body of the same tick.
+    set(&mut b, "bodies", "origin.y", 6, 5.0);
+    let differs = diff(&a, &b, &options).expect("a column");
+    assert_eq!((status(&differs, "ticks"), status(&differs, "bodies")), (Status::Differs, Status::Differs));
+}
+
+#[test]
+fn traces_of_other_logs_or_modes_are_said_to_be_that() {
+    let of = |log: &str, mode: &str| {
+        let mut trace = small();
+        (trace.header.log_digest, trace.header.mode) = (log.to_owned(), mode.to_owned());
+        trace
+    };
+    let notes = |a: [&str; 2], b: [&str; 2]| compared(&of(a[0], a[1]), &of(b[0], b[1])).notes;
+    assert_eq!(notes(["1", "closed"], ["2", "closed"]), ["they are replays of different logs"]);
+    assert_eq!(notes(["1", "open"], ["1", "closed"]), ["A is a replay in open loop, and B in closed loop"]);
+    for [a, b] in [["1", "1"], ["", "2"], ["1", ""], ["", ""]] {
+        assert!(notes([a, "closed"], [b, "closed"]).is_empty(), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn the_state_before_a_difference_is_of_the_tick_before_with_times_or_without() {
+    let (a, mut b) = (small(), small());
+    set(&mut b, "shots", "damage", 0, 99.0);
+    let before = |a: &Trace, b: &Trace| {
+        let first = compared(a, b).first.expect("a shot differs");
+        (first.place.tick, first.last_state.expect("a state").place.tick)
+    };
+    assert_eq!(before(&a, &b), (Some(4), Some(3)));
+    // Without times ticks alone say what was before.
+    let mut timeless = [a, b];
+    for trace in &mut timeless {
+        trace.tables.retain(|table| table.name != "ticks");
+        trace.tables.iter_mut().for_each(|table| table.columns.retain(|column| column.name != "at_us"));
+    }
+    assert_eq!(before(&timeless[0], &timeless[1]), (Some(4), Some(3)));
+}
+
+#[test]
+fn a_row_with_a_time_alone_is_of_the_tick_that_began_then() {
+    let (a, mut b) = (small(), small());
+    let Data::I64(times) = data(&mut b, "corrections", "at_us") else { panic!("times") };
+    assert_eq!(times[1], 104_000);
+    for (at_us, tick) in [(96_000.0, 6), (111_999.0, 6), (112_000.0, 7)] {
+        let [mut a, mut b] = [a.clone(), small()];
+        set(&mut a, "corrections", "at_us", 1, at_us);
+        set(&mut b, "corrections", "at_us", 1, at_us);
+        set(&mut b, "corrections", "error_units", 1, 9.0);
+        assert_eq!(compared(&a, &b).first.expect("a difference").place.tick, Some(tick), "{at_us}");
+    }
+}
