@@ -154,7 +154,7 @@ impl Figures {
 
     /// Takes the next chunk in.
     pub fn add(&mut self, outline: Outline) {
-        for (name, count) in outline.counts.into_iter().filter(|(_, count)| *count > 0) {
+        for (name, count) in outline.counts {
             *self.counts.entry(name).or_default() += count;
         }
         self.players.iter_mut().zip(&outline.players).for_each(|(player, more)| player.add(more));

@@ -1,6 +1,8 @@
 //! What a log's chunk says of its players' connections, without their input and without states: enough for its figures, and a
 //! fraction of the work of reading it.
 
+use std::collections::BTreeMap;
+
 use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Session, UnknownKind};
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
@@ -8,8 +10,8 @@ use crate::usercmd::{Usercmd, buttons};
 /// What a chunk of a log, or all of it, says of connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outline {
-    /// How many records of each kind there are, by the kinds' names in the format; a kind may be named more than once.
-    pub counts: Vec<(String, usize)>,
+    /// How many records of each kind there are, by the kinds' names in the format; kinds of which there is none are left out.
+    pub counts: BTreeMap<String, usize>,
     /// Each player's part.
     pub players: Vec<OutlineOfPlayer>,
     /// When the first tick was, and the last.
@@ -50,12 +52,23 @@ impl Outline {
         let unknown = unknown.iter().filter(|kind| !kind.is_known_kind());
         let rows = |kind: &UnknownKind| session.unknown.iter().find(|r| r.kind == kind.name).map_or(0, |r| r.len());
         let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
-        let all = of_players.chain(of_session).chain([("states", session.states.len())]).chain(unknown);
-        Outline {
-            counts: all.map(|(name, count)| (name.to_owned(), count)).collect(),
+        let mut outline = Outline {
+            counts: BTreeMap::new(),
             players: session.players.iter().map(OutlineOfPlayer::of).collect(),
             ticks: session.ticks.first().zip(session.ticks.last()).map(|(first, last)| (first.at, last.at)),
             gaps: session.gaps.clone(),
+        };
+        let all = of_players.chain(of_session).chain([("states", session.states.len())]).chain(unknown);
+        all.for_each(|(name, count)| outline.count(name, count));
+        outline
+    }
+
+    /// There are so many more records of a kind.
+    pub(crate) fn count(&mut self, kind: &str, count: usize) {
+        match self.counts.get_mut(kind) {
+            Some(known) => *known = known.saturating_add(count),
+            None if count > 0 => drop(self.counts.insert(kind.to_owned(), count)),
+            None => {}
         }
     }
 

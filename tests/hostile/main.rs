@@ -4,6 +4,7 @@
 mod child;
 mod container;
 mod crafted;
+mod length;
 mod mutants;
 mod targets;
 mod worse;

@@ -217,13 +217,8 @@ fn figures_of_a_log_are_the_same_however_it_is_cut() {
         let mut stretches = LogReader::new(&file[..]).expect("a log");
         let reader = LogReader::new(&file[..]).expect("a log");
         let torn = reader.outlines(&mut |outline| {
-            let mut stretch = Outline::of(&stretches.next_chunk().expect("a sound log").expect("as many"), &[]);
-            let mut found = outline.clone();
-            for outline in [&mut stretch, &mut found] {
-                outline.counts.retain(|(_, count)| *count > 0);
-                outline.counts.sort();
-            }
-            assert_eq!(found, stretch);
+            let stretch = stretches.next_chunk().expect("a sound log").expect("as many");
+            assert_eq!(outline, Outline::of(&stretch, &[]));
             figures.add(outline);
         });
         assert_eq!((torn.expect("a sound log"), figures.info(&session.header)), (None, whole.clone()));

@@ -13,11 +13,8 @@ use crate::usercmd::buttons;
 pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Result<Outline, String> {
     let tables = map::decode(content, schema, header.classes.len())?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
-    let mut outline = Outline {
-        players: vec![OutlineOfPlayer::default(); header.players.len()],
-        counts: tables.rows().map(|(name, rows)| (kind_of(name).to_owned(), rows)).collect(),
-        ..Outline::default()
-    };
+    let mut outline = Outline { players: vec![OutlineOfPlayer::default(); header.players.len()], ..Outline::default() };
+    tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
     let mut columns = |name: &'static str| -> Result<Option<Columns<'_>>, String> {
         let table = tables.of(name);
         let columns = table.map(|table| Columns::new(name, schema.columns(name).unwrap_or_default(), table));
