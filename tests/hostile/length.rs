@@ -31,8 +31,8 @@ fn log_of(folder: &Path, seconds: u32) -> String {
 
 #[test]
 fn four_times_the_length_takes_no_more_memory() {
-    let folder = TempDir::new().expect("a folder");
     let peaks = |seconds: u32| {
+        let folder = TempDir::new().expect("a folder");
         let log = log_of(folder.path(), seconds);
         let peak = |line: &&str| {
             let ran = run(folder.path(), &line.replace('F', &log));
