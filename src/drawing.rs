@@ -57,6 +57,14 @@ struct View {
     place: Vec3,
 }
 
+/// What is asked of these tables.
+const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
+const VIEWS: &[&str] = &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
+
+fn only(table: &Table, columns: &[&str]) -> Table {
+    Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
+}
+
 impl Drawing {
     /// Takes rows in. With those of `ticks` it is known when all was that came before them.
     pub fn add(&mut self, rows: &Table) {
@@ -72,8 +80,8 @@ impl Drawing {
                 let ticks = ticks::Columns::read(rows);
                 self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
             }
-            bodies::NAME => self.bodies.push(rows.clone()),
-            views::NAME => self.views.push(rows.clone()),
+            bodies::NAME => self.bodies.push(only(rows, BODIES)),
+            views::NAME => self.views.push(only(rows, VIEWS)),
             _ => {}
         }
     }
@@ -110,27 +118,24 @@ impl Drawing {
         let by_category = views.category.iter().next().is_some();
         let ways = if by_category { views.category } else { views.how };
         let [x, y, z] = views.origin;
-        for (row, way) in ways.iter().enumerate() {
-            let own = views.player[row] == views.entity[row];
-            if own {
+        // By the codes of the names, for as long as this table lasts.
+        let mut by: Vec<_> = ways.names.iter().map(|way| self.by.remove(way)).collect();
+        for (row, code) in ways.codes.iter().enumerate() {
+            if views.player[row] == views.entity[row] {
                 continue;
             }
-            if !self.by.contains_key(way) {
-                self.by.insert(way.to_owned(), Default::default());
-            }
+            let (way, Some(drawn)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
             let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
-            match self
-                .by
-                .get_mut(way)
-                .filter(|_| at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest))
-            {
-                Some((count, errors)) => {
-                    *count += 1;
-                    self.truth.at(entity, at_us).into_iter().for_each(|truth| errors.add(truth.distance(place)));
-                }
-                None => self.ahead.push(View { by: way.to_owned(), entity, at_us, place }),
+            let (count, errors) = drawn.get_or_insert_default();
+            if at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest) {
+                *count += 1;
+                self.truth.at(entity, at_us).into_iter().for_each(|truth| errors.add(truth.distance(place)));
+            } else {
+                self.ahead.push(View { by: ways.names[way].clone(), entity, at_us, place });
             }
         }
+        let drawn = ways.names.iter().zip(by).filter_map(|(way, drawn)| Some((way.clone(), drawn?)));
+        self.by.extend(drawn);
     }
 
     fn hold(&mut self, view: View, at_the_end: bool) {
@@ -147,8 +152,8 @@ impl Drawing {
 /// Where the server had every entity.
 #[derive(Debug, Default)]
 struct Truth {
-    /// The states of each entity, in ascending order of time.
-    states: BTreeMap<u32, VecDeque<State>>,
+    /// The states of each entity, in ascending order of time, and the place of the one that was asked for last.
+    states: BTreeMap<u32, (VecDeque<State>, usize)>,
     newest_us: Option<i64>,
 }
 
@@ -158,6 +163,9 @@ struct State {
     origin: Vec3,
     teleports: u32,
 }
+
+/// These around the last one are looked at first.
+const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 
 impl Truth {
     fn add(&mut self, table: &Table, times: &BTreeMap<u32, i64>) {
@@ -170,13 +178,13 @@ impl Truth {
             let origin = [x, y, z].map(|axis| axis.get(row).copied());
             let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
-            self.states.entry(*entity).or_default().push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
+            self.states.entry(*entity).or_default().0.push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
         }
     }
 
     /// Forgets all that nobody asks for who asks for no time before this one.
     fn forget(&mut self, before_us: i64) {
-        self.states.retain(|_, states| {
+        self.states.retain(|_, (states, _)| {
             while states.get(1).is_some_and(|next| next.at_us < before_us) {
                 states.pop_front();
             }
@@ -186,9 +194,18 @@ impl Truth {
 
     /// Between two ticks on a straight line; nothing before the first and after the last, and where it was put elsewhere at
     /// once between the two.
-    fn at(&self, entity: u32, at_us: i64) -> Option<Vec3> {
-        let states = self.states.get(&entity)?;
-        let place = states.partition_point(|state| state.at_us < at_us);
+    fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
+        let (states, asked) = self.states.get_mut(&entity)?;
+        let is_at = |place: usize| {
+            let is_before = |state: &State| state.at_us < at_us;
+            place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)
+                && !states.get(place).is_some_and(is_before)
+        };
+        // What is asked for next is nearly always near.
+        let near = NEAR.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
+        let near = near.filter(|place| *place <= states.len());
+        let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < at_us));
+        *asked = place;
         let after = states.get(place)?;
         if after.at_us == at_us {
             return Some(after.origin);

@@ -106,22 +106,24 @@ impl<B: Clone> History<B> {
     ) {
         let (before, after) = self.around(at);
         let Some(shown) = after.or(before) else { return };
-        for (id, body) in &shown.entities {
-            if *id == but {
-                continue;
-            }
-            let placed = match (before, after) {
-                (Some(before), Some(after)) => between::<G>(
-                    before.get(*id).map(|b| (before.server_time, b)),
-                    (after.server_time, body),
-                    at,
-                    limits,
-                ),
-                (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
-                // Older than anything known: the oldest known state.
-                (None, _) => Placed::new(body.clone(), How::Held),
-            };
-            out.push((*id, placed));
+        // Runs of entities on both sides of the one that is left out.
+        let own = shown.entities.iter().position(|(id, _)| *id == but);
+        let (low, high) = shown.entities.split_at(own.unwrap_or(shown.entities.len()));
+        for run in [low, high.get(1..).unwrap_or(&[])] {
+            out.extend(run.iter().map(|(id, body)| {
+                let placed = match (before, after) {
+                    (Some(before), Some(after)) => between::<G>(
+                        before.get(*id).map(|b| (before.server_time, b)),
+                        (after.server_time, body),
+                        at,
+                        limits,
+                    ),
+                    (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
+                    // Older than anything known: the oldest known state.
+                    (None, _) => Placed::new(body.clone(), How::Held),
+                };
+                (*id, placed)
+            }));
         }
     }
 }

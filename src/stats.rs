@@ -1,6 +1,6 @@
 //! Percentiles, the way all of hitreg's output means them.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use serde::Serialize;
 
@@ -84,23 +84,26 @@ impl Tail {
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// By their bits in the order of the values, without the last ones.
-    values: BTreeMap<i32, u64>,
+    values: Vec<(i32, u64)>,
     without_bits: u32,
+    /// What came since these were put in order.
+    fresh: Vec<i32>,
     count: u64,
 }
+
+/// So many values are put in order at once.
+const FRESH: usize = 1 << 16;
 
 impl Counted {
     /// Takes a value in; NaN is left out.
     pub fn add(&mut self, value: f32) {
-        if !value.is_nan() {
-            *self.values.entry(in_order(value.to_bits() as i32) >> self.without_bits).or_default() += 1;
-            self.count += 1;
-            while self.values.len() > Counted::MOST {
-                self.without_bits += 1;
-                for (value, count) in std::mem::take(&mut self.values) {
-                    *self.values.entry(value >> 1).or_default() += count;
-                }
-            }
+        if value.is_nan() {
+            return;
+        }
+        self.count += 1;
+        self.fresh.push(in_order(value.to_bits() as i32));
+        if self.fresh.len() >= FRESH {
+            self.settle();
         }
     }
 
@@ -112,37 +115,87 @@ impl Counted {
         self.count == 0
     }
 
-    /// The values in ascending order, each with how often it came.
-    pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> {
-        self.values.iter().map(|(value, count)| (self.value(*value), *count))
+    /// Puts what came among what was there.
+    fn settle(&mut self) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.iter_mut().for_each(|value| *value >>= self.without_bits);
+        fresh.sort_unstable();
+        let new = fresh.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64));
+        self.values = merged(std::mem::take(&mut self.values), new);
+        while self.values.len() > Counted::MOST {
+            self.without_bits += 1;
+            let shorter = self.values.iter().map(|(value, count)| (value >> 1, *count));
+            self.values = merged(Vec::new(), shorter);
+        }
+        fresh.clear();
+        self.fresh = fresh;
     }
 
-    fn value(&self, place: i32) -> f32 {
-        f32::from_bits(in_order(place << self.without_bits) as u32)
+    fn settled(&self) -> Cow<'_, Counted> {
+        if self.fresh.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        settled.settle();
+        Cow::Owned(settled)
+    }
+
+    /// The values in ascending order, each with how often it came.
+    pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> + use<> {
+        let Counted { values, without_bits, .. } = self.settled().into_owned();
+        values.into_iter().map(move |(value, count)| (of_place(value, without_bits), count))
     }
 
     /// Their tail; `None` of no values.
     pub fn tail(&self) -> Option<Tail> {
-        Some(Tail { p50: self.percentile(50.0)?, p95: self.percentile(95.0)?, p99: self.percentile(99.0)? })
+        let settled = self.settled();
+        let at = |percent| settled.at_rank(percent);
+        Some(Tail { p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)? })
     }
 
     /// How they are spread; `None` of no values.
     pub fn spread(&self) -> Option<Spread> {
-        let (max, _) = self.values.last_key_value()?;
-        let max = self.value(*max);
-        Some(Spread { p50: self.percentile(50.0)?, p95: self.percentile(95.0)?, max })
+        let settled = self.settled();
+        let max = of_place(settled.values.last()?.0, settled.without_bits);
+        Some(Spread { p50: settled.at_rank(50.0)?, p95: settled.at_rank(95.0)?, max })
     }
 
     /// As [`percentile`] of them all.
     pub fn percentile(&self, percent: f64) -> Option<f32> {
+        self.settled().at_rank(percent)
+    }
+
+    fn at_rank(&self, percent: f64) -> Option<f32> {
         let rank = (libm::ceil(percent / 100.0 * self.count as f64) as u64).max(1);
         let mut before = 0;
         let at = self.values.iter().find(|(_, count)| {
-            before += **count;
+            before += *count;
             before >= rank
         });
-        at.map(|(value, _)| self.value(*value))
+        at.map(|(value, _)| of_place(*value, self.without_bits))
     }
+}
+
+/// Both in ascending order, each value once.
+fn merged(known: Vec<(i32, u64)>, new: impl Iterator<Item = (i32, u64)>) -> Vec<(i32, u64)> {
+    let mut all: Vec<(i32, u64)> = Vec::with_capacity(known.len());
+    let mut put = |(value, count): (i32, u64)| match all.last_mut().filter(|(last, _)| *last == value) {
+        Some((_, before)) => *before += count,
+        None => all.push((value, count)),
+    };
+    let mut known = known.into_iter().peekable();
+    for next in new {
+        while let Some(smaller) = known.next_if(|(value, _)| *value <= next.0) {
+            put(smaller);
+        }
+        put(next);
+    }
+    known.for_each(put);
+    all
+}
+
+fn of_place(place: i32, without_bits: u32) -> f32 {
+    f32::from_bits(in_order(place << without_bits) as u32)
 }
 
 /// The bits of floats as numbers in the same order, and back.

@@ -56,6 +56,30 @@ impl Bounds {
         Bounds { min, max }
     }
 
+    /// Whether all of another box lies in it; false where a number is none.
+    #[inline]
+    pub(crate) fn holds(&self, other: &Bounds) -> bool {
+        let Bounds { min, max } = self;
+        min.x <= other.min.x
+            && other.max.x <= max.x
+            && min.y <= other.min.y
+            && other.max.y <= max.y
+            && min.z <= other.min.z
+            && other.max.z <= max.z
+    }
+
+    /// Whether both have a point in common.
+    #[inline]
+    pub(crate) fn touches(&self, other: &Bounds) -> bool {
+        let Bounds { min, max } = self;
+        min.z <= other.max.z
+            && max.z >= other.min.z
+            && min.x <= other.max.x
+            && max.x >= other.min.x
+            && min.y <= other.max.y
+            && max.y >= other.min.y
+    }
+
     pub(crate) fn union(self, other: Bounds) -> Bounds {
         Bounds { min: self.min.min(other.min), max: self.max.max(other.max) }
     }

@@ -74,6 +74,11 @@ impl Bvh {
         self.visit_below(0, &Path::new(from, to), &mut visit);
     }
 
+    /// Calls `visit` for every item whose box touches this one.
+    pub(crate) fn along_box(&self, reach: Bounds, mut visit: impl FnMut(u32)) {
+        self.visit_below(0, &Path { bounds: reach, middle: Vec3::ZERO, way: Vec3::ZERO, is_long: false }, &mut visit);
+    }
+
     fn visit_below(&self, branch: u32, path: &Path, visit: &mut impl FnMut(u32)) {
         let branch = &self.branches[branch as usize];
         let mut near = branch.near(path);

@@ -73,6 +73,7 @@ impl Simulate for Arena {
         spawn::respawn(rules, world, dt, out);
     }
 
+    #[inline]
     fn blend(from: &ArenaBody, to: &ArenaBody, fraction: f32) -> ArenaBody {
         if fraction >= 1.0 {
             return *to;
@@ -81,13 +82,12 @@ impl Simulate for Arena {
             return *from;
         }
         // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.
-        ArenaBody {
-            origin: from.origin + (to.origin - from.origin) * fraction,
-            velocity: from.velocity + (to.velocity - from.velocity) * fraction,
-            viewangles: blend_angles(from.viewangles, to.viewangles, fraction),
-            view_ofs_z: from.view_ofs_z + (to.view_ofs_z - from.view_ofs_z) * fraction,
-            ..*from
-        }
+        let mut between = *from;
+        between.origin += (to.origin - from.origin) * fraction;
+        between.velocity += (to.velocity - from.velocity) * fraction;
+        between.viewangles = blend_angles(from.viewangles, to.viewangles, fraction);
+        between.view_ofs_z += (to.view_ofs_z - from.view_ofs_z) * fraction;
+        between
     }
 
     fn save(world: &ArenaWorld, words: &mut Vec<u32>) {
@@ -184,8 +184,14 @@ impl Reconcile for Arena {
 }
 
 /// The short way round, each angle for itself.
+#[inline]
 fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
-    let turn = (to - from).map(|by| by - 360.0 * libm::roundf(by / 360.0));
+    let by = to - from;
+    // No full turn is in what is less than half of one.
+    let turn = match by.abs().cmplt(Vec3::splat(180.0)).all() {
+        true => by,
+        false => by.map(|by| by - 360.0 * libm::roundf(by / 360.0)),
+    };
     from + turn * fraction
 }
 

@@ -4,6 +4,7 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, move_input};
+use super::bounds::Bounds;
 use super::crowd::Crowd;
 use super::effect::EffectKind;
 use super::fire::ArenaFire;
@@ -11,8 +12,13 @@ use super::pmove::{MoveEvent, MoveInput, pmove};
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid, Touch};
 use super::wield::wield;
+use super::world::Nearby;
 use crate::game::{Scene, Sink, Touch as Met};
 use crate::usercmd::Usercmd;
+
+/// Nearly all that a usercmd asks of the map is nearer than this to where the player is or gets by his speed: a step up or down,
+/// and what he gains in speed.
+const NEAR_UNITS: f32 = 24.0;
 
 pub(crate) fn step_body(
     rules: &ArenaRules,
@@ -83,10 +89,18 @@ fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBo
 
 fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBody, msec: u8) -> Crowd<'a> {
     let me = scene.player.entity();
+    let seconds = f32::from(msec) / 1_000.0;
+    let map = nearby(rules, body.hull(), body.origin, body.velocity * seconds);
     if !rules.player_collision {
-        return Crowd::nobody(rules.map.solid(), me);
+        return Crowd::nobody(map, me);
     }
     // The fastest that movement lets anyone go, along each axis.
-    let way_units = rules.movement.maxvelocity * f32::from(msec) / 1_000.0;
-    Crowd::around(rules.map.solid(), scene.entities, me, body.origin, way_units)
+    let way_units = rules.movement.maxvelocity * seconds;
+    Crowd::around(map, scene.entities, me, body.origin, way_units)
+}
+
+/// What of the map a player of this hull meets in a usercmd that takes him so far.
+pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> Nearby<'_> {
+    let near = way.abs() + Vec3::splat(NEAR_UNITS);
+    rules.map.solid().nearby(hull, Bounds { min: origin - near, max: origin + near })
 }

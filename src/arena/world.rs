@@ -19,13 +19,46 @@ struct Grown {
     faces: Vec<Face>,
     /// Where each brush's faces end; they begin where the last brush's end.
     ends: Vec<u32>,
+    /// A box around each.
+    boxes: Vec<Bounds>,
     tree: Bvh,
 }
+
+/// The brushes near one place, looked up once for all that is asked about paths there.
+pub(crate) struct Nearby<'a> {
+    world: &'a CollisionWorld,
+    hull: Hull,
+    /// What is outside of it is asked of the world.
+    reach: Bounds,
+    brushes: [u32; NEARBY_MOST],
+    count: usize,
+}
+
+/// Where more brushes are near, the tree tells them apart.
+const NEARBY_MOST: usize = 24;
 
 impl CollisionWorld {
     /// Prepares a map. The order of the brushes decides which one is hit where two are equally near.
     pub fn new(brushes: &[Brush]) -> CollisionWorld {
         CollisionWorld { by_hull: Hull::ALL.map(|hull| Grown::new(brushes, hull)) }
+    }
+
+    /// The brushes that paths of `hull` within `reach` can meet.
+    pub(crate) fn nearby(&self, hull: Hull, reach: Bounds) -> Nearby<'_> {
+        let mut near = Nearby { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MOST], count: 0 };
+        if !reach.is_trusted() {
+            return near;
+        }
+        self.by_hull[hull.index()].tree.along_box(reach, |brush| {
+            if let Some(place) = near.brushes.get_mut(near.count) {
+                *place = brush;
+            }
+            near.count += 1;
+        });
+        if near.count <= NEARBY_MOST {
+            near.reach = reach;
+        }
+        near
     }
 
     /// The same as [`Solid::sweep`], by trying every brush: what the prepared one is held against.
@@ -48,7 +81,7 @@ impl Grown {
             ends.push(faces.len() as u32);
         }
         let boxes: Vec<Bounds> = brushes.iter().map(|brush| brush.bounds_for(hull)).collect();
-        Grown { faces, ends, tree: Bvh::new(&boxes) }
+        Grown { faces, ends, tree: Bvh::new(&boxes), boxes }
     }
 
     fn faces_of(&self, brush: u32) -> &[Face] {
@@ -78,6 +111,33 @@ impl Solid for CollisionWorld {
             solid = (0..grown.ends.len() as u32).any(|brush| is_inside(grown.faces_of(brush), at));
         }
         if solid { Touch::World } else { Touch::Nothing }
+    }
+}
+
+impl Nearby<'_> {
+    /// Those whose boxes the path touches; `None` where it leads out of reach.
+    #[inline]
+    fn along(&self, hull: Hull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[Face])>> {
+        let is_known = hull == self.hull && self.reach.holds(&path);
+        let grown = &self.world.by_hull[hull.index()];
+        let touched = move |brush: &&u32| grown.boxes[**brush as usize].touches(&path);
+        is_known.then(|| self.brushes[..self.count].iter().filter(touched).map(|&brush| (brush, grown.faces_of(brush))))
+    }
+}
+
+impl Solid for Nearby<'_> {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+        let Some(brushes) = self.along(hull, Bounds::of_path(from, to)) else {
+            return self.world.sweep(hull, from, to);
+        };
+        let mut nearest = Nearest::default();
+        brushes.for_each(|(brush, faces)| nearest.sweep_convex(brush, faces, from, to));
+        nearest.into_sweep(from, to, Touch::World)
+    }
+
+    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+        let Some(mut brushes) = self.along(hull, Bounds::of_path(at, at)) else { return self.world.inside(hull, at) };
+        if brushes.any(|(_, faces)| is_inside(faces, at)) { Touch::World } else { Touch::Nothing }
     }
 }
 
@@ -172,6 +232,22 @@ mod tests {
                 prop_assert_eq!(bits(&prepared), bits(&world.sweep_all(hull, from, to)), "{} to {}", from, to);
                 let inside = world.inside(hull, from) != Touch::Nothing;
                 prop_assert_eq!(inside, prepared.start_solid, "at {}", from);
+            }
+        }
+
+        #[test]
+        fn sweeps_near_a_place_equal_plain_ones(
+            world in a_world(), hull in a_hull(), at in a_point(), reach in 1.0_f32..300.0,
+            ways in prop::collection::vec(prop::array::uniform6(-1.2_f32..1.2), 40),
+        ) {
+            let near = world.nearby(hull, Bounds { min: at - reach, max: at + reach });
+            for [a, b, c, d, e, f] in ways {
+                let (from, to) = (at + Vec3::new(a, b, c) * reach, at + Vec3::new(d, e, f) * reach);
+                for hull in Hull::ALL {
+                    let plain = world.sweep_all(hull, from, to);
+                    prop_assert_eq!(bits(&near.sweep(hull, from, to)), bits(&plain), "{} to {}", from, to);
+                    prop_assert_eq!(near.inside(hull, from), world.inside(hull, from), "at {}", from);
+                }
             }
         }
 

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use glam::Vec3;
+
 use super::ClaimError;
 use super::experiment::{Prepared, placed};
 use super::scripted_input::Scripted;
@@ -17,7 +19,6 @@ use crate::server::Server;
 use crate::session::sequence::{self, ClientEnd, ServerEnds};
 use crate::session::{InputSource, Packed};
 use crate::units::{Micros, PlayerId, Seed};
-use crate::wire::Perceived;
 
 type Body = <Arena as Simulate>::Body;
 
@@ -90,7 +91,7 @@ struct Forging<'a> {
 }
 
 impl ClientEnd for Forging<'_> {
-    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, _perceived: Option<Perceived>) -> Option<u16> {
+    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, _predicted: Option<Vec3>) -> Option<u16> {
         for command in &mut packet.commands {
             command.server_time = command.server_time - self.too_old;
         }

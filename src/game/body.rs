@@ -166,24 +166,28 @@ macro_rules! hitreg_body {
                 0 $( + $crate::hitreg_body!(@only id, $field, self.$field, 0) )*
             }
 
+            #[inline]
             fn origin(&self) -> $crate::glam::Vec3 {
                 None::<$crate::glam::Vec3>
                     $( .or($crate::hitreg_body!(@place origin, $field, self.$field)) )*
                     .unwrap_or_default()
             }
 
+            #[inline]
             fn velocity(&self) -> $crate::glam::Vec3 {
                 None::<$crate::glam::Vec3>
                     $( .or($crate::hitreg_body!(@place velocity, $field, self.$field)) )*
                     .unwrap_or_default()
             }
 
+            #[inline]
             fn viewangles(&self) -> $crate::glam::Vec3 {
                 None::<$crate::glam::Vec3>
                     $( .or($crate::hitreg_body!(@place viewangles, $field, self.$field)) )*
                     .unwrap_or_default()
             }
 
+            #[inline]
             #[allow(unused_variables, unused_mut, reason = "not every body is in a place")]
             fn moved_to(&self, origin: $crate::glam::Vec3) -> Self {
                 let mut moved = *self;
@@ -191,12 +195,14 @@ macro_rules! hitreg_body {
                 moved
             }
 
+            #[inline]
             fn teleports(&self) -> u32 {
                 // Another entity is elsewhere.
                 let entity = (self.id().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
                 entity $( .wrapping_add($crate::hitreg_body!(@only teleports, $field, self.$field, 0)) )*
             }
 
+            #[inline]
             fn is_alive(&self) -> bool {
                 true $( && $crate::hitreg_body!(@only alive, $field, self.$field, true) )*
                     $( && $crate::hitreg_body!(@only id, $field, self.$field != 0, true) )*

@@ -26,6 +26,7 @@ impl Limits {
 
 /// Between two states. A body that is new, or was teleported in between, is at the newer one already:
 /// "just move the object to the latest known position and start interpolating from there" (Bernier 2001).
+#[inline]
 pub(crate) fn between<G: Game>(
     before: Option<(Micros, &G::Body)>,
     (after_at, after): (Micros, &G::Body),
@@ -60,6 +61,7 @@ pub(crate) fn beyond<G: Game>(
 }
 
 /// Whether a body was put elsewhere at once between two states of it: it says so, or it moved too far.
+#[inline]
 pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &Limits) -> bool {
     before.teleports() != after.teleports()
         || before.origin().distance_squared(after.origin()) > limits.teleport_distance_units.powi(2)

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use glam::Vec3;
+
 use super::LiveError;
 use super::clock::{Clock, Schedule};
 use super::counters::{Counters, RecordSender};
@@ -245,9 +247,9 @@ impl<G: Bots + Netcode> Running<'_, G> {
 }
 
 impl<B: Body> ClientEnd for End<'_, B> {
-    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, perceived: Option<Perceived>) -> Option<u16> {
+    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         // All usercmds that `client.redundancy` allows go into a datagram.
-        let bytes = self.connection.send_packet(packet, perceived).ok().flatten()?;
+        let bytes = self.connection.send_packet(packet, predicted.map(Perceived::origin)).ok().flatten()?;
         self.socket.counters.up_datagrams.add(1);
         self.socket.counters.up_bytes.add(bytes as u64);
         u16::try_from(bytes).ok()

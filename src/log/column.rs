@@ -22,10 +22,24 @@ pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
     Candidate::best([(Form::Integer, values)], series)
 }
 
+/// The same by what a sample of the numbers costs: several times as fast, and nearly as small.
+pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
+    Candidate::best_of_sample([(Form::Integer, values)], series)
+}
+
 /// Packs whole numbers, as they are or as distances from a reference known for each row, whichever is smaller.
 pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
     let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
     Candidate::best([(Form::Relative, &distances[..]), (Form::Integer, values)], series)
+}
+
+/// Packs the bits of IEEE 754 singles by what a sample of them costs.
+pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
+    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
+    match float::fixed(bits) {
+        Some((form, fixed)) => Candidate::best_of_sample([(form, &fixed[..]), (Form::Ordered, &ordered[..])], series),
+        None => Candidate::best_of_sample([(Form::Ordered, &ordered[..])], series),
+    }
 }
 
 /// Packs the bits of IEEE 754 singles.
@@ -96,11 +110,41 @@ struct Candidate {
     cost: u64,
 }
 
+/// A sample has so many stretches of so many numbers, in equal distances.
+const STRETCHES: usize = 8;
+const STRETCH: usize = 128;
+
 impl Candidate {
     fn best<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
-        if forms.iter().all(|(form, values)| !matches!(form, Form::Relative) && values.iter().all(|&v| v == 0)) {
+        if is_all_zero(&forms) {
             return Vec::new();
         }
+        Candidate::cheapest(forms, series).map(|best| best.write()).unwrap_or_default()
+    }
+
+    /// The way that is best for a sample, on all numbers.
+    fn best_of_sample<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
+        let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
+            return Candidate::best(forms, series);
+        };
+        if is_all_zero(&forms) {
+            return Vec::new();
+        }
+        let apart = (values.len() - STRETCH) / (STRETCHES - 1);
+        let sample = |values: &[i64]| -> Vec<i64> {
+            (0..STRETCHES).flat_map(|place| values[place * apart..place * apart + STRETCH].iter().copied()).collect()
+        };
+        let samples = forms.map(|(form, values)| (form, sample(values)));
+        let best =
+            Candidate::cheapest(samples.each_ref().map(|(form, values)| (*form, &values[..])), &[STRETCH; STRETCHES]);
+        let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
+        let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
+        let residuals = Residuals::new(values, series, order);
+        let packing = packing::fitting(packing, &residuals.rest);
+        Candidate { form, residuals, packing, cost: 0 }.write()
+    }
+
+    fn cheapest<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Option<Candidate> {
         let candidates = forms.into_iter().flat_map(|(form, values)| {
             Order::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
@@ -109,7 +153,7 @@ impl Candidate {
                 Candidate { form, residuals, packing, cost }
             })
         });
-        candidates.min_by_key(|candidate| candidate.cost).map(|best| best.write()).unwrap_or_default()
+        candidates.min_by_key(|candidate| candidate.cost)
     }
 
     fn write(&self) -> Vec<u8> {
@@ -120,6 +164,10 @@ impl Candidate {
         packing::write(self.packing, &self.residuals.rest, &mut out);
         out
     }
+}
+
+fn is_all_zero(forms: &[(Form, &[i64])]) -> bool {
+    forms.iter().all(|(form, values)| !matches!(form, Form::Relative) && values.iter().all(|&v| v == 0))
 }
 
 fn unpack(packed: &[u8], series: &[usize]) -> Result<(Form, Vec<i64>), String> {
@@ -187,6 +235,21 @@ mod tests {
             let packed = encode_f32(&bits, &series);
             prop_assert_eq!(&decode_f32(&packed, &series).unwrap(), &bits);
             prop_assert_eq!(&decode_cells(&packed, &series).unwrap(), &bits);
+        }
+
+        /// Whatever a sample says of them, and however the others differ from it.
+        #[test]
+        fn quickly_packed_numbers_come_back(
+            base in values(), times in 1usize..400, others in proptest::collection::vec((any::<usize>(), any::<i64>()), 0..6),
+            at in any::<usize>(),
+        ) {
+            let mut values = base.repeat(times.min(60_000 / base.len().max(1)));
+            let rows = values.len();
+            others.iter().filter(|_| rows > 0).for_each(|(row, value)| values[row % rows] = *value);
+            let series = cut(values.len(), at);
+            prop_assert_eq!(&decode(&encode_quickly(&values, &series), &series, None).unwrap(), &values);
+            let bits: Vec<u32> = values.iter().map(|value| *value as u32).collect();
+            prop_assert_eq!(decode_f32(&encode_f32_quickly(&bits, &series), &series).unwrap(), bits);
         }
 
         #[test]

@@ -1,7 +1,9 @@
 //! Traces in the same container: each chunk holds rows of one table. Foreign builds write the plain layout; ours packs
 //! the columns, predicting each row from the row before it of the same entity.
 
+mod drawn;
 mod layout;
+mod past;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -15,18 +17,19 @@ use super::limits::trace_budget;
 use super::version::Version;
 use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace, TraceHeader};
+use past::Past;
 
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
 /// zstd's level for traces.
-const LEVEL: i32 = 5;
+const LEVEL: i32 = 3;
 
 /// Writes a trace.
 ///
 /// # Errors
 /// When it could not be written, or a table's columns do not fit together.
 pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
-    let mut writer = TraceWriter::new(out, &trace.header)?;
+    let mut writer = TraceWriter { forgets: false, ..TraceWriter::new(out, &trace.header)? };
     for (place, table) in trace.tables.iter().enumerate() {
         if trace.tables[..place].iter().any(|other| other.name == table.name) {
             let what = "there are two tables of this name".into();
@@ -42,6 +45,10 @@ pub struct TraceWriter<W> {
     sink: ChunkSink<W>,
     /// The tables of which something has been written.
     tables: BTreeSet<String>,
+    /// What views are packed against.
+    past: Past,
+    /// Whether what was long ago is forgotten.
+    forgets: bool,
 }
 
 impl<W: Write> TraceWriter<W> {
@@ -52,7 +59,7 @@ impl<W: Write> TraceWriter<W> {
     pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, LEVEL)?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, tables: BTreeSet::new() })
+        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: Past::default(), forgets: true })
     }
 
     /// Writes a table, or more rows of one. Tables have the order in which they come first, with rows or without.
@@ -66,8 +73,12 @@ impl<W: Write> TraceWriter<W> {
             return Ok(());
         }
         self.tables.insert(table.name.clone());
+        self.past.add(table);
+        if self.forgets {
+            self.past.forget();
+        }
         for start in (0..rows.max(1)).step_by(step) {
-            let content = layout::encode(table, start..rows.min(start + step), self.sink.next())?;
+            let content = layout::encode(table, start..rows.min(start + step), &self.past, self.sink.next())?;
             self.sink.chunk("a stretch of rows", &content)?;
         }
         Ok(())

@@ -34,11 +34,11 @@ impl CellRows {
         let rows = std::mem::take(&mut self.cells);
         let width = self.fields.len();
         let column = |(index, field): (usize, &Field)| {
-            let cells = rows.iter().skip(index).step_by(width);
+            let cells = rows.chunks_exact(width).map(|row| row[index]);
             let data = match field.kind {
-                CellKind::F32 => Data::F32(cells.map(|c| f32::from_bits(*c)).collect()),
-                CellKind::I32 => Data::I64(cells.map(|c| i64::from(*c as i32)).collect()),
-                CellKind::U32 => Data::U32(cells.copied().collect()),
+                CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
+                CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
+                CellKind::U32 => Data::U32(cells.collect()),
             };
             Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
         };

@@ -91,7 +91,9 @@ impl Covers {
             }
         }
         frames.push_back((at, own.is_some()));
-        cells.extend(own.into_iter().flatten());
+        if let Some(own) = own {
+            cells.extend(own);
+        }
     }
 
     /// Whether a shot's target could be seen where it was after the last tick before the one in which it is being judged.

@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::network::Network;
 use super::shots::Shots;
 use super::variables::Variables;
-use super::views::Views;
+use super::views::{Screen, Views};
 use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
@@ -24,6 +24,8 @@ use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// About how many bytes of rows a table gathers before they go on.
 const FULL_BYTES: usize = 2 << 20;
+/// There are so many more views than other rows that so many times as many of them go together.
+const VIEWS_TIMES: usize = 4;
 
 /// An [`Observer`] that fills the tables.
 #[derive(Debug)]
@@ -103,10 +105,12 @@ impl Tables {
             let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
             rows * columns * size_of::<u32>() >= bytes
         };
-        if full(&ticks::SCHEMA, self.ticks.rows()) {
+        // Views are packed against the bodies before them.
+        let views_go = full(&views::SCHEMA, self.views.rows() / VIEWS_TIMES);
+        if views_go || full(&ticks::SCHEMA, self.ticks.rows()) {
             to(self.ticks.take(Vec::new()));
         }
-        if full(&bodies::SCHEMA, self.bodies.0.rows()) {
+        if views_go || full(&bodies::SCHEMA, self.bodies.0.rows()) {
             let (bodies, cells) = &mut self.bodies;
             to(bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default())));
         }
@@ -123,7 +127,7 @@ impl Tables {
         if full(&errors::SCHEMA, errors) {
             to(self.corrections.take_errors());
         }
-        if full(&views::SCHEMA, self.views.rows()) {
+        if views_go {
             to(self.views.take());
         }
         if full(&shots::SCHEMA, self.shots.rows()) {
@@ -164,11 +168,11 @@ impl<G: Game> Observer<G> for Tables {
         let oldest = self.shots.waits_since().unwrap_or(at);
         self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
         let command = commanded.command.seq;
-        let others = shown.drawn.iter().map(|(entity, placed)| (*entity, placed));
-        let mut screen: Vec<_> = commanded.own.iter().map(|own| (player.entity(), own)).chain(others).collect();
-        screen.sort_by_key(|(entity, _)| *entity);
+        let own = commanded.own.as_ref().map(|own| (player.entity(), own));
+        let screen = Screen::new(own, shown.drawn);
         self.views.push(player, command, shown.drawn_at, &screen);
-        for (entity, placed) in screen {
+        // What has no category has none of its own for any variable.
+        for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
             self.variables.push::<G>(player, command, entity, &self.fields, placed);
         }
         for effect in &commanded.effects {

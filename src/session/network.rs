@@ -7,6 +7,8 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
+use glam::Vec3;
+
 use super::Packed;
 use super::queue::{Carried, Queue};
 use super::sequence::{ClientEnd, ServerEnds};
@@ -208,14 +210,14 @@ pub(super) struct EndOf<'a, B, L> {
 }
 
 impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
-    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, perceived: Option<Perceived>) -> Option<u16> {
+    fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         let index = usize::from(self.player.0);
         match &mut self.network.carriage {
             // All usercmds that `client.redundancy` allows go into a datagram.
             Carriage::Datagrams { clients, .. } => {
                 let sent = match self.network.liar == Some(self.player) {
-                    true => clients[index].send_packet_as_is(packet, perceived),
-                    false => clients[index].send_packet(packet, perceived),
+                    true => clients[index].send_packet_as_is(packet, predicted.map(Perceived::origin)),
+                    false => clients[index].send_packet(packet, predicted.map(Perceived::origin)),
                 };
                 sent.ok().flatten().map(size)
             }

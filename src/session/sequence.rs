@@ -2,6 +2,8 @@
 //! sent. Live sessions, synthetic ones and replays all go by them; what differs is how packets travel
 //! ([`ServerEnds`], [`ClientEnd`]).
 
+use glam::Vec3;
+
 use super::{Observer, Packed, Shown};
 use crate::game::{Body, Game, Placed};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
@@ -9,7 +11,6 @@ use crate::pipeline::{ClientPipeline, Event, Netcode, ServerPipeline};
 use crate::record::ArrivalRecord;
 use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
-use crate::wire::Perceived;
 
 /// What a player sees.
 #[derive(Debug)]
@@ -37,8 +38,8 @@ pub(crate) trait ServerEnds<B> {
 /// A client's end of its connection.
 pub(crate) trait ClientEnd {
     /// Makes a packet ready, and says how many bytes its datagram has; `None` where none is made. Where it is, the ack is
-    /// that of the connection.
-    fn pack(&mut self, at: Micros, packet: &mut ClientPacket, perceived: Option<Perceived>) -> Option<u16>;
+    /// that of the connection. `predicted` is where the client has its own body.
+    fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
 
     /// Sends what was made ready last.
     fn send(&mut self, at: Micros, packet: ClientPacket);
@@ -101,9 +102,9 @@ pub(crate) fn frame<G: Game>(
     let input = input(&Screen { player, own: client.predicted(), others: client.drawn() });
     let commanded = client.command(at, &input);
     observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
-    let perceived = commanded.predicted.as_ref().map(|body| Perceived::origin(body.origin()));
+    let predicted = commanded.predicted.as_ref().map(Body::origin);
     let mut packet = commanded.packet;
-    let packed = end.pack(at, &mut packet, perceived);
+    let packed = end.pack(at, &mut packet, predicted);
     if let Some(bytes) = packed {
         client.handle_sent(&packet, bytes);
     }

@@ -23,11 +23,15 @@ impl BitWriter {
         debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
         let (first, used) = (self.bits / 8, self.bits % 8);
         self.bits += bits as usize;
-        self.bytes.resize(self.bits.div_ceil(8), 0);
         let shifted = (u128::from(value) << used).to_le_bytes();
-        for (byte, more) in self.bytes[first..].iter_mut().zip(shifted) {
-            *byte |= more;
-        }
+        let new = match self.bytes.get_mut(first) {
+            Some(begun) => {
+                *begun |= shifted[0];
+                first + 1
+            }
+            None => first,
+        };
+        self.bytes.extend_from_slice(&shifted[new - first..self.bits.div_ceil(8).max(new) - first]);
     }
 
     pub(crate) fn put_bool(&mut self, value: bool) {
@@ -35,8 +39,11 @@ impl BitWriter {
     }
 
     pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.put(u64::from(*byte), 8);
+        if self.bits.is_multiple_of(8) {
+            self.bytes.extend_from_slice(bytes);
+            self.bits += bytes.len() * 8;
+        } else {
+            bytes.iter().for_each(|byte| self.put(u64::from(*byte), 8));
         }
     }
 
@@ -86,6 +93,12 @@ impl<'a> BitReader<'a> {
         }
         let (first, used) = (self.at / 8, self.at % 8);
         self.at += bits as usize;
+        // Nearly every number lies in the next eight bytes.
+        if bits <= 56
+            && let Some(window) = self.bytes[first..].first_chunk()
+        {
+            return Ok((u64::from_le_bytes(*window) >> used) & ((1 << bits) - 1));
+        }
         let mut window = [0; 16];
         for (byte, from) in window.iter_mut().zip(&self.bytes[first..self.at.div_ceil(8)]) {
             *byte = *from;
@@ -113,6 +126,11 @@ impl<'a> BitReader<'a> {
     pub(crate) fn get_bytes(&mut self, count: usize) -> Result<Vec<u8>, DecodeError> {
         if count * 8 > self.bytes.len() * 8 - self.at {
             return Err(DecodeError::TooShort);
+        }
+        if self.at.is_multiple_of(8) {
+            let first = self.at / 8;
+            self.at += count * 8;
+            return Ok(self.bytes[first..first + count].to_vec());
         }
         (0..count).map(|_| self.get_u8()).collect()
     }

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
-use hitreg::log::{Options, TraceWriter, read_session, read_trace, version_of, write_session};
+use hitreg::log::{Options, read_session, read_trace, version_of, write_session, write_trace};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
     Session, SessionId, ShotRecord, Side, StateRecord, Timing,
@@ -54,16 +54,15 @@ fn the_logs_of_all_versions_can_be_read() {
     let columns = small_trace().tables.remove(0).columns.into_iter().chain([arrived]).collect();
     network.tables.push(Table::new("packets", columns));
     // Since 2.0 a table may be in parts that do not stand together, names may come later, and so may a column of names.
-    let (views, shots) = (&small_trace().tables[0], &small_trace().tables[1]);
+    let views = &small_trace().tables[0];
     let later = |names: &[&str], code| in_place(views, names, code);
-    let parts = [later(&["held"], 0), shots.clone(), later(&["held", "interpolated"], 1)];
     let mut in_parts = small_trace();
-    in_parts.tables[0] = parts[0].clone();
-    in_parts.tables[0].append(parts[2].clone()).unwrap();
+    in_parts.tables[0] = later(&["held"], 0);
+    in_parts.tables[0].append(later(&["held", "interpolated"], 1)).unwrap();
+    // 2.1 packs views against what they were drawn between.
+    let drawn = crate::drawn::trace();
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let mut writer = TraceWriter::new(Vec::new(), &small_trace().header).unwrap();
-        parts.iter().for_each(|rows| writer.rows(rows).unwrap());
-        std::fs::write(format!("{folder}/trace-v2.0.hittrace"), writer.finish().unwrap()).unwrap();
+        std::fs::write(format!("{folder}/trace-v2.1.hittrace"), write_trace(Vec::new(), &drawn).unwrap()).unwrap();
     }
     // 1.3 names misses as engines do.
     let mut misses = small_trace();
@@ -83,6 +82,10 @@ fn the_logs_of_all_versions_can_be_read() {
         assert_eq!(read_trace(&trace[..]).unwrap(), expected);
         assert_eq!(version(&trace).as_deref(), Some(name));
     }
+    // It has rows that are no numbers.
+    let read = std::fs::read(format!("{folder}/trace-v2.1.hittrace")).unwrap();
+    assert_eq!(read_trace(&read[..]).unwrap().digest(), drawn.digest());
+    assert_eq!(version(&read).as_deref(), Some("2.1"));
     assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
 }
 

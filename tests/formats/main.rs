@@ -1,5 +1,6 @@
 //! What is written down and sent: logs, traces, datagrams. No game is played here.
 
+mod drawn;
 mod log_compat;
 mod log_corruption;
 mod log_roundtrip;

@@ -8,6 +8,7 @@ use super::super::map::ArenaMap;
 use super::super::pmove::{BUTTON_DUCK, MoveInput, MoveState, pmove};
 use super::super::rules::ArenaRules;
 use super::super::solid::{Hull, Solid};
+use super::super::step::nearby;
 
 /// Places farther apart than this are not tried, in units.
 const LONGEST_UNITS: f32 = 420.0;
@@ -146,7 +147,9 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
             buttons: if ducked { BUTTON_DUCK } else { 0 },
             ..MoveInput::default()
         };
-        state = pmove(&rules.movement, rules.map.solid(), &state, &input, &mut |_| ());
+        let hull = if state.ducked { Hull::Ducked } else { Hull::Standing };
+        let map = nearby(rules, hull, state.origin, state.velocity * (f32::from(TRIAL_MSEC) / 1_000.0));
+        state = pmove(&rules.movement, &map, &state, &input, &mut |_| ());
         time_ms += u32::from(TRIAL_MSEC);
         if has_arrived(state.origin, goal) {
             return Some(time_ms);

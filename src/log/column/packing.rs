@@ -42,6 +42,18 @@ pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
     }
 }
 
+/// The packing that was chosen by a sample of the residuals, or another where it does not do for all of them.
+pub(crate) fn fitting(chosen: Packing, residuals: &[i64]) -> Packing {
+    let first = residuals.first().copied().unwrap_or(0);
+    match residuals.iter().all(|&value| value == first) {
+        true => Packing::Constant,
+        // Nearly all are the same, then.
+        false if chosen == Packing::Constant && first == 0 => Packing::Sparse,
+        false if chosen == Packing::Constant => Packing::Varints,
+        false => chosen,
+    }
+}
+
 /// What it costs to begin a run of other bytes than those before it.
 const START: u64 = 256 * 24;
 

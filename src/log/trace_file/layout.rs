@@ -11,7 +11,11 @@ use crate::log::column;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
+use crate::trace::schema::views;
 use crate::trace::{Column, Data, Table};
+
+use super::drawn::{self, DrawnMap};
+use super::past::Past;
 
 /// Columns of these names and of type u32 say whose row it is; packed columns are predicted within each.
 const SERIES: [&str; 2] = ["player", "entity"];
@@ -19,11 +23,14 @@ const SERIES: [&str; 2] = ["player", "entity"];
 /// A chunk's rows may be told apart by so many columns.
 const SERIES_MAX: usize = 16;
 
+/// What a view costs besides while it is unpacked: its frame, its states and its lists.
+const DRAWN_BYTES: usize = 144;
+
 /// So many names have codes of one byte.
 const MOST_SMALL_CODES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
-struct RowsMap<'a, C> {
+struct RowsMap<'a, C, B> {
     index: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
@@ -36,6 +43,13 @@ struct RowsMap<'a, C> {
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     series: Vec<Cow<'a, str>>,
     columns: Vec<C>,
+    /// Since 2.1.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    drawn: Option<DrawnMap<B>>,
+}
+
+fn none<B>() -> Option<DrawnMap<B>> {
+    None
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,8 +99,12 @@ fn check_codes(data: &Data) -> Result<(), String> {
     }
 }
 
+/// Views are packed against states that a chunk holds besides, so that a longer one is worth it.
+const VIEWS_TIMES: usize = 4;
+
 /// How many rows of a table stay below so many bytes; at least one.
 pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
+    let bytes = if table.name == views::NAME { VIEWS_TIMES * bytes } else { bytes };
     let row: usize = table.columns.iter().map(|column| width(&column.data)).sum();
     (bytes / row.max(1)).clamp(1, 1 << 20)
 }
@@ -109,12 +127,25 @@ fn width(data: &Data) -> usize {
 }
 
 /// Lays out some rows of a table that has been checked.
-pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    let keys: Vec<(&str, &[u32])> = table.columns.iter().filter_map(|column| key(column, &rows)).collect();
+pub(super) fn encode(
+    table: &Table,
+    rows: Range<usize>,
+    past: &Past,
+    (index, before): (u32, Chain),
+) -> Result<Vec<u8>, WriteError> {
+    let drawn = drawn::encode(table, rows.clone(), past);
+    let transform = if drawn.is_some() { drawn::TRANSFORM } else { "packed" };
+    let keys: Vec<(&str, &[u32])> = match drawn.is_some() {
+        true => Vec::new(),
+        false => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
+    };
     let grouping = Grouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
-            Some((_, key)) => column::encode(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()]),
+            _ if drawn.is_some() => Vec::new(),
+            Some((_, key)) => {
+                column::encode_quickly(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()])
+            }
             None => grouping.pack(&column.data, rows.start),
         };
         let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
@@ -124,10 +155,11 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
             kind,
             unit: Cow::from(&column.unit),
             names,
-            transform: "packed".into(),
+            transform: transform.into(),
             data: ByteBuf::from(data),
         }
     });
+    let columns = columns.collect();
     to_messagepack(&RowsMap {
         index,
         before: Some(before.0),
@@ -135,7 +167,8 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, (index, before): (u32, C
         rows: rows.len() as u32,
         key: table.key.iter().map(Cow::from).collect(),
         series: keys.iter().map(|(name, _)| Cow::from(*name)).collect(),
-        columns: columns.collect(),
+        columns,
+        drawn,
     })
 }
 
@@ -175,7 +208,7 @@ impl Grouping {
     fn pack(&self, data: &Data, start: usize) -> Vec<u8> {
         let whole = |value: &dyn Fn(usize) -> i64| {
             let values: Vec<i64> = self.order.iter().map(|&row| value(start + row)).collect();
-            column::encode(&values, &self.series)
+            column::encode_quickly(&values, &self.series)
         };
         match data {
             Data::U32(v) => whole(&|row| v[row].into()),
@@ -184,7 +217,7 @@ impl Grouping {
             Data::Name { codes, .. } => whole(&|row| codes[row].into()),
             Data::F32(v) => {
                 let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
-                column::encode_f32(&bits, &self.series)
+                column::encode_f32_quickly(&bits, &self.series)
             }
         }
     }
@@ -201,7 +234,7 @@ impl Grouping {
 
 /// The table of a chunk, with all its columns and none of its rows, and how many rows there are.
 pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
-    let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
+    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
     let column = |column: &ColumnMap<'_, &Bytes>| {
         let names = column.names.clone();
@@ -221,7 +254,7 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
 
 /// Reads the rows that a chunk holds.
 pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
-    let map: RowsMap<'_, ColumnMap<'_, &Bytes>> =
+    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
     if let Some((count, most, what)) =
         [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
@@ -234,8 +267,9 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
         return Err(format!("its rows are told apart by {name:?}, which is no column of it"));
     }
     let rows = map.rows as usize;
-    // A row costs its own bytes, its series', and twice eight while its column is unpacked.
-    let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24);
+    // A row costs its own bytes, its series', and twice eight while its column is unpacked; what it was drawn from costs more.
+    let drawn_bytes = if map.drawn.is_some() { DRAWN_BYTES } else { 0 };
+    let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24 + drawn_bytes);
     if memory > MAX_CHUNK_MEMORY {
         return Err(format!("its {rows} rows would take more than {} MiB of memory", MAX_CHUNK_MEMORY >> 20));
     }
@@ -248,7 +282,16 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
     }
     let (alone, grouped) =
         (Grouping::new(rows, std::iter::empty()), Grouping::new(rows, keys.iter().map(|key| &key[..])));
+    let ways = drawn::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
+    let mut drawn = map.drawn.as_ref().map(|drawn| drawn::decode(drawn, rows, ways)).transpose()?;
     let columns = map.columns.iter().map(|column| {
+        if column.transform == drawn::TRANSFORM {
+            let told = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
+            let data = told.filter(|data| data.len() == rows);
+            let data = data.ok_or_else(|| format!("column {:?} is not told by what was drawn", column.name))?;
+            check_codes(&data).map_err(|what| format!("column {:?}: {what}", column.name))?;
+            return Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()));
+        }
         let grouping = if map.series.contains(&column.name) { &alone } else { &grouped };
         let data = column_data(column, grouping).map_err(|what| format!("column {:?}: {what}", column.name))?;
         Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()))

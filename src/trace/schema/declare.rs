@@ -42,7 +42,7 @@ macro_rules! table {
             /// The table while it grows.
             #[derive(Debug)]
             pub struct Writer {
-                rows: usize,
+                pub(crate) rows: usize,
                 $( pub(crate) $column: <$kind as Kind>::Cells, )+
             }
 

@@ -199,6 +199,12 @@ impl NameCells {
         self.codes.push(code.map_or(self.names.len() as u32, u32::from));
     }
 
+    /// The code of no value.
+    #[cfg(feature = "pipelines")]
+    pub(crate) fn no_value(&self) -> u32 {
+        self.names.len() as u32
+    }
+
     /// The rows so far. Names keep their places for those that come after.
     fn take(&mut self) -> Data {
         Data::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }

@@ -123,7 +123,7 @@ fn a_closed_endpoint_lets_nobody_in_and_keeps_who_is_there() {
     endpoint.keep(player);
     endpoint.close();
     let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
-    assert_eq!(outcome, Outcome::Refused(Refusal::Full { places: 2 }));
+    assert_eq!(outcome, Outcome::Refused(Refusal::Begun));
     assert_eq!(endpoint.address(player), Some(address(1, 1)));
 }
 

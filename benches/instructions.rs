@@ -1,0 +1,382 @@
+//! What hitreg costs in instructions and memory, which other work on the machine does not change: `cargo bench --bench instructions`.
+//!
+//! Each job runs in processes of its own: by itself for its memory, and under valgrind's callgrind, which counts the instructions
+//! of each thread, once with the job and once with no more than what it needs to begin. `benches/instructions.txt` holds what was
+//! counted last; what has changed by more than 3 % is said. `HITREG_INSTRUCTIONS=hold` makes an error of that, `write` writes
+//! the file anew. Names of jobs as arguments leave out the others.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::io::{self, Cursor};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::drawing::Drawing;
+use hitreg::fairness::Weighing;
+use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
+use hitreg::golden::Gist;
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::{
+    BackgroundLogWriter, LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session,
+    write_trace_meanwhile,
+};
+use hitreg::record::{Allowance, Record, Session};
+use hitreg::replay::{Options, Source, Survey, replay, stream};
+use hitreg::report::Spreads;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{RecordSink, Recorder, record_synthetic};
+use hitreg::trace::{Table, TraceHeader};
+use hitreg::units::{PlayerId, Seed};
+
+const PLAYERS: u16 = 16;
+const SECONDS: f64 = 10.0;
+
+/// So much may change before anything is said.
+const LET_PASS_PERCENT: f64 = 3.0;
+
+#[global_allocator]
+static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
+
+/// What is to be done, when all that it needs is there.
+type Job = Box<dyn FnOnce()>;
+
+/// What is counted: the name, and what is made of the folder with the log and two traces.
+const JOBS: &[(&str, fn(&Path) -> Job)] = &[
+    (BARE, bare),
+    ("closed loop, tables in memory", closed),
+    ("replay of a log, its rows", rows),
+    ("replay of a log, its sums", replayed),
+    ("replay of a log into a trace", traced),
+    ("session of bots", played),
+    ("record synth", recorded),
+    ("pushing records to a log", pushed),
+    ("reading a log", read),
+    ("diff of two traces", compared),
+];
+const BARE: &str = "bare movement";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    match &arguments[..] {
+        [part, job, folder] if ["ready", "run"].contains(&&**part) => {
+            let (_, ready) = JOBS.iter().find(|(name, _)| name == job).expect("a job of this bench");
+            let job = ready(Path::new(folder));
+            let (held, made) = (MEMORY.allocated(), MEMORY.total_allocated());
+            if part == "run" {
+                job();
+            }
+            println!("{} {}", MEMORY.max_allocated() - held, MEMORY.total_allocated() - made);
+            ExitCode::SUCCESS
+        }
+        // For a profiler: then `valgrind --tool=callgrind PROGRAM run JOB FOLDER`.
+        [part, folder] if part == "prepare" => {
+            prepare(Path::new(folder));
+            ExitCode::SUCCESS
+        }
+        wanted => compare(wanted),
+    }
+}
+
+/// What a job takes.
+#[derive(Clone, Copy, PartialEq)]
+struct Cost {
+    /// Instructions on its own thread, and on others that it began.
+    here: u64,
+    elsewhere: u64,
+    /// The most bytes of memory at once, and all that were ever asked for.
+    peak: u64,
+    asked: u64,
+}
+
+fn compare(wanted: &[String]) -> ExitCode {
+    let folder = tempfile::tempdir().expect("a folder for the log and the traces");
+    let usercmds = prepare(folder.path());
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
+    let before = std::fs::read_to_string(&file).unwrap_or_default();
+    let mut now = format!(
+        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --bench instructions`\n\
+         # instructions on its thread, on others; most bytes of memory at once, bytes asked for in all\n"
+    );
+    let mut changed = Vec::new();
+    let mut bare = None;
+    let is_wanted = |job: &str| job == BARE || wanted.is_empty() || wanted.iter().any(|part| job.contains(&**part));
+    for (job, _) in JOBS.iter().filter(|(job, _)| is_wanted(job)) {
+        let cost = cost(job, folder.path());
+        let bare = *bare.get_or_insert(cost.here);
+        let Cost { here, elsewhere, peak, asked } = cost;
+        let each = |count: u64| count as f64 / usercmds as f64;
+        println!(
+            "{job:32} {:>7.0} + {:>6.0} a usercmd, {:>5.2} + {:>5.2} times bare movement; {:>7} kB, {:>6.0} B asked for a usercmd",
+            each(here),
+            each(elsewhere),
+            here as f64 / bare as f64,
+            elsewhere as f64 / bare as f64,
+            peak / 1000,
+            each(asked)
+        );
+        let _ = writeln!(now, "{job:32} {here} {elsewhere} {peak} {asked}");
+        match last(&before, job) {
+            Some(last) => changed.extend(differences(job, last, cost)),
+            None => changed.push(format!("{job}: counted for the first time")),
+        }
+    }
+    let asked = std::env::var("HITREG_INSTRUCTIONS").unwrap_or_default();
+    for line in &changed {
+        println!("changed: {line}");
+    }
+    match &*asked {
+        "write" if wanted.is_empty() => std::fs::write(&file, now).expect("the file of figures can be written"),
+        "hold" if !changed.is_empty() => return ExitCode::FAILURE,
+        _ => {}
+    }
+    ExitCode::SUCCESS
+}
+
+fn last(before: &str, job: &str) -> Option<Cost> {
+    let line = before.lines().find_map(|line| line.strip_prefix(job).filter(|rest| rest.starts_with(' ')))?;
+    let [here, elsewhere, peak, asked] =
+        line.split_whitespace().map(|n| n.parse().ok()).collect::<Option<Vec<u64>>>()?.try_into().ok()?;
+    Some(Cost { here, elsewhere, peak, asked })
+}
+
+fn differences(job: &str, before: Cost, now: Cost) -> Vec<String> {
+    let what = [
+        ("instructions", before.here, now.here),
+        ("instructions on other threads", before.elsewhere, now.elsewhere),
+        ("bytes at once", before.peak, now.peak),
+        ("bytes asked for", before.asked, now.asked),
+    ];
+    let of =
+        what.into_iter().map(|(what, before, now)| (what, before, now, 100.0 * (now as f64 / before as f64 - 1.0)));
+    of.filter(|(.., percent)| percent.abs() > LET_PASS_PERCENT)
+        .map(|(what, before, now, percent)| format!("{job}: {what} {before} -> {now} ({percent:+.1} %)"))
+        .collect()
+}
+
+/// Writes what the jobs need: a log, and two traces that differ. Returns how many usercmds there are.
+fn prepare(folder: &Path) -> usize {
+    let (scenario, rules) = scenario();
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session.put_in_order();
+    write_session(create(folder, "log"), &session, LogOptions::live()).expect("a folder that can be written");
+    for (name, key) in [("a", "false"), ("b", "true")] {
+        let mut settings = hitreg::replay::own_settings(&session.header).expect("settings of this build");
+        settings.set("lag_compensation.enabled", key).expect("a setting of this build");
+        let options = Options { settings: Some(settings), ..Options::default() };
+        let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+        hitreg::log::write_trace(create(folder, name), &replayed.trace).expect("a folder that can be written");
+    }
+    session.players.iter().map(|player| player.frames.len()).sum()
+}
+
+#[expect(clippy::disallowed_types, reason = "a benchmark's own files")]
+fn create(folder: &Path, name: &str) -> io::BufWriter<std::fs::File> {
+    io::BufWriter::new(std::fs::File::create(folder.join(name)).expect("a folder that can be written"))
+}
+
+fn cost(job: &str, folder: &Path) -> Cost {
+    let itself = std::env::current_exe().expect("a program knows itself");
+    let alone = output(Command::new(&itself).args(["run", job]).arg(folder));
+    let [peak, asked] = alone.split_whitespace().map(|n| n.parse().expect("a number")).collect::<Vec<u64>>()[..] else {
+        panic!("{job} printed {alone:?}")
+    };
+    let [ready, all] = ["ready", "run"].map(|part| {
+        let out = folder.join(part);
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--separate-threads=yes", "--quiet"]);
+        valgrind.arg(format!("--callgrind-out-file={}", out.display()));
+        output(valgrind.arg(&itself).args([part, job]).arg(folder));
+        instructions(folder, part)
+    });
+    Cost { here: all.0 - ready.0, elsewhere: all.1.saturating_sub(ready.1), peak, asked }
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("valgrind is installed");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("numbers")
+}
+
+/// The instructions of the first thread and of all others, by the files that callgrind left.
+fn instructions(folder: &Path, part: &str) -> (u64, u64) {
+    let files = std::fs::read_dir(folder).expect("a folder that can be read").map(|file| file.expect("a file").path());
+    let of: Vec<PathBuf> = files
+        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&format!("{part}-"))))
+        .collect();
+    of.iter().fold((0, 0), |(here, elsewhere), path| {
+        let text = std::fs::read_to_string(path).expect("what callgrind wrote");
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind ends with totals");
+        let total: u64 = total.trim().parse().expect("a number");
+        std::fs::remove_file(path).expect("a file of one's own");
+        if path.to_string_lossy().ends_with("-01") { (here + total, elsewhere) } else { (here, elsewhere + total) }
+    })
+}
+
+fn scenario() -> (Scenario, Arc<ArenaRules>) {
+    let link =
+        LinkModel { delay_ms: 40.0, jitter: Jitter::Uniform(5.0), loss: Loss::Random(0.01), ..LinkModel::default() };
+    (Scenario { players: PLAYERS, seconds: SECONDS, link, ..Scenario::default() }, Arc::new(ArenaRules::default()))
+}
+
+fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(folder.join(name)).expect("a file that was just written")
+}
+
+fn session(folder: &Path) -> Session {
+    read_session(Cursor::new(bytes(folder, "log"))).expect("a log of this build")
+}
+
+/// Every usercmd once, each player alone in the world: what no replay can do without.
+fn bare(folder: &Path) -> Job {
+    let (session, rules) = (session(folder), ArenaRules::default());
+    Box::new(move || {
+        let world = Arena::spawn(&rules, session.header.seed, PLAYERS);
+        for (player, records) in session.players.iter().enumerate() {
+            let id = PlayerId(player as u16);
+            let mut body = Arena::entities(&world)[player].1;
+            let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
+            for frame in &records.frames {
+                body = Arena::step_body(&rules, &scene, &body, &frame.command, &mut Nothing);
+            }
+            black_box(body);
+        }
+    })
+}
+
+/// Server and all clients, whose tables stay in memory.
+fn closed(folder: &Path) -> Job {
+    let session = session(folder);
+    Box::new(move || {
+        let replayed = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+        assert_eq!(replayed.first_difference, None);
+        black_box(replayed);
+    })
+}
+
+/// The rows, read as they come and dropped.
+fn rows(folder: &Path) -> Job {
+    let log = bytes(folder, "log");
+    Box::new(move || streamed(&log, &mut |_, rows| drop(black_box(rows))))
+}
+
+/// As `hitreg replay LOG` does: with digests, and all that it sums up.
+fn replayed(folder: &Path) -> Job {
+    let log = bytes(folder, "log");
+    Box::new(move || {
+        let mut gist = Gist::new(TraceHeader::default(), false);
+        let (mut weighing, mut drawing, mut spreads) = (Weighing::default(), Drawing::default(), Spreads::default());
+        streamed(&log, &mut |_, rows| {
+            gist.add(&rows);
+            weighing.add(&rows);
+            drawing.add(&rows);
+            spreads.add(&rows);
+        });
+        black_box((gist.digest(), gist.summary(), weighing.fairness(), drawing.drawn(), spreads));
+    })
+}
+
+/// As `hitreg replay LOG -o TRACE` does.
+fn traced(folder: &Path) -> Job {
+    let log = bytes(folder, "log");
+    Box::new(move || write_trace_meanwhile(io::sink(), |write| streamed(&log, write)).expect("a sink takes all"))
+}
+
+fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
+    let mut reader = LogReader::new(Cursor::new(log)).expect("a log of this build");
+    let header = reader.header().clone();
+    let mut survey = Survey::new(&header);
+    while let Some(mut chunk) = reader.next_chunk().expect("a whole log") {
+        survey.add(&header, &mut chunk);
+    }
+    survey.end();
+    let mut again = LogReader::new(Cursor::new(log)).expect("a log of this build");
+    let mut chunks = std::iter::from_fn(|| again.next_chunk().expect("a whole log"));
+    let source = Source { header: &header, survey: &survey, allowance: Allowance { bytes: usize::MAX } };
+    let ran = stream::<Arena>(&source, &mut chunks, (&Options::default(), false), to, &mut |_| {});
+    let ran = ran.expect("a log of this build").expect("no datagram matters here");
+    assert_eq!(ran.first_difference, None);
+}
+
+/// What `hitreg record synth` plays, with nobody who records it.
+fn played(_folder: &Path) -> Job {
+    Box::new(|| {
+        let (scenario, rules) = scenario();
+        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut NoRecord)).expect("a good scenario");
+    })
+}
+
+/// What it plays, and the log of it.
+fn recorded(_folder: &Path) -> Job {
+    Box::new(|| {
+        let (scenario, rules) = scenario();
+        let header = scenario.header::<Arena>(&rules).expect("a good scenario");
+        let mut log = Log(LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all"));
+        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut log)).expect("a good scenario");
+        log.0.finish().expect("a sink takes all");
+    })
+}
+
+/// What recording adds to the thread that runs a session.
+fn pushed(_folder: &Path) -> Job {
+    let (scenario, rules) = scenario();
+    let mut kept = Kept(Vec::new());
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut kept)).expect("a good scenario");
+    let header = scenario.header::<Arena>(&rules).expect("a good scenario");
+    let mut writer = BackgroundLogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink");
+    Box::new(move || {
+        kept.0.iter().for_each(|record| writer.push(&record.clone()).expect("a record of this session"));
+        writer.finish().expect("a sink takes all");
+    })
+}
+
+fn read(folder: &Path) -> Job {
+    let log = bytes(folder, "log");
+    Box::new(move || {
+        black_box(read_session(Cursor::new(log)).expect("a log of this build"));
+    })
+}
+
+fn compared(folder: &Path) -> Job {
+    let [a, b] = ["a", "b"].map(|name| bytes(folder, name));
+    Box::new(move || {
+        let [a, b] = [a, b].map(|trace| read_trace(Cursor::new(trace)).expect("a trace of this build"));
+        let found = diff(&a, &b, &DiffOptions::default()).expect("no tolerance");
+        assert_eq!(found.verdict, Verdict::Differs);
+    })
+}
+
+struct NoRecord;
+
+impl RecordSink for NoRecord {
+    fn record(&mut self, record: Record) {
+        black_box(record);
+    }
+}
+
+struct Log<W: io::Write>(LogWriter<W>);
+
+impl<W: io::Write> RecordSink for Log<W> {
+    fn record(&mut self, record: Record) {
+        self.0.push(&record).expect("a record of this session");
+    }
+}
+
+struct Kept(Vec<Record>);
+
+impl RecordSink for Kept {
+    fn record(&mut self, record: Record) {
+        self.0.push(record);
+    }
+}
+
+struct Nothing;
+
+impl<F> Sink<F> for Nothing {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
+}

@@ -1,0 +1,222 @@
+//! Finds out between which moments each frame was drawn, and packs what is left to tell.
+
+use std::ops::Range;
+
+use serde_bytes::ByteBuf;
+
+use super::super::past::{Past, Seen, States, between, of, share};
+use super::{BETWEEN, COLUMNS, DrawnMap};
+use crate::log::column;
+use crate::trace::Table;
+use crate::trace::schema::views;
+
+/// Rows of one player, usercmd and time.
+struct Frame {
+    player: u32,
+    command: u32,
+    at: i64,
+    list: usize,
+    /// Places among the moments.
+    from: usize,
+    to: usize,
+}
+
+/// The two moments that were found last for each player.
+type Last = Vec<(u32, (usize, usize))>;
+
+/// So many moments around a time are tried.
+const TRIED: usize = 16;
+/// So many frames may be drawn between no two moments before the others are asked how many that is of them.
+const UNLIKE_FEW: usize = 32;
+
+/// Packs rows of views; `None` where that is not worth it, or the table is not one.
+pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past: &Past) -> Option<DrawnMap<ByteBuf>> {
+    let views = views::Columns::read(table);
+    if table.name != views::NAME || !table.columns.iter().map(|column| &*column.name).eq(COLUMNS) || rows.is_empty() {
+        return None;
+    }
+    let how_between = views.how.names.iter().position(|name| name == BETWEEN)? as u32;
+    let [x, y, z] = views.origin;
+    let seen = |row: usize| -> Seen { [x[row], y[row], z[row], views.pitch[row], views.yaw[row]] };
+    let moments = past.moments();
+    let mut used: Vec<Vec<bool>> = moments.iter().map(|(_, states)| vec![false; states.len()]).collect();
+    let (mut frames, mut others): (Vec<Frame>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut lists: Vec<&[u32]> = Vec::new();
+    let (mut last, mut last_list) = (Last::new(), Vec::<(u32, usize)>::new());
+    let mut unlike = 0;
+    let mut start = rows.start;
+    while start < rows.end {
+        let is_same = |row: &usize| {
+            views.player[*row] == views.player[start]
+                && views.command[*row] == views.command[start]
+                && views.drawn_at_us[*row] == views.drawn_at_us[start]
+        };
+        let end = (start + 1..rows.end).find(|row| !is_same(row)).unwrap_or(rows.end);
+        let (player, at, entities) = (views.player[start], views.drawn_at_us[start], &views.entity[start..end]);
+        let matches = |(from, to): (usize, usize), share: f32, row: usize| {
+            let (a, b) = (of(moments[from].1, views.entity[row])?, of(moments[to].1, views.entity[row])?);
+            let drawn = between(&a.1, &b.1, share);
+            let is_it = views.how.codes[row] == how_between && bits(drawn) == bits(seen(row));
+            is_it.then_some((a.0, b.0))
+        };
+        let share_of = |(from, to): (usize, usize)| share(at, moments[from].0, moments[to].0);
+        let drawn_between = (start..end).filter(|row| views.how.codes[*row] == how_between).count();
+        // Two of three rows say it, whatever one of them does by itself.
+        let probes = [start, start + (end - start) / 2, end - 1];
+        let fits = |pair| {
+            let share = share_of(pair);
+            probes.iter().filter(|row| matches(pair, share, **row).is_none()).count() < 2
+        };
+        let pair = match 2 * drawn_between > end - start {
+            true => find(&moments, (player, at), &mut last, fits),
+            false => None,
+        };
+        if pair.is_none() && drawn_between > 0 {
+            unlike += 1;
+            // It is drawn in another way than this.
+            if unlike > UNLIKE_FEW && unlike > frames.len() / 4 {
+                return None;
+            }
+        }
+        let share = pair.map_or(0.0, share_of);
+        for row in start..end {
+            match pair.and_then(|pair| Some((pair, matches(pair, share, row)?))) {
+                Some(((from, to), (a, b))) => (used[from][a], used[to][b]) = (true, true),
+                None => others.push(row),
+            }
+        }
+        let list = list_of(&mut lists, &mut last_list, player, entities);
+        let (from, to) = pair.unwrap_or((0, 0));
+        frames.push(Frame { player, command: views.command[start], at, list, from, to });
+        start = end;
+    }
+    if 2 * others.len() > rows.len() {
+        return None;
+    }
+    let places = places(&mut frames, &used);
+    let mut packed = pack_frames(&frames, &lists);
+    let entities = pack_states(&moments, &used, &places, &mut packed);
+    let gaps = others.iter().scan(rows.start, |next, row| Some((row - std::mem::replace(next, row + 1)) as i64));
+    packed.push(flat(gaps));
+    packed.push(flat(others.iter().map(|row| i64::from(views.how.codes[*row]))));
+    for part in 0..5 {
+        let cells: Vec<u32> = others.iter().map(|row| seen(*row)[part].to_bits()).collect();
+        packed.push(column::encode_f32_quickly(&cells, &[cells.len()]));
+    }
+    Some(DrawnMap {
+        frames: frames.len() as u32,
+        lists: lists.len() as u32,
+        moments: places.len() as u32,
+        entities,
+        others: others.len() as u32,
+        packed: packed.into_iter().map(ByteBuf::from).collect(),
+    })
+}
+
+/// The two moments between which a frame was drawn, if any two fit: most often those of the last frame, or the next ones.
+fn find(
+    moments: &[(i64, &States)],
+    (player, at): (u32, i64),
+    last: &mut Last,
+    fits: impl Fn((usize, usize)) -> bool,
+) -> Option<(usize, usize)> {
+    let known = last.iter().position(|(of, _)| *of == player);
+    if let Some((_, pair)) = known.map(|known| last[known])
+        && moments[pair.0].0 <= at
+        && at < moments[pair.1].0
+        && fits(pair)
+    {
+        return Some(pair);
+    }
+    let after = moments.partition_point(|(time, _)| *time <= at);
+    let froms = (after.saturating_sub(TRIED)..after).rev();
+    let tos = || after..moments.len().min(after + TRIED);
+    // The moment that was the later one of two is the earlier one of the next.
+    let next = known.map(|known| last[known].1.1).filter(|next| *next < after);
+    let pair =
+        next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to))).find(|pair| fits(*pair))?;
+    match known {
+        Some(known) => last[known].1 = pair,
+        None => last.push((player, pair)),
+    }
+    Some(pair)
+}
+
+fn list_of<'t>(lists: &mut Vec<&'t [u32]>, last: &mut Vec<(u32, usize)>, player: u32, entities: &'t [u32]) -> usize {
+    let known = last.iter().position(|(of, _)| *of == player);
+    if let Some(known) = known
+        && lists[last[known].1] == entities
+    {
+        return last[known].1;
+    }
+    let list = lists.iter().position(|list| *list == entities).unwrap_or_else(|| {
+        lists.push(entities);
+        lists.len() - 1
+    });
+    match known {
+        Some(known) => last[known].1 = list,
+        None => last.push((player, list)),
+    }
+    list
+}
+
+/// The moments of which a state is used, and the frames' moments as places among them.
+fn places(frames: &mut [Frame], used: &[Vec<bool>]) -> Vec<usize> {
+    let places: Vec<usize> = (0..used.len()).filter(|moment| used[*moment].contains(&true)).collect();
+    let place = |moment: usize| places.binary_search(&moment).ok();
+    for frame in frames {
+        (frame.from, frame.to) = place(frame.from).zip(place(frame.to)).unwrap_or((0, 0));
+    }
+    places
+}
+
+/// The frames player by player, after whose each is; then the lists.
+fn pack_frames(frames: &[Frame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
+    let mut order: Vec<&Frame> = frames.iter().collect();
+    order.sort_by_key(|frame| frame.player);
+    let series: Vec<usize> = order.chunk_by(|a, b| a.player == b.player).map(<[_]>::len).collect();
+    let pack = |value: &dyn Fn(&Frame) -> i64| {
+        column::encode_quickly(&order.iter().map(|frame| value(frame)).collect::<Vec<_>>(), &series)
+    };
+    vec![
+        flat(frames.iter().map(|frame| frame.player.into())),
+        pack(&|frame| frame.command.into()),
+        pack(&|frame| frame.at),
+        pack(&|frame| frame.list as i64),
+        pack(&|frame| frame.from as i64),
+        pack(&|frame| frame.to as i64 - frame.from as i64),
+        flat(lists.iter().map(|list| list.len() as i64)),
+        flat(lists.iter().flat_map(|list| list.iter()).map(|entity| i64::from(*entity))),
+    ]
+}
+
+/// The moments' times, and the states that are used, entity by entity. Returns how many entities these are of.
+fn pack_states(moments: &[(i64, &States)], used: &[Vec<bool>], places: &[usize], packed: &mut Vec<Vec<u8>>) -> u32 {
+    packed.push(flat(places.iter().map(|moment| moments[*moment].0)));
+    let mut states: Vec<(u32, usize, &Seen)> = Vec::new();
+    for (place, moment) in places.iter().enumerate() {
+        let of_moment = moments[*moment].1.iter().zip(&used[*moment]).filter(|(_, used)| **used);
+        states.extend(of_moment.map(|((entity, seen), _)| (*entity, place, seen)));
+    }
+    states.sort_by_key(|(entity, place, _)| (*entity, *place));
+    let by_entity = || states.chunk_by(|a, b| a.0 == b.0);
+    let series: Vec<usize> = by_entity().map(<[_]>::len).collect();
+    packed.push(flat(by_entity().map(|states| states[0].0.into())));
+    packed.push(flat(series.iter().map(|count| *count as i64)));
+    packed.push(column::encode_quickly(&states.iter().map(|(_, place, _)| *place as i64).collect::<Vec<_>>(), &series));
+    for part in 0..5 {
+        let cells: Vec<u32> = states.iter().map(|(.., seen)| seen[part].to_bits()).collect();
+        packed.push(column::encode_f32_quickly(&cells, &series));
+    }
+    series.len() as u32
+}
+
+/// A column in one series.
+fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
+    let values: Vec<i64> = values.collect();
+    column::encode_quickly(&values, &[values.len()])
+}
+
+fn bits(seen: Seen) -> [u32; 5] {
+    seen.map(f32::to_bits)
+}

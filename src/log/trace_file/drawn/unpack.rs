@@ -1,0 +1,159 @@
+//! Draws packed views again. Nothing is trusted: what no row can ask for is refused before there is room for it.
+
+use serde_bytes::Bytes;
+
+use super::super::past::{Seen, States, between, of, share};
+use super::{BETWEEN, DrawnMap, Rows};
+use crate::log::column;
+
+/// Reads packed columns one after the other.
+struct Reader<'a> {
+    packed: std::slice::Iter<'a, &'a Bytes>,
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Result<&[u8], String> {
+        self.packed.next().map(|bytes| &***bytes).ok_or_else(|| "a column of what was drawn is missing".to_owned())
+    }
+
+    fn whole<V: TryFrom<i64>>(&mut self, series: &[usize]) -> Result<Vec<V>, String> {
+        let narrow = |value: i64| V::try_from(value).map_err(|_| format!("{value} is out of range"));
+        column::decode(self.next()?, series, None)?.into_iter().map(narrow).collect()
+    }
+
+    fn seen(&mut self, series: &[usize]) -> Result<Vec<Seen>, String> {
+        let mut seen = vec![Seen::default(); series.iter().sum()];
+        for part in 0..5 {
+            let cells = column::decode_f32(self.next()?, series)?;
+            seen.iter_mut().zip(cells).for_each(|(seen, cell)| seen[part] = f32::from_bits(cell));
+        }
+        Ok(seen)
+    }
+}
+
+/// Unpacks so many rows, of which `names` are the ways of drawing.
+pub(in crate::log::trace_file) fn decode(
+    map: &DrawnMap<&Bytes>,
+    rows: usize,
+    names: &[String],
+) -> Result<Rows, String> {
+    let [frames, lists, moments, entities, others] =
+        [map.frames, map.lists, map.moments, map.entities, map.others].map(|count| count as usize);
+    // Nothing is there that no row asks for.
+    let most =
+        [frames, lists, others].into_iter().max().unwrap_or(0).max(moments.div_ceil(2)).max(entities.div_ceil(2));
+    if most > rows {
+        return Err(format!("there is more of what was drawn than its {rows} rows can tell"));
+    }
+    let between_code = names.iter().position(|name| name == BETWEEN).map(|place| place as u32);
+    let mut from = Reader { packed: map.packed.iter() };
+    let players: Vec<u32> = from.whole(&[frames])?;
+    let mut order: Vec<usize> = (0..frames).collect();
+    order.sort_by_key(|frame| players[*frame]);
+    let series: Vec<usize> = order.chunk_by(|a, b| players[*a] == players[*b]).map(<[_]>::len).collect();
+    let commands: Vec<u32> = scattered(&order, from.whole(&series)?);
+    let times: Vec<i64> = scattered(&order, from.whole(&series)?);
+    let list: Vec<u32> = scattered(&order, from.whole(&series)?);
+    let first: Vec<u32> = scattered(&order, from.whole(&series)?);
+    let ahead: Vec<i64> = scattered(&order, from.whole(&series)?);
+    let lengths: Vec<u32> = from.whole(&[lists])?;
+    let lists = Lists::new(&lengths, rows, &mut from)?;
+    let at: Vec<i64> = from.whole(&[moments])?;
+    let states = read_states(entities, moments, rows, &mut from)?;
+    let gaps: Vec<u32> = from.whole(&[others])?;
+    let how: Vec<u32> = from.whole(&[others])?;
+    let as_they_are = from.seen(&[others])?;
+    let mut next_other = gaps.iter().scan(0usize, |next, gap| {
+        let row = next.saturating_add(*gap as usize);
+        *next = row.saturating_add(1);
+        Some(row)
+    });
+    let mut told = how.into_iter().zip(as_they_are);
+    let mut due = next_other.next();
+    let mut out = Rows::with_room(rows);
+    for frame in 0..frames {
+        let from = first[frame] as usize;
+        let to = usize::try_from(ahead[frame].saturating_add(i64::from(first[frame]))).unwrap_or(usize::MAX);
+        let pair = (at.get(from).zip(states.get(from)), at.get(to).zip(states.get(to)));
+        for entity in lists.get(list[frame])? {
+            let row = out.entity.len();
+            if row == rows {
+                return Err(format!("it draws more than its {rows} rows"));
+            }
+            let (how, seen) = if due == Some(row) {
+                due = next_other.next();
+                told.next().ok_or("a row that is told as it is is missing")?
+            } else {
+                let (Some((from_at, a)), Some((to_at, b))) = pair else {
+                    return Err(format!("row {row} is drawn between moments that are not there"));
+                };
+                let missing = || format!("row {row} is drawn between states that are not there");
+                let (a, b) = of(a, *entity).zip(of(b, *entity)).ok_or_else(missing)?;
+                let how = between_code.ok_or_else(|| format!("no name of how is {BETWEEN:?}"))?;
+                (how, between(&a.1, &b.1, share(times[frame], *from_at, *to_at)))
+            };
+            out.push((players[frame], commands[frame], times[frame]), *entity, seen, how);
+        }
+    }
+    if out.entity.len() != rows || due.is_some() {
+        return Err(format!("it draws {} rows and has {rows}", out.entity.len()));
+    }
+    Ok(out)
+}
+
+/// Values that stand grouped, back where they were.
+fn scattered<V: Clone + Default>(order: &[usize], grouped: Vec<V>) -> Vec<V> {
+    let mut values = vec![V::default(); order.len()];
+    order.iter().zip(grouped).for_each(|(place, value)| values[*place] = value);
+    values
+}
+
+/// Lists of entities.
+struct Lists {
+    ends: Vec<usize>,
+    entities: Vec<u32>,
+}
+
+impl Lists {
+    fn new(lengths: &[u32], rows: usize, from: &mut Reader<'_>) -> Result<Lists, String> {
+        let sum = |sum: &mut usize, length: &u32| {
+            *sum = sum.saturating_add(*length as usize);
+            Some(*sum)
+        };
+        let ends: Vec<usize> = lengths.iter().scan(0usize, sum).collect();
+        let all = ends.last().copied().unwrap_or(0);
+        if all > rows {
+            return Err(format!("its lists name {all} entities for {rows} rows"));
+        }
+        Ok(Lists { ends, entities: from.whole(&[all])? })
+    }
+
+    fn get(&self, list: u32) -> Result<&[u32], String> {
+        let list = list as usize;
+        let start = list.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or(0));
+        let end = self.ends.get(list).ok_or_else(|| format!("there is no list {list} of entities"))?;
+        Ok(&self.entities[start..*end])
+    }
+}
+
+/// The states of each moment, in ascending order of entity.
+fn read_states(entities: usize, moments: usize, rows: usize, from: &mut Reader<'_>) -> Result<Vec<States>, String> {
+    let ids: Vec<u32> = from.whole(&[entities])?;
+    let counts: Vec<u32> = from.whole(&[entities])?;
+    let series: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
+    if !ids.is_sorted_by(|a, b| a < b) {
+        return Err("its states are not in the order of entities".into());
+    }
+    if series.iter().fold(0usize, |sum, count| sum.saturating_add(*count)) > 2 * rows {
+        return Err(format!("it has more states than its {rows} rows can be drawn between"));
+    }
+    let places: Vec<u32> = from.whole(&series)?;
+    let seen = from.seen(&series)?;
+    let owners = ids.iter().zip(&series).flat_map(|(id, count)| std::iter::repeat_n(*id, *count));
+    let mut states = vec![States::new(); moments];
+    for ((entity, place), seen) in owners.zip(places).zip(seen) {
+        let moment = states.get_mut(place as usize).ok_or_else(|| format!("there is no moment {place}"))?;
+        moment.push((entity, seen));
+    }
+    Ok(states)
+}

@@ -1,0 +1,110 @@
+//! What a trace has said of where everything was, as far as its views may ask for it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::trace::Table;
+use crate::trace::schema::{bodies, ticks};
+
+/// Origin, pitch and yaw.
+pub(super) type Seen = [f32; 5];
+
+/// The columns of `bodies` that these are.
+const SEEN: [&str; 5] = ["origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"];
+
+/// Views are of no longer ago, in µs, than what a replay puts together into the parts of its tables.
+const KEPT_US: i64 = 40_000_000;
+
+/// The states after the last ticks.
+#[derive(Default)]
+pub(super) struct Past {
+    times: BTreeMap<u32, i64>,
+    ticks: VecDeque<(u32, States)>,
+}
+
+/// The entities after a tick, in ascending order.
+pub(super) type States = Vec<(u32, Seen)>;
+
+impl Past {
+    /// Takes in what rows say of it.
+    pub(super) fn add(&mut self, rows: &Table) {
+        match &*rows.name {
+            ticks::NAME => {
+                let ticks = ticks::Columns::read(rows);
+                self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+            }
+            bodies::NAME => self.add_bodies(rows),
+            _ => {}
+        }
+    }
+
+    fn add_bodies(&mut self, rows: &Table) {
+        let bodies = bodies::Columns::read(rows);
+        let seen = SEEN.map(|name| rows.f32s(name));
+        if seen.iter().any(|column| column.len() != rows.rows()) {
+            return;
+        }
+        for (row, (tick, entity)) in bodies.tick.iter().zip(bodies.entity).enumerate() {
+            if self.ticks.back().is_none_or(|(last, _)| last != tick) {
+                self.ticks.push_back((*tick, States::new()));
+            }
+            if let Some((_, states)) = self.ticks.back_mut() {
+                states.push((*entity, seen.map(|column| column[row])));
+            }
+        }
+    }
+
+    /// The moments of which all is known, in order of time; entities that are not in order are none.
+    pub(super) fn moments(&self) -> Vec<(i64, &States)> {
+        let in_order = |states: &States| states.is_sorted_by(|a, b| a.0 < b.0);
+        let known = self.ticks.iter().filter(|(_, states)| in_order(states));
+        let mut moments: Vec<_> = known.filter_map(|(tick, states)| Some((*self.times.get(tick)?, states))).collect();
+        moments.sort_by_key(|(at, _)| *at);
+        moments
+    }
+
+    /// Forgets what nobody asks for who goes through a trace as it is made.
+    pub(super) fn forget(&mut self) {
+        let Some(newest) = self.times.last_key_value().map(|(_, at)| *at) else { return };
+        let is_old = |at: &i64| newest.saturating_sub(*at) > KEPT_US;
+        while self.ticks.front().is_some_and(|(tick, _)| self.times.get(tick).is_some_and(is_old)) {
+            self.ticks.pop_front();
+        }
+        let oldest = self.ticks.front().map_or(u32::MAX, |(tick, _)| *tick);
+        while self.times.first_key_value().is_some_and(|(tick, at)| *tick < oldest && is_old(at)) {
+            self.times.pop_first();
+        }
+    }
+}
+
+/// One entity among those of a moment.
+pub(super) fn of(states: &States, entity: u32) -> Option<(usize, Seen)> {
+    // Players are numbered from 0 and come first, so an entity is nearly always at its own number.
+    let place = match states.get(entity as usize) {
+        Some((at, _)) if *at == entity => entity as usize,
+        _ => states.binary_search_by_key(&entity, |(at, _)| *at).ok()?,
+    };
+    Some((place, states[place].1))
+}
+
+/// So much of the way from one state to another: places on a straight line, angles the short way round. All in single
+/// precision, as it stands here.
+pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
+    if share >= 1.0 {
+        return *to;
+    }
+    if share <= 0.0 {
+        return *from;
+    }
+    std::array::from_fn(|part| {
+        let by = to[part] - from[part];
+        let is_place_or_near = part < 3 || by.abs() < 180.0;
+        let turn = if is_place_or_near { by } else { by - 360.0 * libm::roundf(by / 360.0) };
+        from[part] + turn * share
+    })
+}
+
+/// How far a time is on the way from one to another.
+pub(super) fn share(at: i64, from: i64, to: i64) -> f32 {
+    let since = |at: i64| at.saturating_sub(from) as f32;
+    (since(at) / since(to)).clamp(0.0, 1.0)
+}
