@@ -19,7 +19,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
         let table = tables.of(name);
         let columns = table.map(|table| Columns::new(name, schema.columns(name).unwrap_or_default(), table));
         // A few columns as numbers, and what is made of them.
-        columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, 8 * size_of::<i64>()))?;
+        columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, size_of::<[i64; 8]>()))?;
         Ok(columns)
     };
     if let Some(frames) = columns("frames")? {
