@@ -4,7 +4,6 @@
 mod child;
 mod container;
 mod crafted;
-mod length;
 mod mutants;
 mod targets;
 mod worse;
