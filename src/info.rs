@@ -1,17 +1,18 @@
 //! What a log holds, in figures that need no replay: who played, for how long, over which connections.
 
+mod connection;
+mod numbers;
+mod times;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{
-    ArrivalRecord, Fates, Field, GapRecord, Header, OF_PLAYERS, OF_SESSION, Origin, PlayerRecords, Session,
-    UnknownKind, usercmd_fields,
-};
+use crate::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
 use crate::settings::Settings;
-use crate::stats::percentile;
 use crate::units::Micros;
-use crate::usercmd::buttons;
+use connection::{Connection, longer};
+use times::Times;
 
 /// Whether the session is of netcode of its own, whose settings, fields and kinds of records are for its own builds to know: one of
 /// hitreg's pipelines says all of their settings.
@@ -94,24 +95,6 @@ pub struct GapFigures {
     pub why: &'static str,
 }
 
-/// How many records of each kind a session holds; kinds of which there is none are left out.
-fn counts(session: &Session) -> BTreeMap<String, usize> {
-    let of_players = session.players.iter().flat_map(|player| {
-        let streams = OF_PLAYERS.iter().zip(player.streams());
-        streams.map(|((name, _), stream)| (*name, stream.len())).collect::<Vec<_>>()
-    });
-    let of_session = OF_SESSION.iter().zip(session.streams()).map(|(name, stream)| (*name, stream.len()));
-    let unknown = session.header.unknown.iter().filter(|kind| !kind.is_known_kind());
-    let rows = |kind: &UnknownKind| session.unknown.iter().find(|r| r.kind == kind.name).map_or(0, |r| r.len());
-    let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
-    let mut counts = BTreeMap::new();
-    let all = of_players.chain(of_session).chain([("states", session.states.len())]).chain(unknown);
-    for (name, count) in all.filter(|(_, count)| *count > 0) {
-        *counts.entry(name.to_owned()).or_default() += count;
-    }
-    counts
-}
-
 /// The figures of one recorded player.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlayerFigures {
@@ -153,22 +136,52 @@ pub struct Percentiles {
     pub p99: Option<f64>,
 }
 
-impl Info {
-    /// The figures of a session.
-    pub fn of(session: &Session) -> Info {
-        let header = &session.header;
-        let is_recorded = |records: &PlayerRecords| !(records.frames.is_empty() && records.received.is_empty());
-        let recorded = || session.players.iter().zip(&header.players).filter(move |(records, _)| is_recorded(records));
-        let commands = || session.players.iter().flat_map(PlayerRecords::usercmds);
+/// The figures of a log, gathered as its chunks come.
+#[derive(Debug)]
+pub struct Figures {
+    counts: BTreeMap<String, usize>,
+    players: Vec<Connection>,
+    ticks: Option<(Micros, Micros)>,
+    gaps: Vec<GapFigures>,
+}
+
+impl Figures {
+    /// Of a log of which no chunk has been seen.
+    pub fn new(header: &Header) -> Figures {
+        let players = header.players.iter().map(|_| Connection::default()).collect();
+        Figures { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
+    }
+
+    /// Takes the next chunk in.
+    pub fn add(&mut self, outline: Outline) {
+        for (name, count) in outline.counts {
+            *self.counts.entry(name).or_default() += count;
+        }
+        self.players.iter_mut().zip(&outline.players).for_each(|(player, more)| player.add(more));
+        self.ticks = longer(self.ticks, outline.ticks);
+        self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
+    }
+
+    /// All round trips of all recorded players, in ms.
+    pub fn round_trips_ms(&self) -> impl Iterator<Item = f32> + '_ {
+        self.players.iter().flat_map(|player| player.round_trips.iter()).map(|took| took.as_ms_f64() as f32)
+    }
+
+    /// What there is, when all chunks have been seen.
+    pub fn info(&mut self, header: &Header) -> Info {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
-        let of_player = |(records, player): (&PlayerRecords, &crate::record::PlayerInfo)| PlayerFigures {
-            name: player.name.clone(),
-            usercmds: records.frames.len(),
-            packets: Packets::down(records, choked_are_numbered),
-            packets_up: Packets::up(records),
-            rtt_ms: Percentiles::of(round_trips(records)),
-        };
-        let by_player: Vec<PlayerFigures> = recorded().map(of_player).collect();
+        let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
+        let duration = spans.fold(None, |all: Option<(Micros, Micros)>, (first, last)| {
+            let (begin, end) = all.unwrap_or((first, first));
+            Some((begin.min(first).min(last), end.max(first).max(last)))
+        });
+        let mut rtt = Times::default();
+        self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
+        let (usercmds, usercmds_firing) =
+            self.players.iter().map(Connection::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let recorded = self.players.iter_mut().zip(&header.players).filter(|(player, _)| player.is_recorded());
+        let by_player: Vec<PlayerFigures> =
+            recorded.map(|(player, info)| player.figures(&info.name, choked_are_numbered)).collect();
         Info {
             game: header.game.clone(),
             map: header.map.clone(),
@@ -184,17 +197,26 @@ impl Info {
             session: header.side.map(|side| side.session.to_string()),
             preset: header.preset.clone(),
             players: header.players.len(),
-            duration_us: session.duration().0,
-            ticks: session.ticks.len(),
-            usercmds: commands().count(),
-            usercmds_firing: commands().filter(|command| command.input.buttons & buttons::ATTACK != 0).count(),
+            duration_us: duration.map_or(0, |(first, last)| (last - first).0),
+            ticks: self.counts.get("ticks").copied().unwrap_or(0),
+            usercmds,
+            usercmds_firing,
             packets: by_player.iter().map(|p| p.packets).fold(Packets::default(), Packets::plus),
             packets_up: by_player.iter().map(|p| p.packets_up).fold(Packets::default(), Packets::plus),
-            rtt_ms: Percentiles::of(recorded().flat_map(|(records, _)| round_trips(records))),
+            rtt_ms: rtt.percentiles(),
             by_player,
-            records: counts(session),
-            gaps: session.gaps.iter().map(GapFigures::of).collect(),
+            records: self.counts.clone(),
+            gaps: std::mem::take(&mut self.gaps),
         }
+    }
+}
+
+impl Info {
+    /// The figures of a session.
+    pub fn of(session: &Session) -> Info {
+        let mut figures = Figures::new(&session.header);
+        figures.add(Outline::of(session, &session.header.unknown));
+        figures.info(&session.header)
     }
 }
 
@@ -206,36 +228,6 @@ impl GapFigures {
 }
 
 impl Packets {
-    /// A QuakeWorld server numbers the updates that it holds back, too, so that each leaves a gap as a lost packet does; it says with
-    /// the next one how many they were.
-    fn down(records: &PlayerRecords, choked_are_numbered: bool) -> Packets {
-        let numbers = records.snapshots.iter().map(|s| s.seq.0);
-        let choked: u64 = records.snapshots.iter().map(|s| u64::from(s.choked)).sum();
-        let counted = Packets::counted(numbers, &records.received);
-        let lost = counted.lost.saturating_sub(if choked_are_numbered { choked } else { 0 });
-        Packets { choked, lost, ..counted }
-    }
-
-    fn up(records: &PlayerRecords) -> Packets {
-        if records.reached.is_empty() {
-            return Packets::default();
-        }
-        Packets::counted(records.sent.iter().map(|p| p.number), &records.reached)
-    }
-
-    /// A recording that was made by the receiver has no record of what was lost but the gaps in the numbers, so gaps
-    /// count as sent.
-    fn counted(numbers: impl Iterator<Item = u32>, arrivals: &[ArrivalRecord]) -> Packets {
-        let (first, last) = numbers.fold((u32::MAX, 0), |(first, last), n| (first.min(n), last.max(n)));
-        let mut arrived: Vec<u32> = arrivals.iter().map(|a| a.number).collect();
-        arrived.sort_unstable();
-        arrived.dedup();
-        let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
-        let received = arrived.len() as u64;
-        let due = arrived.last().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
-        Packets { sent, received, lost: due.saturating_sub(received), choked: 0 }
-    }
-
     fn plus(self, other: Packets) -> Packets {
         Packets {
             sent: self.sent + other.sent,
@@ -246,37 +238,12 @@ impl Packets {
     }
 }
 
-impl Percentiles {
-    /// Of times in any order, in ms.
-    fn of(times: impl IntoIterator<Item = Micros>) -> Percentiles {
-        let mut times: Vec<Micros> = times.into_iter().collect();
-        times.sort_unstable();
-        let at = |percent| percentile(&times, percent).map(Micros::as_ms_f64);
-        Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
-    }
-}
-
-/// All round trips of all recorded players, in ms.
-pub fn round_trips_ms(session: &Session) -> impl Iterator<Item = f32> + '_ {
-    session.players.iter().flat_map(round_trips).map(|took| took.as_ms_f64() as f32)
-}
-
-/// For each snapshot: its arrival minus the time at which the usercmd was made that it acks.
-fn round_trips(records: &PlayerRecords) -> impl Iterator<Item = Micros> + '_ {
-    let arrivals = Fates::new(&records.received);
-    records.snapshots.iter().filter_map(move |snapshot| {
-        let arrived = arrivals.of(snapshot.seq.0).next()?;
-        let made = records.frames.binary_search_by_key(&snapshot.ack, |frame| frame.command.seq).ok()?;
-        Some(arrived - records.frames[made].at)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{FrameRecord, Header, PlayerInfo, Record, SnapshotRecord};
+    use crate::record::{ArrivalRecord, FrameRecord, Header, PlayerInfo, Record, SnapshotRecord};
     use crate::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
-    use crate::usercmd::Usercmd;
+    use crate::usercmd::{Usercmd, buttons};
 
     /// Ten frames 10 ms apart, a snapshot for each 40 ms later; the third snapshot is lost, the fifth comes twice, the
     /// last is still on its way.
@@ -344,13 +311,6 @@ mod tests {
         let mut session = session();
         session.header.origin = Origin::Imported { format: "qwd".to_owned() };
         assert_eq!(Info::of(&session).packets, Packets { sent: 10, received: 8, lost: 0, choked: 1 });
-    }
-
-    #[test]
-    fn gaps_in_a_receivers_recording_are_losses() {
-        let arrival = |number| ArrivalRecord { number, at: Micros(0) };
-        let packets = Packets::counted([11, 12, 15].into_iter(), &[arrival(11), arrival(12), arrival(15)]);
-        assert_eq!(packets, Packets { sent: 5, received: 3, lost: 2, choked: 0 });
     }
 
     #[test]

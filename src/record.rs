@@ -9,6 +9,7 @@ mod event;
 mod fate;
 mod header;
 mod heard;
+mod outline;
 mod schema;
 mod server;
 mod session;
@@ -23,6 +24,8 @@ pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRec
 pub use fate::Fates;
 pub use header::{Header, Origin, PlayerInfo};
 pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
+pub(crate) use outline::lowest_and_highest;
+pub use outline::{Outline, OutlineOfPlayer};
 pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields};
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{Misfit, Session, Stretch};

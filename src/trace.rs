@@ -288,6 +288,24 @@ impl Table {
         }
     }
 
+    /// The table and its columns, and none of its rows.
+    #[cfg(feature = "cli")]
+    pub(crate) fn without_rows(&self) -> Table {
+        let none = |data: &Data| match data {
+            Data::U32(_) => Data::U32(Vec::new()),
+            Data::U64(_) => Data::U64(Vec::new()),
+            Data::I64(_) => Data::I64(Vec::new()),
+            Data::F32(_) => Data::F32(Vec::new()),
+            Data::Name { names, .. } => Data::Name { names: names.clone(), codes: Vec::new() },
+        };
+        let columns = self.columns.iter().map(|column| Column {
+            name: column.name.clone(),
+            unit: column.unit.clone(),
+            data: none(&column.data),
+        });
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
     /// Rows of this table with all its columns, those that they lack without values.
     #[cfg(feature = "cli")]
     pub(crate) fn filled(&self, rows: Table) -> Table {

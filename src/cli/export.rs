@@ -1,5 +1,6 @@
 //! `hitreg export`: a trace's tables as JSONL or CSV, or all of it as events for Perfetto.
 
+mod replayed;
 mod rows;
 
 use std::io::Write;
@@ -19,10 +20,11 @@ use crate::log::FileKind;
 use crate::perfetto;
 use crate::record::Session;
 use crate::recorded;
-use crate::store::{self, Kind, Target};
+use crate::store::{self, Kind, Target, TemporaryFolder};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::traffic::{self, Packet};
+use replayed::Replayed;
 use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
@@ -71,7 +73,7 @@ struct Listed<'a> {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     if args.perfetto {
         let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
-        let (trace, packets) = trace_of(games, args)?;
+        let (trace, packets) = trace_of(games, args, false)?;
         match &target {
             Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, &packets, out)?))?,
             None => perfetto::write(&trace, &packets, output.raw())?,
@@ -114,8 +116,14 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 enum Tables {
     /// A trace in memory.
     Whole(Trace),
-    /// A trace that is read once more for each table that is written: which tables it has.
-    File(Vec<(Table, u64)>),
+    /// A trace that is read once more for each table that is written.
+    File {
+        path: PathBuf,
+        /// Which tables it has.
+        shapes: Vec<(Table, u64)>,
+        /// Where it is, if it is not to stay.
+        _folder: Option<TemporaryFolder>,
+    },
 }
 
 /// A trace of more tables is read once, into memory: a replay's have twelve.
@@ -125,20 +133,31 @@ impl Tables {
     fn of(games: &Games, args: &Args) -> Result<Tables, Trouble> {
         let path = &args.file;
         let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
-        if is_file && args.what_if.is_plain() && store::kind_of(path)? == FileKind::Trace {
-            let shapes = store::open_trace(path)?.shapes().map_err(|error| Trouble::file(path, error))?;
-            if shapes.len() <= MOST_READINGS {
-                return Ok(Tables::File(shapes));
-            }
+        if !is_file {
+            return Ok(Tables::Whole(trace_of(games, args, false)?.0));
         }
-        Ok(Tables::Whole(trace_of(games, args)?.0))
+        if store::kind_of(path)? == FileKind::Trace {
+            let shapes = store::open_trace(path)?.shapes().map_err(|error| Trouble::file(path, error))?;
+            return match args.what_if.is_plain() && shapes.len() <= MOST_READINGS {
+                true => Ok(Tables::File { path: path.clone(), shapes, _folder: None }),
+                false => Ok(Tables::Whole(trace_of(games, args, false)?.0)),
+            };
+        }
+        let log = files::engine(games).survey(path)?;
+        match log.as_ref().map(|log| Replayed::of(games, args, log)).transpose()?.flatten() {
+            Some(Replayed { folder, shapes }) => {
+                let path = folder.file(Replayed::NAME).path().to_owned();
+                Ok(Tables::File { path, shapes, _folder: Some(folder) })
+            }
+            None => Ok(Tables::Whole(trace_of(games, args, log.is_some())?.0)),
+        }
     }
 
     /// Which tables there are, and how many rows they have.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
             Tables::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
-            Tables::File(shapes) => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
+            Tables::File { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
         }
     }
 
@@ -165,7 +184,7 @@ impl Tables {
         let shape = find(&shapes, name, &args.file)?;
         match self {
             Tables::Whole(_) => Ok(rows::write(shape, args.to, out)?),
-            Tables::File(_) => write_from_file(&args.file, shape, args.to, out),
+            Tables::File { path, .. } => write_from_file(path, shape, args.to, out),
         }
     }
 }
@@ -219,8 +238,8 @@ fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut dyn 
 }
 
 /// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its
-/// own settings.
-fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble> {
+/// own settings. `told` is whether it has been told what of the log is passed over.
+fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet>), Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
@@ -231,12 +250,12 @@ fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble>
         let sent = traffic::of_trace(&trace);
         return Ok((trace, sent));
     }
-    let log = files::log_in(path, &file[..])?;
+    let log = if told { files::read_log_again(path)? } else { files::log_in(path, &file[..])? };
     let (options, _) = args.what_if.options(&log.session.header)?;
     let game = match games.of(&log.session) {
         Ok(game) => game,
         // What its own records say needs no game.
-        Err(_) if args.what_if.is_plain() => return Ok((told(&log.session), traffic::of_session(&log.session))),
+        Err(_) if args.what_if.is_plain() => return Ok((said(&log.session), traffic::of_session(&log.session))),
         Err(error) => return Err(Trouble::file(path, error)),
     };
     let options = crate::replay::Options { network: true, ..options };
@@ -247,7 +266,7 @@ fn trace_of(games: &Games, args: &Args) -> Result<(Trace, Vec<Packet>), Trouble>
 }
 
 /// The records of a log whose game this build does not know.
-fn told(session: &Session) -> Trace {
+fn said(session: &Session) -> Trace {
     let header = TraceHeader { game: session.header.game.clone(), ..TraceHeader::default() };
     Trace { header, tables: recorded::played(session) }
 }

@@ -1,7 +1,11 @@
 //! `hitreg info`: what a log or a trace holds.
 
+mod trace;
+
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
@@ -10,15 +14,16 @@ use super::output::Output;
 use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::engine::Games;
-use crate::info::{Info, Packets, Percentiles, is_foreign, round_trips_ms};
-use crate::log::{self, FileKind};
-use crate::record::{Holds, Session};
+use crate::engine::{Engine, Games, StreamError, until_whole};
+use crate::info::{Figures, Info, Packets, Percentiles, is_foreign};
+use crate::log::{self, FileKind, Torn, Version};
+use crate::record::{Header, Holds, Outline, Session};
 use crate::replay::{Mode, Options};
 use crate::report::round_trips;
-use crate::summary::Summary;
-use crate::trace::Trace;
+use crate::store;
+use crate::summary::{Summary, Summing};
 use crate::units::Micros;
+use trace::Shape;
 
 /// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
 ///
@@ -72,61 +77,82 @@ struct LogInfo<'a> {
     warning: Option<String>,
 }
 
-#[derive(Serialize)]
-struct TraceInfo<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    kind: &'static str,
-    format_version: String,
-    game: &'a str,
-    mode: &'a str,
-    log_digest: &'a str,
-    digest: String,
-    size_bytes: usize,
-    tables: Vec<TableInfo<'a>>,
-}
-
-#[derive(Serialize)]
-struct TableInfo<'a> {
-    name: &'a str,
-    rows: usize,
-    columns: Vec<ColumnInfo<'a>>,
-}
-
-#[derive(Serialize)]
-struct ColumnInfo<'a> {
-    name: &'a str,
-    #[serde(rename = "type")]
-    data: &'static str,
+/// A log, as far as it goes.
+struct Log {
+    header: Header,
+    figures: Figures,
+    version: Version,
+    size_bytes: u64,
+    torn: Option<Torn>,
+    /// What cannot be read again, such as a pipe.
+    session: Option<Session>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let path = &args.file;
-    let (file, kind) = files::read(path)?;
-    if kind == FileKind::Trace {
-        let trace = files::trace_in(path, &file)?;
-        return show_trace(path, &file, &trace, output);
+    let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
+    if is_file {
+        return match store::kind_of(path)? {
+            FileKind::Trace => Shape::of_file(path)?.show(path, output),
+            FileKind::Log | FileKind::Other => show_log(games, args, Log::of_file(path)?, output),
+        };
     }
-    let (session, torn) = files::log_prefix_in(path, &file[..])?;
-    let warning = torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
-    let info = Info::of(&session);
-    let (shots, shots_unknown) = match count_shots(games, &session, args.replay) {
+    let (file, kind) = files::read(path)?;
+    match kind {
+        FileKind::Trace => Shape::of_bytes(path, &file)?.show(path, output),
+        FileKind::Log | FileKind::Other => show_log(games, args, Log::of_bytes(path, &file)?, output),
+    }
+}
+
+impl Log {
+    fn of_file(path: &Path) -> Result<Log, Trouble> {
+        let reader = store::open_log(path)?;
+        let (header, version) = (reader.header().clone(), reader.format());
+        let mut figures = Figures::new(&header);
+        let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| Trouble::file(path, error))?;
+        files::note_passed_over(path, &header);
+        Ok(Log { header, figures, version, size_bytes: files::size_bytes(path), torn, session: None })
+    }
+
+    fn of_bytes(path: &Path, file: &[u8]) -> Result<Log, Trouble> {
+        let (session, torn) = files::log_prefix_in(path, file)?;
+        let version =
+            log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+        let (header, mut figures) = (session.header.clone(), Figures::new(&session.header));
+        figures.add(Outline::of(&session, &header.unknown));
+        Ok(Log { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
+    }
+
+    fn session(&self, path: &Path) -> Result<Cow<'_, Session>, String> {
+        match &self.session {
+            Some(session) => Ok(Cow::Borrowed(session)),
+            None => store::read_log_prefix(path).map(|(read, _)| Cow::Owned(read)).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Result<Outcome, Trouble> {
+    let path = &args.file;
+    let warning = log.torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
+    let (shots, shots_unknown) = match count_shots(games, path, &log, args.replay) {
         Ok(shots) => (Some(shots), None),
         Err(why) => (None, Some(why)),
     };
+    let info = log.figures.info(&log.header);
+    let header = &log.header;
     let shown = LogInfo {
         path,
         kind: "log",
-        format_version: format_of(path, &file)?,
+        format_version: log.version.to_string(),
         shots: shots.map(|(fired, _)| fired),
         hits: shots.map(|(_, hit)| hit),
         shots_unknown,
-        size_bytes: file.len() as u64,
-        bytes_per_usercmd: (info.usercmds > 0).then(|| file.len() as f64 / info.usercmds as f64),
-        settings_changed: settings_changed(&session),
-        passed_over: games.passed_over(&session.header),
-        foreign: is_foreign(&session.header),
-        own: session.header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
+        size_bytes: log.size_bytes,
+        bytes_per_usercmd: (info.usercmds > 0).then(|| log.size_bytes as f64 / info.usercmds as f64),
+        settings_changed: settings_changed(header),
+        passed_over: games.passed_over(header),
+        foreign: is_foreign(header),
+        own: header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
         info,
         warning,
     };
@@ -134,36 +160,47 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     output.show(&shown, |page| {
         print_log(page, &shown);
         if on_terminal {
-            page.append(round_trips(round_trips_ms(&session)));
+            page.append(round_trips(log.figures.round_trips_ms()));
         }
     })?;
     Ok(Outcome::Done)
 }
 
 /// Shots and hits, from a replay that is the recorded session.
-fn count_shots(games: &Games, session: &Session, replay: bool) -> Result<(u64, u64), String> {
-    match (session.header.holds(), session.header.side) {
+fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u64, u64), String> {
+    match (log.header.holds(), log.header.side) {
         (Holds::Whole, _) => {}
         (Holds::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
         (Holds::Clients | Holds::Server, _) => return Err("this is one side of a session".to_owned()),
     }
-    let game = games.of(session).map_err(|error| error.to_string())?;
+    let game = games.of_header(&log.header).map_err(|error| error.to_string())?;
     if !replay {
         return Err("`--replay` counts them".to_owned());
     }
     let options = Options { mode: Mode::Closed, ..Options::default() };
-    let replayed = game.replay(session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
-    match replayed.first_difference {
-        Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
+    let quiet = Engine { games, read: |_, _| {} };
+    let surveyed = if log.session.is_none() { quiet.survey(path).ok().flatten() } else { None };
+    let (summary, first_difference) = match surveyed.filter(|log| log.streams(&options)) {
+        Some(log) => until_whole(&AtomicBool::new(false), |encoded| {
+            let mut summing = Summing::default();
+            let ran =
+                log.attempt(game, (&options, encoded), &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
+            Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
+        })
+        .map_err(|error: StreamError| error.to_string())?,
         None => {
-            let shots = Summary::of(&replayed.trace).shots;
-            Ok((shots.fired, shots.hit))
+            let replayed =
+                game.replay(&*log.session(path)?, &options, &mut |_| {}).map_err(|error| error.to_string())?;
+            (Summary::of(&replayed.trace), replayed.first_difference)
         }
+    };
+    match first_difference {
+        Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
+        None => Ok((summary.shots.fired, summary.shots.hit)),
     }
 }
 
-fn settings_changed(session: &Session) -> Vec<(String, String)> {
-    let header = &session.header;
+fn settings_changed(header: &Header) -> Vec<(String, String)> {
     let preset = header.preset.as_deref().and_then(|name| crate::settings::Settings::preset(name).ok());
     let usual = preset.unwrap_or_default().to_pairs();
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
@@ -259,52 +296,5 @@ fn print_connections(page: &mut Page, info: &Info) {
     page.faint(2, "down: packets from the server; up: packets to it; rtt in ms");
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(the other players are in --format json)");
-    }
-}
-
-/// The version of the file's format.
-fn format_of(path: &Path, file: &[u8]) -> Result<String, Trouble> {
-    let version = log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
-    Ok(version.to_string())
-}
-
-fn show_trace(path: &Path, file: &[u8], trace: &Trace, output: &mut Output) -> Result<Outcome, Trouble> {
-    let columns = |table: &'_ crate::trace::Table| table.columns.len();
-    let shown = TraceInfo {
-        path,
-        kind: "trace",
-        format_version: format_of(path, file)?,
-        game: &trace.header.game,
-        mode: &trace.header.mode,
-        log_digest: &trace.header.log_digest,
-        digest: trace.digest().to_string(),
-        size_bytes: file.len(),
-        tables: trace.tables.iter().map(TableInfo::of).collect(),
-    };
-    output.show(&shown, |page| {
-        page.heading(&path.display().to_string());
-        page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
-        page.pair("digest", &shown.digest);
-        page.pair("of the log", shown.log_digest);
-        page.pair("size", &bytes(file.len() as u64));
-        page.blank();
-        let rows: Vec<Vec<Cell>> = trace
-            .tables
-            .iter()
-            .map(|t| vec![t.name.as_str().into(), count(t.rows() as u64).into(), columns(t).to_string().into()])
-            .collect();
-        page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Right)], &rows);
-    })?;
-    Ok(Outcome::Done)
-}
-
-impl TableInfo<'_> {
-    fn of(table: &crate::trace::Table) -> TableInfo<'_> {
-        let column = |c: &'_ crate::trace::Column| c.data.type_name();
-        TableInfo {
-            name: &table.name,
-            rows: table.rows(),
-            columns: table.columns.iter().map(|c| ColumnInfo { name: &c.name, data: column(c) }).collect(),
-        }
     }
 }

@@ -114,6 +114,9 @@ pub enum EngineError {
         /// Why.
         source: rayon::ThreadPoolBuildError,
     },
+    /// A thread that the system does not give.
+    #[error("cannot start a thread: {0}")]
+    NoThread(#[source] std::io::Error),
     /// A golden that is no text.
     #[error("{}: this golden is not text; `--accept` writes a new one", path.display())]
     GoldenText {

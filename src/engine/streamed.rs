@@ -51,8 +51,12 @@ impl Engine<'_> {
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
         let header = reader.header().clone();
         let mut survey = Survey::new(&header);
-        while let Some(mut chunk) = reader.next_chunk().map_err(fail)? {
-            survey.add(&header, &mut chunk);
+        loop {
+            let chunks = reader.next_chunks().map_err(fail)?;
+            if chunks.is_empty() {
+                break;
+            }
+            chunks.into_iter().for_each(|mut chunk| survey.add(&header, &mut chunk));
         }
         survey.end();
         drop(reader);

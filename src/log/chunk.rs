@@ -4,6 +4,7 @@ mod bucket;
 mod context;
 mod heard;
 mod map;
+mod outline;
 mod part;
 mod snapshots;
 mod states;
@@ -14,6 +15,7 @@ pub(crate) use bucket::Bucket;
 pub(super) use context::Context;
 pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
 pub(crate) use map::{Place, encode_end, to_messagepack};
+pub(crate) use outline::outline;
 pub(crate) use part::Part;
 pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
 pub(super) use table::{Columns, Rows};
@@ -66,10 +68,15 @@ macro_rules! code {
             map::encode(&tables, (index, before))
         }
 
-        /// Reads a chunk of a log with this header.
-        pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
+        /// Reads a chunk of a log with this header, in so much memory.
+        pub(crate) fn decode_within(
+            memory: usize,
+            content: &[u8],
+            header: &Header,
+            schema: &Schema,
+        ) -> Result<Stretch, String> {
             let tables = map::decode(content, schema, header.classes.len())?;
-            let mut budget = Budget::new(MAX_CHUNK_MEMORY);
+            let mut budget = Budget::new(memory);
             let mut stretch = Stretch::of(header);
             states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
             let context = Context::new(stretch.states.keys());
@@ -105,6 +112,11 @@ macro_rules! code {
     };
 }
 each_stream!(code);
+
+/// Reads a chunk of a log with this header.
+pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
+    decode_within(MAX_CHUNK_MEMORY, content, header, schema)
+}
 
 fn encode_kind<T: Layout, H>(
     name: &'static str,

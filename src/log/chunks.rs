@@ -5,7 +5,7 @@ use std::io::Read;
 use super::chunk::Place;
 use super::container::{Chain, SEEK_FOOTER_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
-use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
+use super::frames::{Frame, FrameError, FrameKind, Frames, Unpacker};
 use super::looks_like::{START_BYTES, looks_like};
 
 /// One chunk's content.
@@ -26,6 +26,7 @@ impl Content {
 /// The chunks of a file, in order.
 pub(super) struct Chunks<R> {
     frames: Frames<R>,
+    unpacker: Unpacker,
     sealed: bool,
     table: SeekTable,
     chain: Chain,
@@ -42,10 +43,11 @@ impl<R: Read> Chunks<R> {
     ) -> Result<(Self, H), LogError> {
         let mut frames = Frames::new(from, 0);
         let frame = first_frame(&mut frames)?;
-        let content = unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
+        let mut unpacker = Unpacker::default();
+        let content = unpacker.unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
         let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
-        let mut chunks = Chunks { frames, sealed, table, chain, before_offset: 0, ended: false };
+        let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, ended: false };
         chunks.count(&frame);
         Ok((chunks, header))
     }
@@ -62,7 +64,7 @@ impl<R: Read> Chunks<R> {
         }
         let (offset, index) = (self.frames.offset(), self.table.len());
         let frame = self.next_frame(index)?;
-        let bytes = unpack(&frame).map_err(|what| corrupt_chunk(offset, index, what))?;
+        let bytes = self.unpacker.unpack(&frame).map_err(|what| corrupt_chunk(offset, index, what))?;
         let content = Content { offset, index, bytes };
         let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
         self.check_place(place, &content)?;

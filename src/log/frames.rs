@@ -206,11 +206,26 @@ impl<R: Read> Partial<'_, R> {
 
 /// Unpacks a chunk. zstd holds the result against the frame's checksum.
 pub(crate) fn unpack(frame: &Frame) -> Result<Vec<u8>, String> {
-    let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is no chunk".into()) };
-    match zstd::bulk::decompress(&frame.bytes, content_bytes) {
-        Ok(content) if content.len() == content_bytes => Ok(content),
-        Ok(content) => Err(format!("it unpacks to {} bytes and not to {content_bytes} as it says", content.len())),
-        Err(error) => Err(format!("it does not unpack ({error})")),
+    Unpacker::default().unpack(frame)
+}
+
+/// Unpacks chunks, one after the other in the same memory.
+#[derive(Default)]
+pub(crate) struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
+
+impl Unpacker {
+    pub(crate) fn unpack(&mut self, frame: &Frame) -> Result<Vec<u8>, String> {
+        let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is no chunk".into()) };
+        let fail = |error: std::io::Error| format!("it does not unpack ({error})");
+        let unpacker = match self.0.take() {
+            Some(unpacker) => unpacker,
+            None => zstd::bulk::Decompressor::new().map_err(fail)?,
+        };
+        let content = self.0.insert(unpacker).decompress(&frame.bytes, content_bytes).map_err(fail)?;
+        match content.len() == content_bytes {
+            true => Ok(content),
+            false => Err(format!("it unpacks to {} bytes and not to {content_bytes} as it says", content.len())),
+        }
     }
 }
 

@@ -2,13 +2,22 @@
 
 use std::io::Read;
 
+#[cfg(feature = "pipelines")]
+use rayon::prelude::*;
+
 use super::chunk;
 use super::chunks::Chunks;
+#[cfg(feature = "pipelines")]
+use super::chunks::Content;
 use super::error::{LogError, Torn};
 use super::header;
+#[cfg(feature = "pipelines")]
+use super::limits::MAX_CHUNK_MEMORY;
 use super::limits::{replay_budget, session_budget};
 use super::schema::Schema;
-use crate::record::{Allowance, Header, Session, Stretch};
+use super::version::Version;
+use crate::record::{Allowance, Header, Outline, Session, Stretch};
+use crate::units::Micros;
 
 /// Reads a log chunk by chunk, however long it is.
 ///
@@ -37,6 +46,11 @@ impl<R: Read> LogReader<R> {
         &self.header
     }
 
+    /// The version of its format.
+    pub fn format(&self) -> Version {
+        self.schema.version()
+    }
+
     /// The next stretch of the session; `None` at the end of a log that is whole and sound.
     ///
     /// # Errors
@@ -44,6 +58,29 @@ impl<R: Read> LogReader<R> {
     pub fn next_chunk(&mut self) -> Result<Option<Stretch>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
         chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
+    }
+
+    /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound.
+    ///
+    /// # Errors
+    /// When the log is torn or damaged in them. What was given out before is good.
+    #[cfg(feature = "pipelines")]
+    pub fn next_chunks(&mut self) -> Result<Vec<Stretch>, LogError> {
+        const AT_ONCE: usize = 8;
+        let mut contents = Vec::with_capacity(AT_ONCE);
+        while contents.len() < AT_ONCE
+            && let Some(content) = self.chunks.next()?
+        {
+            contents.push(content);
+        }
+        let (header, schema) = (&self.header, &self.schema);
+        let decode =
+            |content: &Content| chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, header, schema);
+        let decoded: Vec<_> = contents.par_iter().map(decode).collect();
+        // One that takes more than its share is decoded alone.
+        let alone =
+            |content: &Content| chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what));
+        decoded.into_iter().zip(&contents).map(|(made, content)| made.or_else(|_| alone(content))).collect()
     }
 
     /// Reads on to the end, or to where the log is cut off.
@@ -68,6 +105,48 @@ impl<R: Read> LogReader<R> {
         session.put_in_order();
         session.allowance = Allowance { bytes: replay_budget(self.chunks.offset(), used) };
         Ok((session, torn))
+    }
+}
+
+impl<R: Read + Send> LogReader<R> {
+    /// Gives out what each chunk says of connections, which is soon done, up to the end or to where the log is cut off. The file is
+    /// read and unpacked on another thread meanwhile.
+    ///
+    /// # Errors
+    /// When the log is damaged, or would take more memory than a file of its size may.
+    pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Torn>, LogError> {
+        const AHEAD: usize = 16;
+        let LogReader { mut chunks, header, schema } = self;
+        let each = schema.empty_chunk_bytes(&header);
+        let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
+        let read = move || -> Result<(), LogError> {
+            while let Some(content) = chunks.next()? {
+                // Whoever does not wait for it any more has said why.
+                if sender.send((content, chunks.offset())).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("log reader".into()).spawn_scoped(scope, read)?;
+            let mut used = 0usize;
+            for (content, offset) in waiting {
+                let outline = chunk::outline(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
+                used = used.saturating_add(each + size_of::<[Micros; 2]>() * outline.len());
+                let limit_bytes = session_budget(offset);
+                if used > limit_bytes {
+                    return Err(LogError::TooLarge { limit_bytes });
+                }
+                to(outline);
+            }
+            match thread.join() {
+                Ok(Ok(())) => Ok(None),
+                Ok(Err(LogError::Torn(torn))) => Ok(Some(torn)),
+                Ok(Err(error)) => Err(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
     }
 }
 

@@ -57,6 +57,11 @@ impl Schema {
         }
     }
 
+    /// The version of the format that says so.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
     /// As a header declares it.
     pub(crate) fn kinds(&self) -> &[(String, Vec<String>)] {
         &self.kinds

@@ -160,6 +160,11 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
+    /// The version of its format.
+    pub fn format(&self) -> Version {
+        self.format
+    }
+
     /// The next rows of some table; `None` at the end of a trace that is whole and sound.
     ///
     /// # Errors

@@ -8,9 +8,12 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::drawing::{Drawing, drawn};
 use hitreg::fairness::{Fairness, Weighing};
 use hitreg::golden::Gist;
+use hitreg::info::{Figures, Info};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{LogReader, Options as LogOptions, TraceReader, read_trace, write_session, write_trace_meanwhile};
-use hitreg::record::{Allowance, Session, Stretch};
+use hitreg::log::{
+    LogError, LogReader, Options as LogOptions, TraceReader, read_trace, write_session, write_trace_meanwhile,
+};
+use hitreg::record::{Allowance, Outline, Session, Stretch};
 use hitreg::replay::{Options, Ran, Source, Survey, replay, stream};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
@@ -193,4 +196,59 @@ fn a_trace_written_meanwhile_is_read_as_a_whole() {
     assert_eq!(rows, expected);
     let columns = |table: &Table| table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
     assert!(shapes.iter().zip(&whole.tables).all(|((shape, _), table)| columns(shape) == columns(table)));
+}
+
+/// Figures that are gathered chunk by chunk, from a few columns, are those of the session in memory.
+#[test]
+fn figures_of_a_log_are_the_same_however_it_is_cut() {
+    let mut session = record(&Scenario { players: 5, seconds: 40.0, link: bad_link(), ..Scenario::default() });
+    // One is silent for longer than anything is waited for, and has his last usercmd acked all the while.
+    let silent = |at: Micros| at > Micros::from_s(4) && at < Micros::from_s(38);
+    session.players[2].frames.retain(|frame| !silent(frame.at));
+    let last =
+        session.players[2].frames.iter().rfind(|frame| frame.at < Micros::from_s(5)).map(|frame| frame.command.seq);
+    let acked = last.expect("he played for four seconds");
+    session.players[2].snapshots.iter_mut().filter(|s| silent(s.at)).for_each(|snapshot| snapshot.ack = acked);
+    let whole = Info::of(&session);
+    assert!(whole.packets.lost > 50 && whole.packets_up.lost > 50, "{whole:?}");
+    for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
+        let file = file(&session, span);
+        let mut figures = Figures::new(&session.header);
+        let mut stretches = LogReader::new(&file[..]).expect("a log");
+        let reader = LogReader::new(&file[..]).expect("a log");
+        let torn = reader.outlines(&mut |outline| {
+            let stretch = stretches.next_chunk().expect("a sound log").expect("as many");
+            assert_eq!(outline, Outline::of(&stretch, &[]));
+            figures.add(outline);
+        });
+        assert_eq!((torn.expect("a sound log"), figures.info(&session.header)), (None, whole.clone()));
+        let cut = LogReader::new(&file[..file.len() - file.len() / 3]).expect("a log");
+        let mut figures = Figures::new(&session.header);
+        let torn = cut.outlines(&mut |outline| figures.add(outline));
+        assert!(torn.expect("up to the cut it is sound").is_some() && figures.info(&session.header) != whole);
+    }
+}
+
+/// Chunks that are decoded at the same time come in their order, and so does what is wrong with one.
+#[test]
+fn chunks_that_are_decoded_at_once_are_those_that_come_one_by_one() {
+    let session = record(&Scenario { players: 3, seconds: 10.0, ..Scenario::default() });
+    let mut file = file(&session, Micros::from_ms(300));
+    let [mut few, mut one] = [(); 2].map(|()| LogReader::new(&file[..]).expect("a log"));
+    let mut chunks = 0;
+    loop {
+        let at_once = few.next_chunks().expect("a sound log");
+        if at_once.is_empty() {
+            break;
+        }
+        for chunk in at_once {
+            assert_eq!(Some(chunk), one.next_chunk().expect("a sound log"));
+            chunks += 1;
+        }
+    }
+    assert!(chunks > 30 && one.next_chunk().expect("a sound log").is_none());
+    file.truncate(file.len() * 2 / 3);
+    let mut few = LogReader::new(&file[..]).expect("a log");
+    let torn = (0..chunks).find_map(|_| few.next_chunks().err());
+    assert!(matches!(torn, Some(LogError::Torn(_))), "{torn:?}");
 }

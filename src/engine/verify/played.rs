@@ -1,12 +1,11 @@
 //! Who plays a log that is verified: this build, or any other.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::said::Said;
+use super::said::{self, Said};
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::{self, DiffOptions, diff};
@@ -192,18 +191,14 @@ fn attempt(
     (compare, golden): (bool, bool),
 ) -> Result<Option<(Played, Option<Contradicts>)>, StreamError> {
     let mut gist: Option<Gist> = None;
-    let said = RefCell::new(Said::new(&log.header, &log.survey.hidden));
-    let mut seen = |chunk: &Stretch| {
-        if compare {
-            said.borrow_mut().chunk(chunk);
-        }
-    };
-    let mut rows = |header: &TraceHeader, rows: Table| {
-        gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
-        if compare {
-            said.borrow_mut().rows(rows);
-        }
-    };
-    let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})?;
-    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, said.into_inner().end())))
+    let said = Said::new(&log.header, &log.survey.hidden);
+    said::meanwhile(said, compare, |said| {
+        let mut seen = |chunk: &Stretch| said.chunk(chunk);
+        let mut rows = |header: &TraceHeader, rows: Table| {
+            gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+            said.rows(rows);
+        };
+        log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})
+    })
+    .map(|(ran, said)| ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, said)))
 }

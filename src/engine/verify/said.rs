@@ -2,8 +2,10 @@
 //! but not the rest, one of the two is made up.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::played::{Contradicts, contradicts};
+use crate::engine::EngineError;
 use crate::record::{Header, Session, Stretch, When};
 use crate::recorded::said_but;
 use crate::trace::schema::{bodies, executed, frames, ticks};
@@ -24,24 +26,84 @@ pub(super) struct Said<'a> {
     found: Option<Contradicts>,
 }
 
+/// A chunk of the log, before the replay uses it, or rows of the replay.
+enum Heard {
+    Chunk(Box<Stretch>),
+    Rows(Table),
+}
+
+/// Whoever replays a log tells of it here.
+pub(super) struct Telling(Option<SyncSender<Heard>>);
+
+impl Telling {
+    pub(super) fn chunk(&self, chunk: &Stretch) {
+        if self.0.is_some() {
+            self.tell(Heard::Chunk(Box::new(chunk.clone())));
+        }
+    }
+
+    pub(super) fn rows(&self, rows: Table) {
+        if [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
+            self.tell(Heard::Rows(rows));
+        }
+    }
+
+    fn tell(&self, heard: Heard) {
+        // A listener that has stopped has panicked, which goes on where it is waited for.
+        if let Some(listener) = &self.0 {
+            let _ = listener.send(heard);
+        }
+    }
+}
+
+/// How many chunks and rows may wait to be compared.
+const WAITING: usize = 16;
+
+/// Replays, and compares on another thread meanwhile, if that is wanted; what came of both.
+pub(super) fn meanwhile<T, E: From<EngineError>>(
+    mut said: Said<'_>,
+    compare: bool,
+    replay: impl FnOnce(&Telling) -> Result<T, E>,
+) -> Result<(T, Option<Contradicts>), E> {
+    if !compare {
+        return Ok((replay(&Telling(None))?, None));
+    }
+    let (telling, waiting) = sync_channel(WAITING);
+    std::thread::scope(|scope| {
+        let listen = move || {
+            waiting.into_iter().for_each(|heard| said.hear(heard));
+            said
+        };
+        let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
+        let listener = listener.map_err(EngineError::NoThread)?;
+        let telling = Telling(Some(telling));
+        let made = replay(&telling);
+        drop(telling);
+        match listener.join() {
+            Ok(said) => Ok((made?, said.end())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
 impl<'a> Said<'a> {
     pub(super) fn new(header: &'a Header, hidden: &'a BTreeSet<String>) -> Said<'a> {
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
         Said { header, hidden, chunks, before, rows, reached: None, found: None }
     }
 
-    /// A chunk of the log, before the replay uses it.
-    pub(super) fn chunk(&mut self, chunk: &Stretch) {
-        if self.found.is_none() {
-            self.chunks.push_back(chunk.clone());
+    fn hear(&mut self, heard: Heard) {
+        if self.found.is_some() {
+            return;
+        }
+        match heard {
+            Heard::Chunk(chunk) => self.chunks.push_back(*chunk),
+            Heard::Rows(rows) => self.rows(rows),
         }
     }
 
     /// Rows of the replay. With those of `ticks` all is there that was before them.
-    pub(super) fn rows(&mut self, rows: Table) {
-        if self.found.is_some() || ![ticks::NAME, bodies::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
-            return;
-        }
+    fn rows(&mut self, rows: Table) {
         if rows.name == ticks::NAME {
             if let Some((tick, at)) = self.reached {
                 let is_there = |chunk: &Stretch| is_before(chunk, tick, at);
@@ -56,7 +118,7 @@ impl<'a> Said<'a> {
     }
 
     /// What contradicts the replay, when all chunks and rows are there.
-    pub(super) fn end(mut self) -> Option<Contradicts> {
+    fn end(mut self) -> Option<Contradicts> {
         self.compare(self.chunks.len());
         self.found
     }

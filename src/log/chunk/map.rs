@@ -71,6 +71,14 @@ impl<'a> Read<'a> {
     pub(super) fn of(&self, name: &str) -> Option<&Table<&'a Bytes>> {
         self.0.get(name)
     }
+
+    /// How many rows each table has.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'a str, usize)> + '_ {
+        let sum = |Table(_, rows, _): &Table<&Bytes>| {
+            rows.iter().fold(0usize, |sum, rows| sum.saturating_add(*rows as usize))
+        };
+        self.0.iter().map(move |(name, table)| (*name, sum(table)))
+    }
 }
 
 /// The most values that a chunk of a log may hold: tables, their columns, and two for each series of each table.

@@ -245,7 +245,11 @@ impl LookUp {
             When::At(at) => Some((key?(record), at.0)),
             When::In(_) => None,
         };
-        let mut by_key: Vec<_> = records.iter().filter_map(at).collect();
+        LookUp::among(records.iter().filter_map(at).collect())
+    }
+
+    /// Among these keys and times.
+    pub(super) fn among(mut by_key: Vec<(i64, i64)>) -> LookUp {
         // Stable, so that the first of equal keys stays first.
         by_key.sort_by_key(|pair| pair.0);
         LookUp { by_key, last: 0 }

@@ -1,0 +1,82 @@
+//! A log's replay, put by as it goes on: the tables that are to be written go into a trace in a temporary file, so that they are
+//! never in memory.
+
+use std::sync::atomic::AtomicBool;
+
+use super::Args;
+use crate::cli::progress::Progress;
+use crate::cli::trouble::Trouble;
+use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
+use crate::log::write_trace_meanwhile;
+use crate::replay::Options;
+use crate::store::{self, TemporaryFolder};
+use crate::trace::Table;
+use crate::trace::schema::TABLES;
+
+/// Where the rows are, and which tables the replay has.
+pub(super) struct Replayed {
+    /// Holds [`Replayed::NAME`].
+    pub(super) folder: TemporaryFolder,
+    /// Each table without its rows, and how many it has.
+    pub(super) shapes: Vec<(Table, u64)>,
+}
+
+impl Replayed {
+    /// The trace's name in its folder.
+    pub(super) const NAME: &str = "replayed.hittrace";
+
+    /// `None` of a log that is not replayed as it is read.
+    pub(super) fn of(games: &Games, args: &Args, log: &SurveyedLog) -> Result<Option<Replayed>, Trouble> {
+        let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
+        let (options, _) = args.what_if.options(&log.header)?;
+        let options = Options { network: true, ..options };
+        if !log.streams(&options) {
+            return Ok(None);
+        }
+        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
+        let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
+        let target = folder.file(Replayed::NAME);
+        let shapes = until_whole(&AtomicBool::new(false), |encoded| {
+            let (mut shapes, mut ran) = (Vec::new(), Ok(None));
+            let written = store::prepare(&target, |out| {
+                ran = write_trace_meanwhile(out, |write| {
+                    let mut rows = |header: &_, rows: Table| {
+                        note(&mut shapes, &rows);
+                        if wanted(&rows.name) {
+                            write(header, rows);
+                        }
+                    };
+                    log.attempt(game, (&options, encoded), &mut |_| {}, &mut rows, &mut |at| progress.reached(at))
+                })?;
+                Ok(())
+            })?;
+            let ran = ran.map_err(|error| match error {
+                StreamError::Read(error) => error.into(),
+                StreamError::Replay(error) => Trouble::file(&args.file, error),
+            })?;
+            written.put()?;
+            Ok::<_, Trouble>(ran.map(|_| shapes))
+        })?;
+        Ok(Some(Replayed { folder, shapes: in_order(shapes) }))
+    }
+}
+
+fn note(shapes: &mut Vec<(Table, u64)>, rows: &Table) {
+    let count = rows.rows() as u64;
+    match shapes.iter_mut().find(|(known, _)| known.name == rows.name) {
+        Some((known, before)) => {
+            if count > 0 {
+                known.widen(rows.without_rows(), *before == 0);
+            }
+            *before += count;
+        }
+        None => shapes.push((rows.without_rows(), count)),
+    }
+}
+
+/// A table that comes late has its place among the others.
+fn in_order(mut shapes: Vec<(Table, u64)>) -> Vec<(Table, u64)> {
+    let place = |name: &str| TABLES.iter().position(|known| known.name == name).unwrap_or(TABLES.len());
+    shapes.sort_by_key(|(table, _)| place(&table.name));
+    shapes
+}

@@ -1,0 +1,118 @@
+//! What a trace holds: its tables, with their rows.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cli::figures::{bytes, count};
+use crate::cli::output::Output;
+use crate::cli::page::{Align, Cell};
+use crate::cli::trouble::Trouble;
+use crate::cli::{Outcome, files};
+use crate::golden::Gist;
+use crate::log::{self, Version};
+use crate::store;
+use crate::trace::{Digest, Table, TraceHeader};
+
+#[derive(Serialize)]
+struct TraceInfo<'a> {
+    #[serde(serialize_with = "crate::store::shown::path")]
+    path: &'a Path,
+    kind: &'static str,
+    format_version: String,
+    game: &'a str,
+    mode: &'a str,
+    log_digest: &'a str,
+    digest: String,
+    size_bytes: u64,
+    tables: Vec<TableInfo<'a>>,
+}
+
+#[derive(Serialize)]
+struct TableInfo<'a> {
+    name: &'a str,
+    rows: u64,
+    columns: Vec<ColumnInfo<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnInfo<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    data: &'static str,
+}
+
+/// What a trace is, without its rows.
+pub(super) struct Shape {
+    header: TraceHeader,
+    digest: Digest,
+    version: Version,
+    size_bytes: u64,
+    /// Tables without rows, and how many they have.
+    tables: Vec<(Table, u64)>,
+}
+
+impl Shape {
+    pub(super) fn of_file(path: &Path) -> Result<Shape, Trouble> {
+        let fail = |error| Trouble::file(path, error);
+        let mut reader = store::open_trace(path)?;
+        let (header, version) = (reader.header().clone(), reader.format());
+        let mut gist = Gist::new(header.clone(), false);
+        while let Some(rows) = reader.next_rows().map_err(fail)? {
+            gist.add(&rows);
+        }
+        let tables = store::open_trace(path)?.shapes().map_err(fail)?;
+        Ok(Shape { header, digest: gist.digest(), version, size_bytes: files::size_bytes(path), tables })
+    }
+
+    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<Shape, Trouble> {
+        let trace = files::trace_in(path, file)?;
+        let version =
+            log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+        let (digest, size_bytes) = (trace.digest(), file.len() as u64);
+        let with_rows = |table: Table| {
+            let rows = table.rows() as u64;
+            (table, rows)
+        };
+        let tables = trace.tables.into_iter().map(with_rows).collect();
+        Ok(Shape { header: trace.header, digest, version, size_bytes, tables })
+    }
+
+    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<Outcome, Trouble> {
+        let shown = TraceInfo {
+            path,
+            kind: "trace",
+            format_version: self.version.to_string(),
+            game: &self.header.game,
+            mode: &self.header.mode,
+            log_digest: &self.header.log_digest,
+            digest: self.digest.to_string(),
+            size_bytes: self.size_bytes,
+            tables: self.tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
+        };
+        output.show(&shown, |page| {
+            page.heading(&path.display().to_string());
+            page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
+            page.pair("digest", &shown.digest);
+            page.pair("of the log", shown.log_digest);
+            page.pair("size", &bytes(shown.size_bytes));
+            page.blank();
+            let cells =
+                |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
+            let rows: Vec<Vec<Cell>> = shown.tables.iter().map(cells).collect();
+            page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Right)], &rows);
+        })?;
+        Ok(Outcome::Done)
+    }
+}
+
+impl TableInfo<'_> {
+    fn of(table: &Table, rows: u64) -> TableInfo<'_> {
+        let column = |c: &'_ crate::trace::Column| c.data.type_name();
+        TableInfo {
+            name: &table.name,
+            rows,
+            columns: table.columns.iter().map(|c| ColumnInfo { name: &c.name, data: column(c) }).collect(),
+        }
+    }
+}

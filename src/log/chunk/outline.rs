@@ -1,0 +1,123 @@
+//! The outline of a chunk: the few columns that tell of connections, and of all others how many rows they have.
+
+use super::table::LookUp;
+use super::{Columns, Context, decode_kind, map, states};
+use crate::log::column;
+use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
+use crate::log::schema::Schema;
+use crate::record::{GapRecord, Header, HeardRecord, Outline, OutlineOfPlayer, Stretch, lowest_and_highest};
+use crate::units::Micros;
+use crate::usercmd::buttons;
+
+/// Reads what a chunk says of connections.
+pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Result<Outline, String> {
+    let tables = map::decode(content, schema, header.classes.len())?;
+    let mut budget = Budget::new(MAX_CHUNK_MEMORY);
+    let mut outline = Outline { players: vec![OutlineOfPlayer::default(); header.players.len()], ..Outline::default() };
+    tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
+    let mut columns = |name: &'static str| -> Result<Option<Columns<'_>>, String> {
+        let table = tables.of(name);
+        let columns = table.map(|table| Columns::new(name, schema.columns(name).unwrap_or_default(), table));
+        // A few columns as numbers, and what is made of them.
+        columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, size_of::<[i64; 8]>()))?;
+        Ok(columns)
+    };
+    if let Some(frames) = columns("frames")? {
+        let (seq, at) = (frames.narrow::<u32>("seq")?, whole(&frames, "at_us")?);
+        let buttons: Vec<i64> = whole(&frames, "buttons")?;
+        for (player, rows) in each(&frames, &mut outline.players)? {
+            player.firing =
+                buttons[rows.clone()].iter().filter(|held| **held & i64::from(buttons::ATTACK) != 0).count();
+            player.frames = seq[rows.clone()].iter().copied().zip(at[rows].iter().map(|at| Micros(*at))).collect();
+        }
+    }
+    if let Some(sent) = columns("sent")? {
+        let number = sent.narrow::<u32>("number")?;
+        for (player, rows) in each(&sent, &mut outline.players)? {
+            player.sent = lowest_and_highest(number[rows].iter().copied());
+        }
+    }
+    if let Some(reached) = columns("reached")? {
+        let number = reached.narrow::<u32>("number")?;
+        for (player, rows) in each(&reached, &mut outline.players)? {
+            player.reached = number[rows].to_vec();
+        }
+    }
+    if let Some(snapshots) = columns("snapshots")? {
+        let (seq, ack) = (snapshots.narrow::<u32>("seq")?, snapshots.narrow::<u32>("ack")?);
+        let (at, choked) = (whole(&snapshots, "at_us")?, snapshots.narrow::<u8>("choked")?);
+        for (player, rows) in each(&snapshots, &mut outline.players)? {
+            player.choked = choked[rows.clone()].iter().map(|choked| u64::from(*choked)).sum();
+            player.snapshots = rows.map(|row| (seq[row], Micros(at[row]), ack[row])).collect();
+        }
+    }
+    if let Some(received) = columns("received")? {
+        let number = received.narrow::<u32>("number")?;
+        let mut sent = Vec::with_capacity(number.len());
+        for (player, rows) in each(&received, &mut outline.players)? {
+            let named = player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0));
+            let mut named = LookUp::among(named.collect());
+            sent.extend(number[rows].iter().map(|number| named.next(i64::from(*number))));
+        }
+        let at = column::decode(received.raw("at_us"), &received.series, Some(&sent));
+        let at = at.map_err(|what| received.bad("at_us", what))?;
+        for (player, rows) in each(&received, &mut outline.players)? {
+            player.received = rows.map(|row| (number[row], Micros(at[row]))).collect();
+        }
+    }
+    if let Some(ticks) = columns("ticks")? {
+        let at = whole(&ticks, "at_us")?;
+        outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
+    }
+    // Few logs have these, and none has many.
+    let (context, nothing) = (Context::new(&[]), Stretch::of(header));
+    if let Some(mut gaps) = columns("gaps")? {
+        outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
+    }
+    let heard = tables.of("heard");
+    if let Some(mut heard) =
+        heard.map(|table| Columns::new("heard", schema.columns("heard").unwrap_or_default(), table))
+    {
+        let records = decode_kind::<HeardRecord>(&mut heard, &context, &mut budget, &nothing)?;
+        for (player, rows) in each(&heard, &mut outline.players)? {
+            let commands = records[rows].iter().flat_map(|heard| &heard.commands);
+            let fires = |held: u16| held & buttons::ATTACK != 0;
+            player.heard = commands.map(|command| (command.seq.0, fires(command.input.buttons))).collect();
+        }
+    }
+    Ok(outline)
+}
+
+/// The kind of record that a table of this name has.
+fn kind_of(table: &str) -> &str {
+    if states::class_of_table(table).is_some() { "states" } else { table }
+}
+
+fn whole(columns: &Columns<'_>, name: &str) -> Result<Vec<i64>, String> {
+    column::decode(columns.raw(name), &columns.series, None).map_err(|what| columns.bad(name, what))
+}
+
+/// Each player with rows, and which.
+fn each<'p>(
+    columns: &Columns<'_>,
+    players: &'p mut [OutlineOfPlayer],
+) -> Result<Vec<(&'p mut OutlineOfPlayer, std::ops::Range<usize>)>, String> {
+    let all = players.len();
+    if let Some(id) = columns.ids.iter().find(|id| **id as usize >= all) {
+        let name = columns.name;
+        return Err(format!("table {name}: a record of player {id}, but the session has {all} players"));
+    }
+    let mut begin = 0;
+    let mut rows = columns.ids.iter().zip(&columns.series).map(|(id, rows)| {
+        begin += rows;
+        (*id as usize, begin - rows..begin)
+    });
+    let mut next = rows.next();
+    // Series are in ascending order.
+    let of = |(index, player): (usize, &'p mut OutlineOfPlayer)| {
+        let (_, range) = next.take_if(|(id, _)| *id == index)?;
+        next = rows.next();
+        Some((player, range))
+    };
+    Ok(players.iter_mut().enumerate().filter_map(of).collect())
+}
