@@ -49,7 +49,7 @@ pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub use limits::grant_memory;
 #[cfg(feature = "pipelines")]
-pub(crate) use limits::replay_budget;
+pub(crate) use limits::{SMALL_FILE, replay_budget};
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};

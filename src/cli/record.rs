@@ -178,7 +178,9 @@ fn run_into<E: Send>(
         let writing = scope.spawn(move || handed_over.each(push));
         let mut counting = Counting { batches, tally: Tally::default(), progress };
         let ran = ready.run(&mut counting, goes_on);
-        let Counting { tally, .. } = counting;
+        let tally = counting.tally;
+        // The end of the records, for which the other thread waits.
+        drop(counting);
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ran.map(|()| written.map(|()| tally))
     })

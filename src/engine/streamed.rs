@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};
-use crate::log::{LogError, LogReader, replay_budget};
+use crate::log::{LogError, LogReader, SMALL_FILE, replay_budget};
 use crate::record::{Allowance, Header, Stretch};
 use crate::replay::{Options, Ran, ReplayError, Source, Survey};
 use crate::store::{self, is_standard_stream};
@@ -24,6 +24,7 @@ pub struct SurveyedLog {
     /// Identifies the very file, in the headers of traces.
     pub digest: Digest,
     allowance: Allowance,
+    bytes: u64,
 }
 
 /// Why a log was not replayed as it was read.
@@ -61,14 +62,21 @@ impl Engine<'_> {
         survey.end();
         drop(reader);
         (self.read)(path, &header);
-        let allowance = Allowance { bytes: replay_budget(read.bytes(), 0) };
-        Ok(Some(SurveyedLog { path: path.to_owned(), header, survey, digest: read.digest(), allowance }))
+        let bytes = read.bytes();
+        let allowance = Allowance { bytes: replay_budget(bytes, 0) };
+        Ok(Some(SurveyedLog { path: path.to_owned(), header, survey, digest: read.digest(), allowance, bytes }))
     }
 }
 
 impl SurveyedLog {
     fn source(&self) -> Source<'_> {
         Source { header: &self.header, survey: &self.survey, allowance: self.allowance }
+    }
+
+    /// Whether it is so short that nobody waits for two of its replays: they run one after the other then, so that what a small file
+    /// may take in memory is not taken twice.
+    pub(crate) fn is_short(&self) -> bool {
+        self.bytes <= SMALL_FILE
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.

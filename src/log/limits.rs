@@ -29,7 +29,8 @@ const SMALL_TRACE_MEMORY: usize = 40 << 20;
 /// What the records of a log of up to 1 MiB may become together with what is made of them. With the program itself, and what is
 /// being moved from one place to another, that stays below 256 MiB.
 const SMALL_FILE_REPLAYED: usize = 192 << 20;
-const SMALL_FILE: u64 = 1 << 20;
+/// A file of up to so many bytes.
+pub(crate) const SMALL_FILE: u64 = 1 << 20;
 
 /// How much more each further byte of a file may become. A fight comes to about 40, a server on which all 16 players
 /// stand still to about 600, since each tick's hash alone is 8 bytes that do not compress.

@@ -17,7 +17,7 @@ pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
 
 /// What it writes of traces. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
-pub const TRACE_FORMAT: Version = Version { major: 2, minor: 1 };
+pub const TRACE_FORMAT: Version = Version { major: 3, minor: 0 };
 
 impl From<(u16, u16)> for Version {
     fn from((major, minor): (u16, u16)) -> Version {

@@ -59,10 +59,10 @@ fn the_logs_of_all_versions_can_be_read() {
     let mut in_parts = small_trace();
     in_parts.tables[0] = later(&["held"], 0);
     in_parts.tables[0].append(later(&["held", "interpolated"], 1)).unwrap();
-    // 2.1 packs views against what they were drawn between.
+    // 3.0 packs views against what they were drawn between.
     let drawn = crate::drawn::trace();
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v2.1.hittrace"), write_trace(Vec::new(), &drawn).unwrap()).unwrap();
+        std::fs::write(format!("{folder}/trace-v3.0.hittrace"), write_trace(Vec::new(), &drawn).unwrap()).unwrap();
     }
     // 1.3 names misses as engines do.
     let mut misses = small_trace();
@@ -83,9 +83,9 @@ fn the_logs_of_all_versions_can_be_read() {
         assert_eq!(version(&trace).as_deref(), Some(name));
     }
     // It has rows that are no numbers.
-    let read = std::fs::read(format!("{folder}/trace-v2.1.hittrace")).unwrap();
+    let read = std::fs::read(format!("{folder}/trace-v3.0.hittrace")).unwrap();
     assert_eq!(read_trace(&read[..]).unwrap().digest(), drawn.digest());
-    assert_eq!(version(&read).as_deref(), Some("2.1"));
+    assert_eq!(version(&read).as_deref(), Some("3.0"));
     assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
 }
 

@@ -146,7 +146,7 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
 type Streamed = Result<(Vec<Played>, Option<String>), String>;
 
 /// Replays of this build of a log that is read meanwhile, and where the log contradicts the first of them; or why there are none.
-/// All run at once where `at_once`.
+/// All run at once where `at_once`, but for those of a short log.
 pub(super) fn streamed(
     engine: &Engine<'_>,
     log: &SurveyedLog,
@@ -166,7 +166,7 @@ pub(super) fn streamed(
         let attempt = |encoded| attempt(game, log, (&options, encoded), (first, first && golden));
         thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
     };
-    let made: Vec<Result<_, StreamError>> = match at_once {
+    let made: Vec<Result<_, StreamError>> = match at_once && !log.is_short() {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };

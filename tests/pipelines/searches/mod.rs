@@ -1,6 +1,7 @@
 //! What is asked of traces and logs: how two differ, where they part, how small a log can be, what settings do.
 
 mod bisect;
+mod bisect_reruns;
 mod diff;
 mod diff_judged;
 mod diff_malformed;
