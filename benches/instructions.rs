@@ -6,6 +6,8 @@
 //! counted last; what has changed by more than 3 % is said. `HITREG_INSTRUCTIONS=hold` makes an error of that, `write` writes
 //! the file anew. Names of jobs as arguments leave out the others.
 
+mod bare;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::{self, Cursor};
@@ -18,7 +20,6 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, Verdict, diff};
 use hitreg::drawing::Drawing;
 use hitreg::fairness::Weighing;
-use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
 use hitreg::golden::Gist;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
@@ -30,7 +31,6 @@ use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
 use hitreg::trace::{Table, TraceHeader};
-use hitreg::units::{PlayerId, Seed};
 
 const PLAYERS: u16 = 16;
 const SECONDS: f64 = 10.0;
@@ -49,7 +49,7 @@ type Ready = fn(&Path) -> Job;
 
 /// What is counted: the name, and what is made of the folder with the log and two traces.
 const JOBS: &[(&str, Ready)] = &[
-    (BARE, bare),
+    (BARE, bare_movement),
     ("closed loop, tables in memory", closed),
     ("replay of a log, its rows", rows),
     ("replay of a log, its sums", replayed),
@@ -238,21 +238,9 @@ fn session(folder: &Path) -> Session {
     read_session(Cursor::new(bytes(folder, "log"))).expect("a log of this build")
 }
 
-/// Every usercmd once, each player alone in the world: what no replay can do without.
-fn bare(folder: &Path) -> Job {
+fn bare_movement(folder: &Path) -> Job {
     let (session, rules) = (session(folder), ArenaRules::default());
-    Box::new(move || {
-        let world = Arena::spawn(&rules, session.header.seed, PLAYERS);
-        for (player, records) in session.players.iter().enumerate() {
-            let id = PlayerId(player as u16);
-            let mut body = Arena::entities(&world)[player].1;
-            let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
-            for frame in &records.frames {
-                body = Arena::step_body(&rules, &scene, &body, &frame.command, &mut Nothing);
-            }
-            black_box(body);
-        }
-    })
+    Box::new(move || bare::movement(&session, &rules))
 }
 
 /// Server and all clients, whose tables stay in memory.
@@ -383,12 +371,4 @@ impl RecordSink for Kept {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }
-}
-
-struct Nothing;
-
-impl<F> Sink<F> for Nothing {
-    fn effect(&mut self, _: Effect) {}
-    fn fire(&mut self, _: F) {}
-    fn touch(&mut self, _: Touch) {}
 }

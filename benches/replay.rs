@@ -2,19 +2,19 @@
 //!
 //! Machines are noisy, so every figure is the median of several runs, and what is compared runs in turn in this one process.
 
+mod bare;
+
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hitreg::arena::{Arena, ArenaBody, ArenaRules};
-use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
+use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{LogWriter, Options as LogOptions};
 use hitreg::record::{Record, Session};
 use hitreg::replay::{Options, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
-use hitreg::units::{PlayerId, Seed};
 
 const RUNS: usize = 9;
 const PLAYERS: u16 = 16;
@@ -66,7 +66,7 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
             assert_eq!(replayed.traffic.is_some(), sizes, "datagrams are made when sizes are asked for, and only then");
             if sizes { &mut encoded } else { &mut closed }.push(time);
         }
-        bare.push(timed(|| bare_movement(session, rules)).0);
+        bare.push(timed(|| bare::movement(session, rules)).0);
     }
     let (closed, encoded, bare) = (median(closed), median(encoded), median(bare));
     for (what, time) in [("server and all clients    ", closed), ("with every datagram made  ", encoded)] {
@@ -77,22 +77,6 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
         bare.as_nanos() as f64 / usercmds as f64
     );
     println!("closed loop / bare movement             {:>10.1}", closed.as_secs_f64() / bare.as_secs_f64());
-}
-
-/// Every usercmd once, each player alone in the world: what no replay can do without.
-fn bare_movement(session: &Session, rules: &ArenaRules) -> ArenaBody {
-    let world = Arena::spawn(rules, session.header.seed, PLAYERS);
-    let mut last = Arena::entities(&world)[0].1;
-    for (player, records) in session.players.iter().enumerate() {
-        let id = PlayerId(player as u16);
-        let mut body = Arena::entities(&world)[player].1;
-        let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
-        for frame in &records.frames {
-            body = Arena::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
-        }
-        last = body;
-    }
-    std::hint::black_box(last)
 }
 
 /// What recording adds to the thread that runs a session: handing each record over, against dropping it.
@@ -132,12 +116,4 @@ impl RecordSink for Keep {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }
-}
-
-struct Nothing;
-
-impl<F> Sink<F> for Nothing {
-    fn effect(&mut self, _: Effect) {}
-    fn fire(&mut self, _: F) {}
-    fn touch(&mut self, _: Touch) {}
 }

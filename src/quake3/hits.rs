@@ -74,6 +74,7 @@ pub(super) fn shots_again(
                 let off_units = off_units.filter(|(off, _)| off.is_finite());
                 let at_present = shot.judge(&Scene { furthest: None, ..scene }).1;
                 let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
+                let time = shot.time_in(&scene);
                 taken.insert((shot.command, 0));
                 all.push(ShotAgain {
                     shooter,
@@ -87,8 +88,8 @@ pub(super) fn shots_again(
                     given,
                     judged: Some(JudgedAgain {
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
-                        rewind: present - shot.time_in(&scene),
-                        is_cut: furthest.is_some() && shot.time_in(&scene) > shot.time,
+                        rewind: present - time,
+                        is_cut: furthest.is_some() && time > shot.time,
                         targets,
                         at_present: at_present.main_wound().map(|wound| wound.target),
                         off_units,

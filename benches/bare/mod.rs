@@ -1,0 +1,30 @@
+//! Bare movement: what a replay is held against, by time in one bench and by instructions in another.
+
+use std::hint::black_box;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
+use hitreg::record::Session;
+use hitreg::units::{PlayerId, Seed};
+
+/// Every usercmd once, each player alone in the world: what no replay can do without.
+pub(crate) fn movement(session: &Session, rules: &ArenaRules) {
+    let world = Arena::spawn(rules, session.header.seed, session.players.len() as u16);
+    for (player, records) in session.players.iter().enumerate() {
+        let id = PlayerId(player as u16);
+        let mut body = Arena::entities(&world)[player].1;
+        let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
+        for frame in &records.frames {
+            body = Arena::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
+        }
+        black_box(body);
+    }
+}
+
+struct Nothing;
+
+impl<F> Sink<F> for Nothing {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
+}
