@@ -136,3 +136,41 @@ impl std::fmt::Debug for Covers {
         f.debug_struct("Covers").field("tick", &self.tick).field("entities", &self.entities).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
+
+    /// Somebody below the floor, where nobody sees him.
+    fn below(x: f32) -> Vec<u32> {
+        let body = ArenaBody { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..ArenaBody::default() };
+        let mut cells = vec![0; ArenaBody::CELLS];
+        body.write(&mut cells);
+        cells
+    }
+
+    fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {
+        let mut covers = Covers::new::<Arena>(2, Arc::new(ArenaRules::default()));
+        for (ms, x) in frames {
+            covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&below(*x)));
+        }
+        let muzzle = Vec3::new(0.0, 0.0, 40.0);
+        covers.hidden(&Sight { at: Micros::from_ms(shot_ms), tick: Tick(1), muzzle, target: EntityId(1) })
+    }
+
+    #[test]
+    fn the_frame_of_the_shots_own_moment_counts() {
+        let frames = [(0, 0.0), (100, 10.0), (200, 20.0), (300, 30.0)];
+        assert_eq!(hidden(&frames, 200), Some((Micros::from_ms(200), 20.0)));
+        assert_eq!(hidden(&frames, 199), Some((Micros::from_ms(199), 10.0)));
+    }
+
+    #[test]
+    fn nobody_is_looked_after_further_back_than_that() {
+        let longest = LONGEST.0 / 1000;
+        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest), Some((LONGEST, 30.0)));
+        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest + 1), Some((Micros::from_ms(1), 0.0)));
+        assert_eq!(hidden(&[], 5), None);
+    }
+}

@@ -221,3 +221,133 @@ impl Link for FedLink<'_> {
         self.feed.borrow_mut().send(self.player, self.direction, at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Arena, ArenaRules};
+    use crate::link::RecordedLink;
+    use crate::record::PlayerRecords;
+    use crate::session::scenario::Scenario;
+    use crate::units::CommandSeq;
+    use crate::usercmd::Usercmd;
+
+    fn ms(ms: i64) -> Micros {
+        Micros::from_ms(ms)
+    }
+
+    fn frame(seq: u32, at: Micros) -> FrameRecord {
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), ..Usercmd::default() } }
+    }
+
+    fn packet(number: u32, at: Micros) -> PacketRecord {
+        PacketRecord { number, at, newest: CommandSeq(number), count: 1, ..PacketRecord::default() }
+    }
+
+    fn tick(number: u32, at: Micros) -> TickRecord {
+        TickRecord { tick: Tick(number), at, ..TickRecord::default() }
+    }
+
+    /// A second a chunk: ticks twice a second; what `of` gives of the only player is in the chunk of its time.
+    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<Stretch> {
+        let within = |second: i64| move |at: Micros| (ms(1000 * second)..ms(1000 * second + 1000)).contains(&at);
+        let chunk = |second: i64| {
+            let is_in = within(second);
+            let player = PlayerRecords {
+                frames: of.frames.iter().filter(|frame| is_in(frame.at)).copied().collect(),
+                heard: of.heard.iter().filter(|heard| is_in(heard.at)).cloned().collect(),
+                sent: of.sent.iter().filter(|packet| is_in(packet.at)).copied().collect(),
+                reached: of.reached.iter().filter(|arrival| is_in(arrival.at)).copied().collect(),
+                ..PlayerRecords::default()
+            };
+            let number = 2 * second as u32 + 1;
+            let ticks = vec![tick(number, ms(1000 * second)), tick(number + 1, ms(1000 * second + 500))];
+            Stretch { ticks, players: vec![player], ..Stretch::default() }
+        };
+        (0..seconds).map(chunk).collect()
+    }
+
+    fn survey(chunks: &[Stretch]) -> Survey {
+        let scenario = Scenario { players: 1, ..Scenario::default() };
+        let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
+        let mut survey = Survey::new(&header);
+        chunks.iter().for_each(|chunk| survey.add(&header, &mut chunk.clone()));
+        survey.end();
+        survey
+    }
+
+    #[test]
+    fn input_is_looked_for_two_seconds_ahead() {
+        let records = PlayerRecords { frames: vec![frame(1, ms(1_700)), frame(2, ms(9_000))], ..Default::default() };
+        let chunks = chunks(12, &records);
+        let survey = survey(&chunks);
+        let read = std::cell::Cell::new(0);
+        let mut counted = chunks.iter().cloned().inspect(|_| read.set(read.get() + 1));
+        let feed = Feed::new(&mut counted, &survey);
+        let mut feed = feed.borrow_mut();
+        let player = PlayerId(0);
+        assert_eq!(feed.next_frame(player), Some(ms(1_700)), "though nothing else has asked for that chunk");
+        assert!(read.get() <= 3, "{} chunks", read.get());
+        assert_eq!(feed.take_frame(player).map(|frame| frame.at), Some(ms(1_700)));
+        assert!(feed.next_frame(player).is_none() && feed.has_more(player), "later");
+        feed.reached(ms(7_500));
+        assert_eq!(feed.next_frame(player), Some(ms(9_000)));
+        feed.take_frame(player);
+        assert!(feed.next_frame(player).is_none() && !feed.has_more(player), "never");
+        assert!(read.get() <= 11, "{} chunks", read.get());
+    }
+
+    #[test]
+    fn what_was_heard_is_input_of_those_alone_who_have_none_of_their_own() {
+        let heard = |at| HeardRecord { at, ..HeardRecord::default() };
+        let mut records = PlayerRecords { heard: vec![heard(ms(1_700)), heard(ms(9_000))], ..Default::default() };
+        let player = PlayerId(0);
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        let mut read = log.iter().cloned();
+        let feed = Feed::new(&mut read, &told);
+        let mut feed = feed.borrow_mut();
+        assert!(feed.has_more(player));
+        assert_eq!(feed.take_heard(player).map(|(at, _)| at), Some(ms(1_700)));
+        assert!(feed.take_heard(player).is_none() && feed.has_more(player));
+        feed.reached(ms(7_500));
+        assert_eq!(feed.take_heard(player).map(|(at, _)| at), Some(ms(9_000)));
+        assert!(feed.take_heard(player).is_none() && !feed.has_more(player));
+
+        records.frames = vec![frame(1, ms(300))];
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        let mut read = log.iter().cloned();
+        let feed = Feed::new(&mut read, &told);
+        let mut feed = feed.borrow_mut();
+        assert!(feed.take_heard(player).is_none(), "its own frames say all");
+        feed.take_frame(player);
+        assert!(feed.take_heard(player).is_none() && !feed.has_more(player));
+
+        let log = chunks(12, &PlayerRecords::default());
+        let told = survey(&log);
+        assert!(!told.has_input() && !told.is_heard_only(0));
+    }
+
+    /// Whatever is sent when, its fate is the one that it has where the log is in memory as a whole.
+    #[test]
+    fn fates_are_those_of_the_whole_log() {
+        let sent: Vec<PacketRecord> = (0..40).map(|n| packet(n, ms(5_300 + 70 * i64::from(n)))).collect();
+        let arrival = |n: u32, late: i64| ArrivalRecord { number: n, at: sent[n as usize].at + ms(late) };
+        let mut reached: Vec<ArrivalRecord> = (0..40).filter(|n| n % 5 != 3).map(|n| arrival(n, 40)).collect();
+        reached.push(arrival(7, 900));
+        reached.sort_by_key(|arrival| arrival.at);
+        let records = PlayerRecords { sent: sent.clone(), reached: reached.clone(), ..Default::default() };
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        for step in [11, 70, 333] {
+            let mut read = log.iter().cloned();
+            let feed = Feed::new(&mut read, &told);
+            let mut fed = FedLink::up(&feed, 0);
+            let mut whole = RecordedLink::up(&sent, &reached);
+            for at in (0..9_500).step_by(step).map(ms) {
+                assert_eq!(fed.send(at, 100), whole.send(at, 100), "every {step} ms, at {at}");
+            }
+        }
+    }
+}

@@ -185,3 +185,15 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         self.observer.snapshot_received(player, at, snapshot, reconciled);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_remember_each_other() {
+        let made = |players| Made::new(Allowance { bytes: 10 * 10 * REMEMBERED }).begin(players).is_ok();
+        assert!(made(3) && made(10));
+        assert!(!made(11) && !made(1_000));
+    }
+}

@@ -149,3 +149,50 @@ fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
     }
     *arrived += 1;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::CommandSeq;
+
+    fn packet(number: u32, ms: i64) -> PacketRecord {
+        PacketRecord {
+            number,
+            at: Micros::from_ms(ms),
+            newest: CommandSeq(number),
+            count: 1,
+            ..PacketRecord::default()
+        }
+    }
+
+    fn network(longest_ms: i64, sent: &[(u32, i64)]) -> Network {
+        let mut network = Network::new(false, Some(Micros::from_ms(longest_ms)));
+        sent.iter().for_each(|(number, ms)| network.packet_sent(PlayerId(0), &packet(*number, *ms)));
+        network
+    }
+
+    fn arrived(network: &mut Network) -> Vec<u32> {
+        network.end();
+        packets::Columns::read(&network.take_packets()).arrived.to_vec()
+    }
+
+    #[test]
+    fn a_row_goes_on_when_nothing_of_it_can_arrive_any_more() {
+        let mut network = network(15, &[(1, 0), (2, 10), (3, 25)]);
+        assert_eq!(network.rows(), [1, 0], "the second may arrive at this very time");
+        network.packet_reached(PlayerId(0), 2, Micros::from_ms(25));
+        network.packet_reached(PlayerId(0), 1, Micros::from_ms(26));
+        network.packet_sent(PlayerId(0), &packet(4, 26));
+        assert_eq!(network.rows(), [2, 0]);
+        assert_eq!(arrived(&mut network), [0, 1, 0, 0], "what came too late for its row counts nowhere else");
+        assert_eq!(network.rows(), [0, 0], "they have been taken");
+    }
+
+    #[test]
+    fn a_number_that_comes_again_is_another_packet() {
+        // The first has gone on by the time that the second arrives, and so has the one between them.
+        let mut network = network(15, &[(1, 0), (1, 14), (2, 16), (3, 28)]);
+        network.packet_reached(PlayerId(0), 1, Micros::from_ms(29));
+        assert_eq!(arrived(&mut network), [0, 1, 0, 0]);
+    }
+}

@@ -163,3 +163,23 @@ pub(crate) fn snapshot<G: Game>(
     G::check_snapshot(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
     Ok(snapshot)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::ArenaBody;
+
+    fn at(x: f32, teleports: u32) -> ArenaBody {
+        ArenaBody { origin: Vec3::X * x, teleports: teleports as _, ..ArenaBody::default() }
+    }
+
+    #[test]
+    fn who_was_carried_or_put_elsewhere_has_not_mispredicted() {
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::ZERO), Some(2.0));
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 2.0), None, "as far as what it stands on");
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 1.5), Some(0.5));
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 0), Vec3::ZERO), None);
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 1), Vec3::ZERO), None, "it went through a teleporter");
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 1), Vec3::ZERO), None);
+    }
+}

@@ -268,3 +268,68 @@ fn aimed_at((from, direction): (Vec3, Vec3), on_screen: OnScreen<'_>) -> Option<
         .map(|(entity, drawn)| Aimed { entity, drawn, off: angle_off(from, direction, drawn) })
         .min_by(|a, b| a.off.total_cmp(&b.off))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::arena::{Arena, ArenaRules};
+    use crate::game::{Given, JudgedAgain};
+    use crate::trace::schema::shots::Columns;
+
+    fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {
+        let judged = JudgedAgain {
+            aim: (Vec3::ZERO, Vec3::X),
+            rewind: Micros::from_ms(rewind_ms),
+            is_cut,
+            targets: vec![(EntityId(4), Vec3::X * 50.0)],
+            at_present: None,
+            off_units: None,
+        };
+        ShotAgain {
+            shooter: PlayerId(1),
+            command: CommandSeq(7),
+            index: 0,
+            is_impact: false,
+            at: Micros::from_ms(900),
+            tick: Tick(40),
+            weapon: "rifle",
+            verdict: Verdict::miss(Reason::Missed),
+            given: Some(Given { target: Some(EntityId(4)), damage }),
+            judged: Some(judged),
+        }
+    }
+
+    #[test]
+    fn a_shot_judged_again_says_by_which_rule_it_went_back() {
+        let mut shots = Shots::default();
+        for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
+            // Of whom it could not have hit nothing is said, however near he is drawn.
+            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
+            shots.judged_again::<Arena>(&shot, &mut drawn);
+        }
+        let table = shots.take();
+        let rows = Columns::read(&table);
+        let limits: Vec<&str> = (0..3).map(|row| rows.limit.get(row)).collect();
+        assert_eq!(limits, ["off", "none", "max_unlag"]);
+        assert_eq!(rows.rewind_us.to_vec(), [0, 80_000, 80_000]);
+        assert_eq!(rows.view_error_units.to_vec(), [6.0; 3]);
+        let damage: Vec<Option<f32>> = rows.given_damage.iter().map(|d| Some(*d).filter(|d| !d.is_nan())).collect();
+        assert_eq!(damage, [None, Some(12.0), None]);
+    }
+
+    #[test]
+    fn a_shot_waits_for_the_frames_of_its_own_moment() {
+        let mut shots = Shots::default();
+        shots.judged_again::<Arena>(&again(0, false, 0), &mut std::iter::empty());
+        let at = Micros::from_ms(900);
+        let sight = Sight { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
+        shots.waiting.push((0, sight));
+        let covers = Covers::new::<Arena>(5, Arc::new(ArenaRules::default()));
+        shots.settle(at, &covers);
+        assert_eq!((shots.waits_since(), shots.rows()), (Some(at), 0));
+        shots.settle(at + Micros(1), &covers);
+        assert_eq!((shots.waits_since(), shots.rows()), (None, 1));
+    }
+}

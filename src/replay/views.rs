@@ -153,3 +153,32 @@ impl Screens {
         self.forgotten = end;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::ArenaBody;
+    use crate::game::How;
+
+    #[test]
+    fn the_oldest_screens_are_forgotten_and_no_others() {
+        let mut views = Views::new(1);
+        let drawn = |x: u32| {
+            let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };
+            [(EntityId(3), Placed::new(body, How::Held))]
+        };
+        let push = |views: &mut Views, command: u32| {
+            views.push(PlayerId(0), CommandSeq(command), Micros(0), &Screen::new(None, &drawn(command)));
+            views.forget();
+        };
+        (0..SCREENS as u32).for_each(|command| push(&mut views, command));
+        let on_screen = |views: &Views, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
+        assert_eq!(on_screen(&views, 0), [(EntityId(3), Vec3::ZERO)], "as many as are kept");
+        push(&mut views, SCREENS as u32);
+        assert_eq!(on_screen(&views, 0), []);
+        assert_eq!(on_screen(&views, 1), [(EntityId(3), Vec3::X)]);
+        views.ran(PlayerId(0), CommandSeq(9_000));
+        assert_eq!(on_screen(&views, 8_999), []);
+        assert_eq!(on_screen(&views, 9_000), [(EntityId(3), Vec3::X * 9_000.0)]);
+    }
+}

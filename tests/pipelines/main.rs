@@ -29,6 +29,7 @@ mod quake3_log;
 mod quake3_room;
 mod quakeworld;
 mod quakeworld_log;
+mod replayed;
 mod schedule;
 mod searches;
 mod server;

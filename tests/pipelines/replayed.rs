@@ -1,0 +1,242 @@
+//! What a replay makes of ticks, of input and of the log's own words about it: under another tick rate, with parts missing, and
+//! held against what another build made of it.
+
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::LinkModel;
+use hitreg::record::{
+    Allowance, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, Stretch, TickRecord,
+};
+use hitreg::replay::{Mode, Options, ReplayError, Replayed, Source, Survey, held_against, own_settings, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Among;
+use hitreg::trace::schema::ticks;
+use hitreg::units::{Micros, Tick};
+
+fn record(scenario: &Scenario) -> Session {
+    let rules = Arc::new(ArenaRules::default());
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn short() -> Session {
+    record(&Scenario { players: 2, seconds: 6.0, ..Scenario::default() })
+}
+
+fn ticking(session: &Session, hz: &str) -> Options {
+    let mut settings = own_settings(&session.header).expect("recorded settings");
+    settings.set("server.tick_hz", hz).expect("a rate");
+    Options::default().under(Some(settings), false)
+}
+
+fn tick_times(replayed: &Replayed) -> Vec<i64> {
+    ticks::Columns::of(&replayed.trace).at_us.to_vec()
+}
+
+#[test]
+fn another_tick_rate_ticks_over_the_same_time() {
+    let mut session = short();
+    session.ticks.truncate(361);
+    let recorded: Vec<i64> = session.ticks.iter().map(|tick| tick.at.0).collect();
+    let same = replay::<Arena>(&session, &ticking(&session, "64"), &mut |_| {}).expect("its own rate");
+    assert_eq!(tick_times(&same), recorded);
+    let half = replay::<Arena>(&session, &ticking(&session, "32"), &mut |_| {}).expect("a lower rate");
+    // Every second one, up to the last, which is one of them.
+    let every_second: Vec<i64> = recorded.iter().step_by(2).copied().collect();
+    assert!(recorded.len() % 2 == 1 && half.first_difference.is_some());
+    assert_eq!(tick_times(&half), every_second);
+    let double = replay::<Arena>(&session, &ticking(&session, "128"), &mut |_| {}).expect("a higher rate");
+    let times = tick_times(&double);
+    assert_eq!(times.len(), 2 * recorded.len() - 1);
+    assert_eq!((times[0], times.last()), (recorded[0], recorded.last()));
+}
+
+/// A session with so many ticks, over so long a time.
+fn with_ticks(session: &Session, count: usize, span: Micros) -> Session {
+    let mut session = session.clone();
+    let first = session.ticks[0];
+    session.ticks.truncate(count);
+    for (index, tick) in session.ticks.iter_mut().enumerate() {
+        tick.at = first.at + Micros(index as i64);
+    }
+    session.ticks.last_mut().expect("a tick").at = first.at + span;
+    session
+}
+
+#[test]
+fn ticks_that_are_far_apart_are_not_filled_up_without_bounds() {
+    let whole = short();
+    let run = |count, ms| {
+        let session = with_ticks(&whole, count, Micros::from_ms(ms));
+        replay::<Arena>(&session, &ticking(&session, "1000"), &mut |_| {}).map(|replayed| tick_times(&replayed).len())
+    };
+    // 20 ticks of 64 a second are 312 of a thousand, and 16 times as many may be left out between them.
+    assert_eq!(run(20, 4_992).expect("just so many"), 4_993);
+    let refused = run(20, 4_993).expect_err("one more");
+    assert!(matches!(refused, ReplayError::FarApart { ticks: 20, wanted: 4_993 }), "{refused}");
+    assert_eq!(run(40, 5_500).expect("many enough were recorded"), 5_501);
+    // Few are not too many.
+    assert_eq!(run(3, 4_096).expect("few"), 4_097);
+    assert!(matches!(run(3, 4_097), Err(ReplayError::FarApart { .. })));
+}
+
+#[test]
+fn a_log_without_input_has_nothing_to_replay() {
+    let refused = |change: fn(&mut Session)| {
+        let mut session = short();
+        for player in &mut session.players {
+            player.frames.clear();
+            player.sent.clear();
+            player.reached.clear();
+        }
+        change(&mut session);
+        matches!(replay::<Arena>(&session, &Options::default(), &mut |_| {}), Err(ReplayError::NoInput))
+    };
+    let imported = |session: &mut Session| session.header.origin = Origin::Imported { format: "qwd".to_owned() };
+    assert!(refused(|_| {}), "what clients of one's own were shown is no input");
+    assert!(!refused(imported), "somebody watched");
+    assert!(refused(|session| {
+        session.header.origin = Origin::Imported { format: "qwd".to_owned() };
+        session.players.iter_mut().for_each(|player| *player = PlayerRecords::default());
+    }));
+}
+
+#[test]
+fn imports_from_before_there_was_the_setting_are_judged_as_they_were() {
+    let header = |origin: &Origin, says: bool| {
+        let mut header = short().header;
+        header.origin = origin.clone();
+        header.settings.retain(|(key, _)| says || key != "prediction.among");
+        own_settings(&header).expect("settings").prediction.among
+    };
+    let imported = Origin::Imported { format: "qwd".to_owned() };
+    assert_eq!(header(&imported, false), Among::AckingPacket);
+    assert_eq!(header(&imported, true), Among::Known);
+    assert_eq!(header(&Origin::Live, false), Among::Known);
+}
+
+#[test]
+fn a_clients_log_alone_has_no_shots_to_judge_again() {
+    let session = short();
+    let rejudged = |mode| {
+        let settings = own_settings(&session.header).expect("recorded settings");
+        let options = Options { mode, ..Options::default().under(Some(settings), true) };
+        replay::<Arena>(&session, &options, &mut |_| {})
+    };
+    assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
+    assert_eq!(rejudged(Mode::Closed).expect("it has a server").first_difference, None);
+}
+
+#[test]
+fn anothers_trace_is_held_against_the_recorded_hashes() {
+    let mut session = short();
+    let trace = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let same = held_against(&session, trace.clone());
+    assert_eq!((same.first_difference, same.hashes_compared), (None, session.ticks.len() as u64));
+    for index in [90, 50] {
+        session.ticks[index].hash = session.ticks[index].hash.map(|hash| hash ^ 1);
+    }
+    session.ticks[10].hash = None;
+    let other = held_against(&session, trace);
+    let first = other.first_difference.expect("two ticks differ");
+    assert_eq!((first.tick, Some(first.recorded)), (session.ticks[50].tick, session.ticks[50].hash));
+    assert_eq!(first.replayed, session.ticks[50].hash.map(|hash| hash ^ 1));
+    assert_eq!(other.hashes_compared, session.ticks.len() as u64 - 1);
+}
+
+fn survey(header: &Header, change: impl Fn(&mut Stretch)) -> Survey {
+    let mut session = short();
+    session.header = header.clone();
+    let mut survey = Survey::new(header);
+    let bytes = hitreg::log::write_session(Vec::new(), &session, hitreg::log::Options::live()).expect("memory");
+    let mut reader = hitreg::log::LogReader::new(&bytes[..]).expect("a log");
+    while let Some(mut chunk) = reader.next_chunk().expect("a sound log") {
+        change(&mut chunk);
+        survey.add(header, &mut chunk);
+    }
+    survey.end();
+    survey
+}
+
+#[test]
+fn what_a_pass_tells_is_what_the_session_holds() {
+    let session = short();
+    let found = survey(&session.header, |_| {});
+    let usercmds = || session.players.iter().flat_map(|player| player.frames.iter());
+    let active = usercmds().filter(|frame| frame.command.input.is_active()).count() as u64;
+    assert_eq!((found.usercmds(), found.active_usercmds()), (usercmds().count() as u64, active));
+    assert!(active > 100 && active < found.usercmds());
+    assert!(session.ticks[0].at > Micros::ZERO);
+    assert_eq!(found.duration(), session.duration());
+    let ticks = found.ticks;
+    assert_eq!((ticks.count, ticks.with_hash, ticks.out_of_order), (session.ticks.len() as u64, ticks.count, None));
+    assert!(ticks.has_hashes && !found.is_all_nan());
+}
+
+#[test]
+fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
+    let header = short().header;
+    let streams = |header: &Header, survey: &Survey, options: &Options| {
+        Source { header, survey, allowance: Allowance::default() }.streams(options)
+    };
+    let whole = survey(&header, |_| {});
+    assert!(streams(&header, &whole, &Options::default()));
+    assert!(!streams(&header, &whole, &Options { mode: Mode::Open, ..Options::default() }));
+    let session = Session::new(header.clone());
+    assert!(streams(&header, &whole, &ticking(&session, "64")), "its own rate");
+    assert!(!streams(&header, &whole, &ticking(&session, "32")), "ticks are the log's");
+    let server = Header { side: Some(Side { session: SessionId(7), player: None }), ..header.clone() };
+    assert!(!streams(&server, &survey(&server, |_| {}), &Options::default()), "one side");
+    let gap = |chunk: &mut Stretch| {
+        let (from, to) = (Micros::from_ms(10), Micros::from_ms(20));
+        let gap = GapRecord { from, to, player: None, why: GapCause::Damaged };
+        if chunk.ticks.first().is_some_and(|tick| tick.tick == Tick(1)) {
+            chunk.gaps.push(gap);
+        }
+    };
+    assert!(!streams(&header, &survey(&header, gap), &Options::default()), "a gap, and whole chunks after it");
+    let unsent = |chunk: &mut Stretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
+    assert!(!streams(&header, &survey(&header, unsent), &Options::default()), "nobody knows when it was sent");
+}
+
+/// Whatever the stamps of a local network say, a snapshot that acks a usercmd came after it.
+#[test]
+fn an_ack_is_never_handled_before_its_usercmd() {
+    let link = LinkModel { delay_ms: 20.0, ..LinkModel::default() };
+    let mut session = record(&Scenario { players: 2, seconds: 6.0, link, ..Scenario::default() });
+    let open = Options { mode: Mode::Open, ..Options::default() };
+    let acks = |session: &Session| {
+        let trace = replay::<Arena>(session, &open, &mut |_| {}).expect("a log of this build").trace;
+        trace.table("corrections").expect("acks").rows()
+    };
+    let before = acks(&session);
+    // One that came in the middle, and the one that acks the last usercmd of all.
+    for player in &mut session.players {
+        let last = player.frames.last().expect("a frame").command.seq;
+        for acked in [player.frames[150].command.seq, last] {
+            let Some(place) = player.snapshots.iter().position(|snapshot| snapshot.ack >= acked) else { continue };
+            player.snapshots[place].ack = acked;
+            let number = player.snapshots[place].seq.0;
+            let made = player.frames.iter().find(|frame| frame.command.seq == acked).expect("it was made").at;
+            let arrival = player.received.iter_mut().find(|arrival| arrival.number == number).expect("it came");
+            arrival.at = made - Micros::from_ms(1);
+        }
+    }
+    assert!(before > 100);
+    assert_eq!(acks(&session), before);
+}
+
+/// Times before which nothing is said of ticks are no reason to fall over.
+#[test]
+fn a_log_of_one_tick_ticks_once_under_any_rate() {
+    let mut session = short();
+    let only = TickRecord { ..session.ticks[30] };
+    session.ticks = vec![only];
+    for hz in ["1", "64", "1000"] {
+        let replayed = replay::<Arena>(&session, &ticking(&session, hz), &mut |_| {}).expect("a log of this build");
+        assert_eq!(tick_times(&replayed), [only.at.0]);
+    }
+}
