@@ -29,9 +29,11 @@
 pub mod digest;
 pub mod schema;
 mod series;
+mod source;
 
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
+pub use source::{NextRows, TraceSource};
 
 use serde::{Deserialize, Serialize};
 
@@ -190,6 +192,28 @@ impl Data {
         true
     }
 
+    /// How many bytes each value takes.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Data::U32(_) | Data::F32(_) | Data::Name { .. } => 4,
+            Data::U64(_) | Data::I64(_) => 8,
+        }
+    }
+
+    /// The values of some rows.
+    fn select(&self, rows: &[u32]) -> Data {
+        fn of<V: Copy>(values: &[V], rows: &[u32]) -> Vec<V> {
+            rows.iter().map(|row| values[*row as usize]).collect()
+        }
+        match self {
+            Data::U32(v) => Data::U32(of(v, rows)),
+            Data::U64(v) => Data::U64(of(v, rows)),
+            Data::I64(v) => Data::I64(of(v, rows)),
+            Data::F32(v) => Data::F32(of(v, rows)),
+            Data::Name { names, codes } => Data::Name { names: names.clone(), codes: of(codes, rows) },
+        }
+    }
+
     /// The type's name in files: `u32`, `u64`, `i64`, `f32`, `name`.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -289,7 +313,6 @@ impl Table {
     }
 
     /// The table and its columns, and none of its rows.
-    #[cfg(feature = "cli")]
     pub(crate) fn without_rows(&self) -> Table {
         let none = |data: &Data| match data {
             Data::U32(_) => Data::U32(Vec::new()),
@@ -307,7 +330,6 @@ impl Table {
     }
 
     /// Rows of this table with all its columns, those that they lack without values.
-    #[cfg(feature = "cli")]
     pub(crate) fn filled(&self, rows: Table) -> Table {
         let count = rows.rows();
         let mut columns = rows.columns;
@@ -318,6 +340,17 @@ impl Table {
             }
         }
         Table { columns, ..rows }
+    }
+
+    /// Some of its rows.
+    pub(crate) fn select(&self, rows: &[u32]) -> Table {
+        let columns = self.columns.iter().map(|c| Column { data: c.data.select(rows), ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit) });
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
+    /// What its rows take in memory, in bytes.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.len() * column.data.width()).sum()
     }
 
     /// A column by name.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cell::Value;
 use super::keys::Side;
-use super::table::Compared;
+use super::pairing::{Pairing, Spot};
 use crate::trace::schema::shots;
 use crate::trace::{Names, Table};
 
@@ -98,36 +98,32 @@ pub struct Outcome {
 }
 
 impl Hits {
-    pub(crate) fn of(shots: Option<&Compared<'_>>) -> Hits {
-        let mut hits = Hits::default();
-        let Some(pairing) = shots.and_then(|shots| shots.pairing.as_ref()) else { return hits };
-        let mut changed = Vec::new();
+    /// Counts the shots of some rows, and gives those that came out differently to `changed`.
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, changed: &mut dyn FnMut(&Spot, ChangedShot)) {
         for pair in 0..pairing.joined.len() {
             let (i, j) = pairing.joined.pair(pair);
             let (a, b) = (Outcome::of(pairing.a, i), Outcome::of(pairing.b, j));
-            if let Some(change) = hits.count(Some(&a), Some(&b)) {
-                changed.push((pairing.spot(pair), ChangedShot::of(pairing.a, i, change, Some(a), Some(b))));
+            if let Some(change) = self.count(Some(&a), Some(&b)) {
+                let shot = ChangedShot::of(pairing.a, i, change, Some(a), Some(b));
+                changed(&pairing.spot(pair), shot);
             }
         }
         for row in &pairing.joined.only_a {
             let outcome = Outcome::of(pairing.a, *row as usize);
-            hits.shots_only_in_a += 1;
-            if let Some(change) = hits.count(Some(&outcome), None) {
+            self.shots_only_in_a += 1;
+            if let Some(change) = self.count(Some(&outcome), None) {
                 let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
-                changed.push((pairing.spot_of(Side::A, *row), shot));
+                changed(&pairing.spot_of(Side::A, *row), shot);
             }
         }
         for row in &pairing.joined.only_b {
             let outcome = Outcome::of(pairing.b, *row as usize);
-            hits.shots_only_in_b += 1;
-            if let Some(change) = hits.count(None, Some(&outcome)) {
+            self.shots_only_in_b += 1;
+            if let Some(change) = self.count(None, Some(&outcome)) {
                 let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
-                changed.push((pairing.spot_of(Side::B, *row), shot));
+                changed(&pairing.spot_of(Side::B, *row), shot);
             }
         }
-        changed.sort_by(|x, y| pairing.cmp(&x.0, &y.0));
-        hits.changed = changed.into_iter().map(|(_, shot)| shot).collect();
-        hits
     }
 
     /// Counts a shot, and says how it changed if it did.
