@@ -144,7 +144,7 @@ impl Runner {
     /// # Errors
     /// When the build gives no trace that can be read.
     pub fn trace(&self, build: &Build, request: &Request<'_>) -> Result<Trace, Untestable> {
-        Ok(self.made(build, request, |path| Ok(store::read_regular_trace(path)?))?.0)
+        Ok(self.made(build, request, store::read_regular_trace)?.0)
     }
 
     /// The same where it stays in its file, and the folder of that if it is not in the cache.
@@ -156,7 +156,7 @@ impl Runner {
         build: &Build,
         request: &Request<'_>,
     ) -> Result<(TraceFile, Option<TemporaryFolder>), Untestable> {
-        self.made(build, request, |path| TraceFile::open(path))
+        self.made(build, request, TraceFile::open)
     }
 
     fn made<T: TraceSource>(

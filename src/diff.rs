@@ -107,11 +107,7 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
 ///
 /// # Errors
 /// When a tolerance is about a column that neither trace has, or a trace cannot be read.
-pub fn diff_sources(
-    a: &dyn TraceSource,
-    b: &dyn TraceSource,
-    options: &DiffOptions,
-) -> Result<TraceDiff, DiffError> {
+pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes)?;
@@ -130,8 +126,7 @@ pub fn diff_sources(
     let reconciliation = Reconciliation::of([&of_acks[0], &of_acks[1]], acks.causes);
     let mut drawn = besides(&mut compared, views::NAME);
     let of_drawn = tallies(&mut drawn, views::NAME)?;
-    let interpolation =
-        Interpolation::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
+    let interpolation = Interpolation::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
     let (verdict, untestable) = judge(headers, &tables, options);

@@ -344,7 +344,10 @@ impl Table {
 
     /// Some of its rows.
     pub(crate) fn select(&self, rows: &[u32]) -> Table {
-        let columns = self.columns.iter().map(|c| Column { data: c.data.select(rows), ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit) });
+        let columns = self.columns.iter().map(|c| Column {
+            data: c.data.select(rows),
+            ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit)
+        });
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 

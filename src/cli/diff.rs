@@ -107,7 +107,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let traces = [a.source(), b.source()];
-    let mut found = diff_sources(traces[0], traces[1], &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    let mut found =
+        diff_sources(traces[0], traces[1], &options).map_err(|error| Trouble::Request(error.to_string()))?;
     look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;

@@ -8,8 +8,8 @@ use super::pairing::Pairing;
 use super::scan::Scan;
 use crate::stats::{Counted, Spread, Tail};
 use crate::summary::{Prediction, Summing};
-use crate::trace::{Table, TraceSource};
 use crate::trace::schema::{corrections, views};
+use crate::trace::{Table, TraceSource};
 
 /// How the predictions of both traces did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -253,13 +253,16 @@ impl<'o> Fold<'o> {
     }
 }
 
+/// Takes both traces' rows, with their times and how many came before, and says whether it wants more.
+type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
+
 /// Gives out both traces' rows step by step, with their times and how many came before, until `take` says that it is enough.
 fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
     (key, clocks): (&Key, [&Clock; 2]),
     patience: Patience,
-    take: &mut dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool,
+    take: &mut Take<'_>,
 ) -> Result<(), Stop> {
     let mut steps = Steps::of(traces, shapes, key, patience);
     let whole = steps.is_whole();

@@ -129,7 +129,9 @@ impl<'a> Pairing<'a> {
         for pair in (0..self.joined.len()).rev() {
             let spot = self.spot(pair);
             let is_before = |at: Option<i64>| by_time(spot.at_us, at).is_lt();
-            if self.in_time_order && (is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before))) {
+            if self.in_time_order
+                && (is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before)))
+            {
                 break;
             }
             let owner = self.owner(&spot);

@@ -137,7 +137,8 @@ impl<'t> Steps<'t> {
         }
         let rows = self.sides.each_mut().map(|side| side.take(order, &until));
         // What has been given out is known as far as there was something; a number that may still come is not.
-        let newest = |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
+        let newest =
+            |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
         for (whose, end) in &mut until {
             if *end == i64::MAX {
                 *end = newest(whose).map_or(i64::MIN, |last| last.saturating_add(1));

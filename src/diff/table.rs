@@ -117,7 +117,10 @@ impl Compared {
             Side::A => (Status::OnlyInA, Rows { a: count, ..Rows::default() }),
             Side::B => (Status::OnlyInB, Rows { b: count, ..Rows::default() }),
         };
-        Compared { diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() }, ..Compared::default() }
+        Compared {
+            diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
+            ..Compared::default()
+        }
     }
 
     /// A table that a trace has more than once.
@@ -143,7 +146,8 @@ pub(crate) fn compare(
     exactness: &Exactness<'_>,
 ) -> Result<Compared, DiffError> {
     let key = Key::of(a, b, options);
-    let mut diff = TableDiff { name: a.name.clone(), key: key.columns.clone(), shape: Shape::of(a, b), ..TableDiff::default() };
+    let mut diff =
+        TableDiff { name: a.name.clone(), key: key.columns.clone(), shape: Shape::of(a, b), ..TableDiff::default() };
     (diff.rows.a, diff.rows.b) = (rows_a, rows_b);
     let keyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows());
     if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(keyed.err()) {

@@ -8,8 +8,8 @@ use super::cell::Value;
 use super::clock::Clock;
 use super::divergence::Divergence;
 use super::place::{Named, Place, Row};
-use crate::trace::{Table, Trace, TraceSource};
 use crate::trace::schema::{Role, bodies, executed, frames};
+use crate::trace::{Table, Trace, TraceSource};
 
 /// A usercmd that ran, or should have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +51,8 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock)
             }
             // One more row tells whether the entity is a player.
             _ => {
-                let first_of_entity = !owner_ran && place.entity.is_some_and(|entity| executed.player.get(row) == Some(&entity));
+                let first_of_entity =
+                    !owner_ran && place.entity.is_some_and(|entity| executed.player.get(row) == Some(&entity));
                 owner_ran |= first_of_entity;
                 first_of_entity || place.tick.is_some_and(|tick| executed.tick.get(row) == Some(&tick))
             }
@@ -70,9 +71,9 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock)
     let mut last = None;
     around.tables.extend(pick(trace, bodies::NAME, &mut |rows| {
         let bodies = bodies::Columns::read(rows);
-        let of = (0..).zip(bodies.tick.iter().zip(bodies.entity)).filter(|(_, (tick, of))| {
-            Some(**of) == entity && is_before(**tick, clock, place)
-        });
+        let of = (0..)
+            .zip(bodies.tick.iter().zip(bodies.entity))
+            .filter(|(_, (tick, of))| Some(**of) == entity && is_before(**tick, clock, place));
         let row = of.max_by_key(|(_, (tick, _))| **tick).filter(|(_, (tick, _))| last <= Some(**tick));
         last = row.map(|(_, (tick, _))| *tick).or(last);
         row.map(|(row, _)| row).into_iter().collect()

@@ -28,7 +28,9 @@ pub fn look_for_effects(
         for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
             check(&runner.stop)?;
             let pair = format!("{}={value}", setting.key);
-            let same = |other: &Held| diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == Verdict::Same);
+            let same = |other: &Held| {
+                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == Verdict::Same)
+            };
             if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
                 return Ok(false);
             }

@@ -150,12 +150,7 @@ impl Sides {
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(
-        &self,
-        across: &Across,
-        engine: &Engine<'_>,
-        runner: &Runner,
-    ) -> Result<Traces<Held>, EngineError> {
+    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
@@ -352,7 +347,7 @@ impl Way {
                 }
             }
             (Kept::Log(log), ..) => self.in_process(engine, log)?.map(Held::Memory),
-            (Kept::LongLog(log), ..) => self.into_file(engine, log)?,
+            (Kept::LongLog(log), ..) => self.in_file(engine, log)?,
         };
         Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
     }

@@ -43,7 +43,10 @@ pub(super) fn write(table: &Table, format: RowFormat, out: &mut (dyn Write + Sen
 
 /// A table that is written rows by rows.
 pub(super) enum Rows<'a> {
-    Jsonl { out: BufWriter<&'a mut (dyn Write + Send)>, keys: Vec<String> },
+    Jsonl {
+        out: BufWriter<&'a mut (dyn Write + Send)>,
+        keys: Vec<String>,
+    },
     Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
     #[cfg(feature = "parquet")]
     Parquet(Box<crate::parquet_file::Writer<&'a mut (dyn Write + Send)>>),

@@ -8,7 +8,11 @@ use crate::record::Holds;
 use crate::recorded::recorded;
 
 /// The server's states of a whole session, or, of what clients recorded, the server's word on their usercmds.
-pub(super) fn against_itself(engine: &Engine<'_>, runner: &Runner, source: &Source<'_>) -> Result<Traces<Held>, EngineError> {
+pub(super) fn against_itself(
+    engine: &Engine<'_>,
+    runner: &Runner,
+    source: &Source<'_>,
+) -> Result<Traces<Held>, EngineError> {
     let Kept::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
     let (path, plain) = (source.path, Way::default());
     let of_build = plain.name(source);
@@ -20,7 +24,11 @@ pub(super) fn against_itself(engine: &Engine<'_>, runner: &Runner, source: &Sour
         };
         let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));
         let names = [format!("{}, what the server said", path.display()), of_build];
-        return Ok(Traces { names, made: made.map(|made| [made.said, made.predicted].map(Held::Memory)), overlap_only: true });
+        return Ok(Traces {
+            names,
+            made: made.map(|made| [made.said, made.predicted].map(Held::Memory)),
+            overlap_only: true,
+        });
     }
     let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
     let says = recorded(&log.session).map_err(no_states)?;

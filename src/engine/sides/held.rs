@@ -53,7 +53,7 @@ impl Traces<Held> {
 
 impl Way {
     /// Replays a log as it is read into a file.
-    pub(super) fn into_file(
+    pub(super) fn in_file(
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,

@@ -99,7 +99,8 @@ fn replays_under_other_settings_are_compared_alike() {
         for sizes in [[64, 64], [1000, 37], [100_000, 10]] {
             same(&a, &b, sizes, &DiffOptions::default());
         }
-        let tolerances = ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
+        let tolerances =
+            ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
         for options in [
             DiffOptions { tolerances, ..DiffOptions::default() },
             DiffOptions { on: On::Hits, ..DiffOptions::default() },
