@@ -102,6 +102,7 @@ impl KeyCells {
         })
     }
 
+    #[inline]
     pub(crate) fn cmp(&self, x: (Side, usize), y: (Side, usize)) -> std::cmp::Ordering {
         let mut parts = self.parts.iter().map(|(part, _)| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
         parts.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
