@@ -37,7 +37,7 @@ use distributions::Tally;
 pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
 pub use divergence::{Divergence, Values, What};
 pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};
-pub use hits::{Change, ChangedShot, Hits, Outcome};
+pub use hits::{Change, ChangedShot, Hits, Outcome, Text};
 pub use keys::Side;
 pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
 pub use place::{Named, Place, Row};

@@ -7,9 +7,9 @@ use super::clock::{Clock, Times};
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::Exactness;
 use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
-use super::hits::ChangedShot;
+use super::hits::{ChangedShot, Texts};
 use super::keys::{Key, Side};
-use super::mark::{Mark, by_time};
+use super::mark::{Mark, Rank, by_time};
 use super::options::DiffOptions;
 use super::pairing::{Owner, Pairing, Spot};
 use super::place::Row;
@@ -30,9 +30,13 @@ pub(super) struct Fold<'o> {
     columns: Vec<(String, Runs)>,
     /// The last pair of each that was compared, as far as it matters.
     last: BTreeMap<Owner, Mark>,
+    /// It may matter from the first row on.
+    thorough: bool,
     first: Option<(Mark, Owner, Divergence)>,
     /// Shots that came out differently.
-    changed: Vec<(Mark, ChangedShot)>,
+    changed: Vec<(Rank, ChangedShot)>,
+    /// The names in them.
+    texts: Texts,
     /// How many rows have been taken in.
     before: [u64; 2],
     /// For each of whose rows there are, the last time of them; `None` as soon as one is earlier than those before.
@@ -49,6 +53,7 @@ impl<'o> Fold<'o> {
         clocks: [&'o Clock; 2],
         options: &'o DiffOptions,
         exactness: &'o Exactness<'o>,
+        thorough: bool,
     ) -> Fold<'o> {
         let found = Compared { diff, tallies: Some(Default::default()), ..Compared::default() };
         let (columns, last) = (Vec::new(), BTreeMap::new());
@@ -61,8 +66,10 @@ impl<'o> Fold<'o> {
             found,
             columns,
             last,
+            thorough,
             first: None,
             changed: Vec::new(),
+            texts: Texts::default(),
             before: [0; 2],
             times,
         }
@@ -80,8 +87,8 @@ impl<'o> Fold<'o> {
             true
         })?;
         // Which difference was the last of a player or entity shows in later rows only where these are later ones.
-        if self.first.is_some() && self.times.is_none() && patience != Patience::Whole {
-            return Err(Stop::OutOfOrder);
+        if self.first.is_some() && self.times.is_none() && !self.thorough && patience != Patience::Whole {
+            return Err(Stop::TimesGoBack);
         }
         if let Some((mark, owner, _)) = &self.first {
             let before = self.last_agreeing(traces, shapes, patience, (mark, owner))?;
@@ -112,8 +119,8 @@ impl<'o> Fold<'o> {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
-                let mut note = |spot: &Spot, shot| self.changed.push((pairing.mark(spot, self.clocks), shot));
-                self.found.hits.add(&pairing, &mut note);
+                let mut note = |spot: &Spot, shot| self.changed.push((pairing.rank(spot), shot));
+                self.found.hits.add(&pairing, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
             views::NAME => self.found.apart.add(&pairing, &scan),
@@ -151,10 +158,16 @@ impl<'o> Fold<'o> {
                 }
             }
         }
+        let compared = |pair: usize| !scan.pairs[pair].other_time;
         let runs = || self.columns.iter().flat_map(|(_, runs)| runs);
         let owners: BTreeSet<Owner> = runs().map(|(owner, _)| *owner).collect();
-        let Some(since) = runs().map(|(_, run)| run.last.at_us).min_by(|x, y| by_time(*x, *y)) else { return };
-        for (owner, spot) in pairing.last_of_each(&owners, since, |pair| !scan.pairs[pair].other_time) {
+        let since = runs().map(|(_, run)| run.last.at_us()).min_by(|x, y| by_time(*x, *y));
+        let last = match (self.thorough, since) {
+            (true, _) => pairing.last_of_each(None, compared),
+            (false, Some(since)) => pairing.last_of_each(Some((&owners, since)), compared),
+            (false, None) => return,
+        };
+        for (owner, spot) in last {
             let mark = pairing.mark(&spot, self.clocks);
             let known = self.last.entry(owner).or_insert_with(|| mark.clone());
             if known.cmp(&mark).is_lt() {
@@ -205,7 +218,7 @@ impl<'o> Fold<'o> {
         let in_order = self.times.is_some();
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
             let is_past = |times: &Times<'_>, table| {
-                let is_later = |at: &Option<i64>| by_time(*at, first.at_us).is_gt();
+                let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
                 times.of_rows(table).iter().all(is_later)
             };
             if in_order && a.rows() + b.rows() > 0 && is_past(times[0], a) && is_past(times[1], b) {
@@ -219,8 +232,8 @@ impl<'o> Fold<'o> {
             let scan = Scan::of(&pairing, self.exactness);
             for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
                 let spot = pairing.spot(pair);
-                let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us, spot.at_us).is_le());
-                if !is_later || by_time(spot.at_us, first.at_us).is_gt() {
+                let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
+                if !is_later || by_time(spot.at_us, first.at_us()).is_gt() {
                     continue;
                 }
                 let mark = pairing.mark(&spot, self.clocks);
@@ -235,7 +248,7 @@ impl<'o> Fold<'o> {
 
     /// What came of it, when all rows have been taken in.
     pub(super) fn compared(mut self) -> Compared {
-        self.changed.sort_by(|x, y| x.0.cmp(&y.0));
+        self.changed.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         self.found.hits.changed = self.changed.into_iter().map(|(_, shot)| shot).collect();
         let diff = &mut self.found.diff;
         diff.status = status(diff, self.key.joined, self.options);

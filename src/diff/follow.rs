@@ -131,9 +131,9 @@ impl Growth {
         let mut spread: Vec<Growth> = Vec::new();
         for (mark, owner, column) in firsts {
             let grew = owners.insert(owner) | columns.insert(column);
-            let reached = Growth { at_us: mark.at_us, series: owners.len() as u64, fields: columns.len() as u64 };
+            let reached = Growth { at_us: mark.at_us(), series: owners.len() as u64, fields: columns.len() as u64 };
             match spread.last_mut() {
-                Some(last) if last.at_us == mark.at_us => *last = reached,
+                Some(last) if last.at_us == mark.at_us() => *last = reached,
                 _ if grew => spread.push(reached),
                 _ => {}
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clock::{Clock, Times};
 use super::join::Joined as Rows;
 use super::keys::{Key, KeyCells, Side};
-use super::mark::{Mark, by_time};
+use super::mark::{Mark, Rank, by_time};
 use super::place::Place;
 use crate::trace::Table;
 use crate::trace::schema::Joined;
@@ -79,6 +79,11 @@ impl<'a> Pairing<'a> {
 
     /// What stays of a spot when these rows are gone.
     pub(crate) fn mark(&self, spot: &Spot, clocks: [&Clock; 2]) -> Mark {
+        Mark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
+    }
+
+    /// What orders a spot among those of other rows.
+    pub(crate) fn rank(&self, spot: &Spot) -> Rank {
         let (key, row) = match spot.row() {
             Some((side, row)) => {
                 let number = self.numbers.as_ref().map_or(row as u64, |numbers| numbers[side as usize][row].into());
@@ -86,7 +91,7 @@ impl<'a> Pairing<'a> {
             }
             None => (Vec::new(), 0),
         };
-        Mark { at_us: spot.at_us, key, is_pair: spot.is_pair(), row, place: Place::of(self, clocks, spot) }
+        Rank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
     }
 
     /// Whether a pair is of the same time, as far as that is known and matters.
@@ -117,11 +122,11 @@ impl<'a> Pairing<'a> {
         (part(0), part(1))
     }
 
-    /// The last pair of each of these owners among those that `compared` lets pass. Pairs before `since` may be left out.
+    /// The last pair of each of these owners, of all where none are named, among those that `compared` lets pass. Pairs before
+    /// `since` may be left out then.
     pub(crate) fn last_of_each(
         &self,
-        owners: &BTreeSet<Owner>,
-        since: Option<i64>,
+        of: Option<(&BTreeSet<Owner>, Option<i64>)>,
         compared: impl Fn(usize) -> bool,
     ) -> BTreeMap<Owner, Spot> {
         let mut last: BTreeMap<Owner, Spot> = BTreeMap::new();
@@ -129,13 +134,14 @@ impl<'a> Pairing<'a> {
         for pair in (0..self.joined.len()).rev() {
             let spot = self.spot(pair);
             let is_before = |at: Option<i64>| by_time(spot.at_us, at).is_lt();
-            if self.in_time_order
-                && (is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before)))
-            {
+            let is_enough = of.is_some_and(|(owners, since)| {
+                is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before))
+            });
+            if self.in_time_order && is_enough {
                 break;
             }
             let owner = self.owner(&spot);
-            if !owners.contains(&owner) || !compared(pair) {
+            if of.is_some_and(|(owners, _)| !owners.contains(&owner)) || !compared(pair) {
                 continue;
             }
             let known = last.entry(owner).or_insert_with(|| {

@@ -15,6 +15,8 @@ use crate::trace::{Data, NextRows, Table, TraceSource};
 pub(crate) enum Stop {
     /// A row came too late.
     OutOfOrder,
+    /// Rows of one player or entity are of earlier times than those before.
+    TimesGoBack,
     /// It cannot be read.
     Unread(String),
 }

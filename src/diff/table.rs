@@ -155,16 +155,19 @@ pub(crate) fn compare(
     }
     if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
         let times = [0, 1].map(|side| Times::of(traces[side], clocks[side], [a, b][side], true));
-        let mut fold = Fold::new(diff, &key, clocks, options, exactness);
+        let mut fold = Fold::new(diff, &key, clocks, options, exactness, false);
         fold.add([a, b], [&times[0], &times[1]], true);
         return Ok(fold.compared());
     }
     for patience in Patience::ALL {
-        let fold = Fold::new(diff.clone(), &key, clocks, options, exactness);
-        match fold.step_by_step(traces, [a, b], patience) {
-            Ok(compared) => return Ok(compared),
-            Err(Stop::OutOfOrder) => {}
-            Err(Stop::Unread(what)) => return Err(DiffError::Unread(what)),
+        for thorough in [false, true] {
+            let fold = Fold::new(diff.clone(), &key, clocks, options, exactness, thorough);
+            match fold.step_by_step(traces, [a, b], patience) {
+                Ok(compared) => return Ok(compared),
+                Err(Stop::TimesGoBack) => {}
+                Err(Stop::OutOfOrder) => break,
+                Err(Stop::Unread(what)) => return Err(DiffError::Unread(what)),
+            }
         }
     }
     Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
