@@ -3,23 +3,24 @@
 mod alone;
 mod asked;
 mod held;
+mod source;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::log_file::{LogFile, LogOrTrace};
-use super::streamed::SurveyedLog;
+use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::Side;
-use crate::log::{FileKind, Options as LogOptions};
+use crate::log::Options as LogOptions;
 use crate::record::Header;
 use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
 use crate::settings::Settings;
 use crate::store::{self, Target, TraceFile};
-use crate::trace::{Digest, Trace};
+use crate::trace::Trace;
 pub use held::Held;
+use source::{Kept, Source};
 
 /// What is compared with what.
 #[derive(Clone, Debug)]
@@ -89,20 +90,6 @@ pub struct Missing {
     #[serde(rename = "untestable")]
     reason: String,
     last_words: Vec<String>,
-}
-
-/// A file that one side begins with.
-struct Source<'a> {
-    path: &'a Path,
-    holds: Kept,
-}
-
-/// What is in it: all of it, or of what is long how to go through it.
-enum Kept {
-    Trace(Trace),
-    Log(Box<LogFile>),
-    LongTrace(Box<TraceFile>),
-    LongLog(Box<SurveyedLog>),
 }
 
 impl Sides {
@@ -251,47 +238,6 @@ impl Ways {
     }
 }
 
-impl<'a> Source<'a> {
-    /// Reads all of it.
-    fn read(engine: &Engine<'_>, path: &'a Path, _: &[&Way]) -> Result<Source<'a>, EngineError> {
-        let holds = match engine.read_either(path)? {
-            LogOrTrace::Trace(trace) => Kept::Trace(trace),
-            LogOrTrace::Log(log) => Kept::Log(log),
-        };
-        Ok(Source { path, holds })
-    }
-
-    /// Looks through what is long. `None` of what is short, and of a log that cannot be replayed as it is read in one of these
-    /// ways.
-    fn long(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Option<Source<'a>>, EngineError> {
-        let holds = match store::kind_of_long(path) {
-            Some(FileKind::Trace) => Kept::LongTrace(Box::new(TraceFile::open(path)?)),
-            Some(FileKind::Log) => {
-                let Some(log) = Engine::new(engine.games).survey(path)? else { return Ok(None) };
-                for way in ways {
-                    let is_played = way.build.is_some() || engine.games.of_header(&log.header).is_ok();
-                    if !is_played || (way.build.is_none() && !log.streams(&way.replay_options(engine, &log.header)?)) {
-                        return Ok(None);
-                    }
-                }
-                (engine.read)(path, &log.header);
-                Kept::LongLog(Box::new(log))
-            }
-            Some(FileKind::Other) | None => return Ok(None),
-        };
-        Ok(Some(Source { path, holds }))
-    }
-
-    /// Of a log its header and its digest.
-    fn log(&self) -> Option<(&Header, Digest)> {
-        match &self.holds {
-            Kept::Trace(_) | Kept::LongTrace(_) => None,
-            Kept::Log(log) => Some((&log.session.header, log.digest)),
-            Kept::LongLog(log) => Some((&log.header, log.digest)),
-        }
-    }
-}
-
 impl Way {
     fn is_plain(&self) -> bool {
         self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
@@ -410,22 +356,6 @@ impl Way {
             }
         }
         Ok(Some(settings))
-    }
-
-    /// The same for a child: nothing beyond the contract unless something was asked for.
-    fn options(&self) -> Vec<String> {
-        let mut options = Vec::new();
-        if let Some(name) = &self.preset {
-            options.extend(["--preset".to_owned(), name.clone()]);
-        }
-        options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
-        if self.open {
-            options.extend(["--mode".to_owned(), "open".to_owned()]);
-        }
-        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
-            options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
-        }
-        options
     }
 }
 

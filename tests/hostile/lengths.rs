@@ -23,7 +23,7 @@ const MORE: usize = 24 << 20;
 const SECONDS: u32 = 65;
 
 fn peaks(folder: &Path, seconds: u32) -> Vec<usize> {
-    let line = format!("record synth -o F --players 16 --seconds {seconds} --delay-ms 40 --loss 1%");
+    let line = format!("record synth -o F --players 16 --seconds {seconds} --delay-ms 40 --jitter-ms 5 --loss 1%");
     let ran = run(folder, &line);
     assert_eq!(ran.code, 0, "{}", ran.said);
     assert!(folder.join("F").metadata().is_ok_and(|log| log.len() > 1 << 20), "it is too small");

@@ -4,10 +4,26 @@ use super::{Held, Way};
 use crate::build::Untestable;
 use crate::engine::{Engine, EngineError};
 use crate::record::Header;
-use crate::replay::own_settings;
+use crate::replay::{WhatIf, own_settings};
 use crate::settings::Settings;
 
 impl Way {
+    /// What a build is asked for: nothing beyond the contract unless something was.
+    pub(super) fn options(&self) -> Vec<String> {
+        let mut options = Vec::new();
+        if let Some(name) = &self.preset {
+            options.extend(["--preset".to_owned(), name.clone()]);
+        }
+        options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
+        if self.open {
+            options.extend(["--mode".to_owned(), "open".to_owned()]);
+        }
+        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
+            options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
+        }
+        options
+    }
+
     /// A build's trace, if it is what the build was asked for: one that passes an option over has answered another question.
     pub(super) fn as_asked(
         &self,
