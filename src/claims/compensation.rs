@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenShot, body_of};
+use super::without::RESULT_BYTES;
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::arena::{ArenaBody, EffectKind};
 use crate::fairness::{Exposure, Fairness};
@@ -11,6 +12,7 @@ use crate::game::Reason;
 use crate::geometry::angle_off;
 use crate::replay::Tables;
 use crate::units::{EntityId, Micros, PlayerId};
+use crate::wire::What;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "lead-without-compensation", lead_without),
@@ -185,7 +187,16 @@ fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play()?;
+    let silent = experiment.play()?;
+    let (seen, heard) = experiment.play_saying_results(SHOOTER)?;
+    let results = heard.iter().map(|what| match what {
+        What::Game { bytes } => bytes.len() / RESULT_BYTES,
+        What::ChatOoc { .. } | What::ChatIc { .. } => 0,
+    });
+    let otherwise = silent.ticks.iter().zip(&seen.ticks).filter(|(without, with)| without.hash != with.hash).count()
+        + silent.ticks.len().abs_diff(seen.ticks.len());
+    let judged_otherwise = silent.shots.iter().zip(&seen.shots).filter(|(without, with)| without != with).count()
+        + silent.shots.len().abs_diff(seen.shots.len());
     let claimed: Vec<_> = seen
         .frames_of(SHOOTER)
         .flat_map(|frame| &frame.shots)
@@ -197,7 +208,10 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
         ("shots that hit on the shooter's screen", count(claimed.len())),
+        ("results that it told the server", count(results.sum())),
         ("of those, hits to the server", count(agreed)),
+        ("shots judged otherwise than without a word", count(judged_otherwise)),
+        ("ticks that came out otherwise", count(otherwise)),
         ("health that the target lost", lost),
     ])
 }

@@ -9,7 +9,7 @@ use super::ClaimError;
 use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
 use super::scripted_input::Scripted;
 use super::watch::Seen;
-use super::without::{Part, Without};
+use super::without::{Part, RESULT_BYTES, Results, TOGETHER, Without};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
 use crate::game::Simulate as _;
 use crate::link::{Holed, LinkModel, ModelledLink};
@@ -17,6 +17,7 @@ use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::session::{Links, Machine, Observer};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
+use crate::wire::What;
 
 /// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
 #[derive(Clone, Debug)]
@@ -65,6 +66,17 @@ impl Experiment {
     /// When the script cannot be played.
     pub(super) fn play_always_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
         play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
+    }
+
+    /// Plays the scene; this player's client tells the server which of its shots hit whom on its screen, over the channel that
+    /// is for requests. Also returns what the server heard of that.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_saying_results(&self, player: u16) -> Result<(Seen, Vec<What>), ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
+        let played = prepared.played(&mut seen, None, Some(PlayerId(player)))?;
+        Ok((prepared.inspected(seen, played.input), played.asked))
     }
 
     /// Plays a variant of the scene.
@@ -127,15 +139,26 @@ impl Experiment {
 
 fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Result<Seen, ClaimError> {
     let mut seen = Seen::default();
-    let played = prepared.play(&mut seen, without)?;
-    seen.meant = played.meant;
-    let [from, to] = prepared.scene.inspect_ms.unwrap_or([0.0, prepared.scene.seconds * 1000.0]);
-    seen.players = prepared.scene.players.len() as u16;
-    seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
-    Ok(seen)
+    let input = prepared.play(&mut seen, without)?;
+    Ok(prepared.inspected(seen, input))
+}
+
+/// A scene that was played.
+pub(super) struct Played {
+    input: Scripted,
+    /// What the server was asked.
+    asked: Vec<What>,
 }
 
 impl Prepared {
+    fn inspected(&self, mut seen: Seen, input: Scripted) -> Seen {
+        let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
+        seen.meant = input.meant;
+        seen.players = self.scene.players.len() as u16;
+        seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
+        seen
+    }
+
     /// Plays it for an observer; one player's client may leave out a part.
     ///
     /// # Errors
@@ -145,12 +168,26 @@ impl Prepared {
         observer: &mut impl Observer<Arena>,
         without: Option<(PlayerId, Part)>,
     ) -> Result<Scripted, ClaimError> {
+        Ok(self.played(observer, without, None)?.input)
+    }
+
+    fn played(
+        &self,
+        observer: &mut impl Observer<Arena>,
+        without: Option<(PlayerId, Part)>,
+        says_results: Option<PlayerId>,
+    ) -> Result<Played, ClaimError> {
+        let results = Results::default();
         let Prepared { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
         let client = |setup, player| {
             let client = Without::new(setup, player);
+            let client = match says_results == Some(player) {
+                true => client.say_results(Arc::clone(&results)),
+                false => client,
+            };
             match without {
                 Some((changed, part)) if changed == player => client.leave_out(part),
                 Some(_) | None => client,
@@ -161,11 +198,19 @@ impl Prepared {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
             machine.server().begin_from(world);
         }
+        if let Some(player) = says_results {
+            let results = Arc::clone(&results);
+            let next = move || {
+                let is_full = |message: &mut Vec<u8>| message.len() == TOGETHER * RESULT_BYTES;
+                results.lock().ok()?.pop_front_if(is_full).map(|bytes| What::Game { bytes })
+            };
+            machine.let_ask(player, Box::new(next));
+        }
         let mut input = Scripted::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);
         let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut input, observer);
-        Ok(input)
+        Ok(Played { input, asked: machine.asked().to_vec() })
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct SeenFrame {
 #[derive(Clone, Debug)]
 pub(super) struct SeenTick {
     pub(super) at: Micros,
+    /// Of all that the server goes by.
+    pub(super) hash: u64,
     pub(super) bodies: Vec<(EntityId, ArenaBody)>,
 }
 
@@ -103,7 +105,7 @@ pub(super) struct SeenSnapshot {
 }
 
 /// A shot that was judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct SeenShot {
     pub(super) shooter: PlayerId,
     pub(super) command: CommandSeq,
@@ -240,8 +242,8 @@ impl Observer<Arena> for Seen {
         self.impacts.push((at, verdict.clone()));
     }
 
-    fn ticked(&mut self, at: Micros, _ticked: Ticked, world: &ArenaWorld) {
-        self.ticks.push(SeenTick { at, bodies: Arena::entities(world).to_vec() });
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &ArenaWorld) {
+        self.ticks.push(SeenTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: Packed) {

@@ -1,13 +1,13 @@
 //! Clients that leave out a part of what a client does or is told, to show what it is for: wrappers around the real one.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use glam::Vec3;
 
-use crate::arena::{Arena, ArenaBody, WeaponId};
+use crate::arena::{Arena, ArenaBody, ArenaFire, WeaponId};
 use crate::client::Client;
-use crate::game::{Body as _, Categorize as _, Category, Effect, Placed};
+use crate::game::{Body as _, Categorize as _, Category, Effect, Placed, Verdict};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
@@ -44,11 +44,40 @@ pub(super) struct Without {
     /// What has been sent and not been acked, where a client is to begin anew.
     in_flight: VecDeque<(CommandSeq, Micros, Input)>,
     packets: u32,
+    /// Where it writes down which of its shots hit somebody on its own screen, as its own messages to the server.
+    results: Option<Results>,
     /// What it was told of, where it is told of what never changes only once.
     known: BTreeSet<(EntityId, u32)>,
 }
 
+/// Messages of what a client's shots came to, as it saw them: each the usercmd and the target.
+pub(super) type Results = Arc<Mutex<VecDeque<Vec<u8>>>>;
+
+/// So many results go together.
+pub(super) const TOGETHER: usize = 6;
+/// A usercmd's number and an entity's, in bytes.
+pub(super) const RESULT_BYTES: usize = 6;
+
 impl Without {
+    pub(super) fn say_results(mut self, results: Results) -> Without {
+        self.results = Some(results);
+        self
+    }
+
+    fn note_results(&self, shots: &[(CommandSeq, u8, ArenaFire, Verdict)]) {
+        let Some(mut results) = self.results.as_ref().and_then(|results| results.lock().ok()) else { return };
+        for (command, _, _, verdict) in shots {
+            let Some(wound) = verdict.main_wound() else { continue };
+            if results.back().is_none_or(|message| message.len() >= TOGETHER * RESULT_BYTES) {
+                results.push_back(Vec::new());
+            }
+            if let Some(message) = results.back_mut() {
+                message.extend(command.0.to_le_bytes());
+                message.extend(wound.target.0.to_le_bytes());
+            }
+        }
+    }
+
     pub(super) fn leave_out(mut self, part: Part) -> Without {
         self.part = Some(part);
         if part == Part::SharedWeapons {
@@ -104,6 +133,7 @@ impl ClientPipeline<Arena> for Without {
             effects: VecDeque::new(),
             in_flight: VecDeque::new(),
             packets: 0,
+            results: None,
             known: BTreeSet::new(),
         }
     }
@@ -138,6 +168,7 @@ impl ClientPipeline<Arena> for Without {
         self.packets += 1;
         commanded.packet.number = self.packets;
         let seq = commanded.command.seq;
+        self.note_results(&commanded.shots);
         match self.part {
             Some(Part::FirstRunMark) => {
                 let again = commanded.ran.saturating_sub(1);

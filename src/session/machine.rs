@@ -5,7 +5,7 @@
 //! player goes first. That order is part of the format: a replay depends on it.
 
 #[cfg(feature = "arena")]
-use super::network::Intruder;
+use super::network::{Asks, Intruder};
 use super::network::{Links, Network, Opened};
 use super::queue::What;
 use super::{Observer, Screen, sequence};
@@ -86,6 +86,18 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
     #[cfg(feature = "arena")]
     pub(crate) fn let_lie(&mut self, player: PlayerId) {
         self.network.let_lie(player);
+    }
+
+    /// Lets one player's client ask for something besides sending usercmds.
+    #[cfg(feature = "arena")]
+    pub(crate) fn let_ask(&mut self, player: PlayerId, asks: Asks) {
+        self.network.let_ask(player, asks);
+    }
+
+    /// What has reached the server of it.
+    #[cfg(feature = "arena")]
+    pub(crate) fn asked(&self) -> &[crate::wire::What] {
+        self.network.asked()
     }
 
     /// The server.

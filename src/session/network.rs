@@ -20,8 +20,8 @@ use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{
-    ClientConnection, ClientEvent, ConnectOptions, Endpoint, EndpointOptions, Incoming, Key, Perceived,
-    ServerConnection, ServerEvent,
+    ClientConnection, ClientEvent, ConnectOptions, Endpoint, EndpointOptions, Incoming, Key, Notice, Perceived,
+    Request, ServerConnection, ServerEvent, What,
 };
 
 /// The two directions of one player's connection.
@@ -47,7 +47,14 @@ pub(super) struct Network<B, L> {
     intruder: Option<Box<dyn Intruder>>,
     /// Whose acks are not the connection's, but what its client says.
     liar: Option<PlayerId>,
+    /// Who asks for something besides sending usercmds.
+    asking: Option<(PlayerId, Asks)>,
+    /// All that was asked of the server.
+    asked: Vec<What>,
 }
+
+/// What a client asks for next, if anything.
+pub(crate) type Asks = Box<dyn FnMut() -> Option<What> + Send>;
 
 /// How packets and snapshots travel.
 enum Carriage<B> {
@@ -77,12 +84,17 @@ impl<B: Body, L: Link> Network<B, L> {
                 Carriage::Datagrams { servers, clients }
             }
         };
-        Network { links, queue: Queue::default(), carriage, intruder: None, liar: None }
+        Network::over(links, carriage)
     }
 
     pub(super) fn unencoded<G: Netcode<Body = B>>(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Network<B, L>> {
         let carriage = Carriage::Unencoded(Unencoded::new(&setup.settings, links.len() as u16)?);
-        Some(Network { links, queue: Queue::default(), carriage, intruder: None, liar: None })
+        Some(Network::over(links, carriage))
+    }
+
+    fn over(links: Vec<Links<L>>, carriage: Carriage<B>) -> Network<B, L> {
+        let (intruder, liar, asking, asked) = (None, None, None, Vec::new());
+        Network { links, queue: Queue::default(), carriage, intruder, liar, asking, asked }
     }
 
     /// Lets somebody see all datagrams from now on.
@@ -95,6 +107,18 @@ impl<B: Body, L: Link> Network<B, L> {
     #[cfg(feature = "arena")]
     pub(super) fn let_lie(&mut self, player: PlayerId) {
         self.liar = Some(player);
+    }
+
+    /// Lets one player's client ask for something.
+    #[cfg(feature = "arena")]
+    pub(super) fn let_ask(&mut self, player: PlayerId, asks: Asks) {
+        self.asking = Some((player, asks));
+    }
+
+    /// What has reached the server of it.
+    #[cfg(feature = "arena")]
+    pub(super) fn asked(&self) -> &[What] {
+        &self.asked
     }
 
     pub(super) fn players(&self) -> u16 {
@@ -127,6 +151,12 @@ impl<B: Body, L: Link> Network<B, L> {
             (Carried::Up(datagram), Carriage::Datagrams { servers, .. }) => {
                 match servers[index].handle_datagram(at, &datagram) {
                     Ok(ServerEvent::Packet(heard)) => Opened::Packet(heard),
+                    Ok(ServerEvent::Request(Request { number, what })) => {
+                        // Heard, and nothing else: no game has anything to ask for. Who asks for too much is not answered.
+                        let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
+                        self.asked.push(what);
+                        Opened::Nothing
+                    }
                     Ok(_) | Err(_) => Opened::Nothing,
                 }
             }
@@ -232,6 +262,13 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
         let intruder = &mut self.network.intruder;
         match &mut self.network.carriage {
             Carriage::Datagrams { clients, .. } => {
+                if let Some((_, asks)) = self.network.asking.as_mut().filter(|(asking, _)| *asking == self.player) {
+                    // What has no room for now is not asked for.
+                    while let Some(what) = asks() {
+                        let _ = clients[index].ask(what);
+                    }
+                    clients[index].handle_timeout(at);
+                }
                 while let Some(datagram) = clients[index].poll_transmit() {
                     let bytes = size(datagram.len());
                     let other = intruder.as_mut().and_then(|i| i.sees(self.player, number, &datagram));
