@@ -25,6 +25,7 @@ mod merge;
 mod offered;
 mod output;
 mod outputs;
+mod part;
 mod program;
 mod progress;
 #[cfg(all(feature = "live", feature = "quake3"))]

@@ -11,7 +11,7 @@ use crate::record::{Allowance, Header, Stretch};
 use crate::replay::{Options, Ran, ReplayError, Source, Survey};
 use crate::store::{self, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
-use crate::units::Micros;
+use crate::units::{Micros, Tick};
 
 /// A log that has been looked through.
 #[derive(Debug)]
@@ -77,6 +77,21 @@ impl SurveyedLog {
     /// may take in memory is not taken twice.
     pub(crate) fn is_short(&self) -> bool {
         self.bytes <= SMALL_FILE
+    }
+
+    /// When a tick was; `None` where the log has no such tick.
+    ///
+    /// # Errors
+    /// When it cannot be read again.
+    pub fn time_of(&self, tick: Tick) -> Result<Option<Micros>, EngineError> {
+        let fail = |source| EngineError::content(&self.path, source);
+        let mut reader = LogReader::new(store::open(&self.path)?).map_err(fail)?;
+        while let Some(chunk) = reader.next_chunk().map_err(fail)? {
+            if let Some(found) = chunk.ticks.iter().find(|record| record.tick == tick) {
+                return Ok(Some(found.at));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.

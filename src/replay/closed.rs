@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::feed::{FedLink, Shared};
 use super::made::{Counted, Made};
 use super::streamed::{Ran, Source};
-use super::{Options, ReplayError, Replayed, Tables};
+use super::{Options, Part, ReplayError, Replayed, Tables};
 use crate::game::{Bots, Game, StateRows};
 use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
@@ -63,7 +63,7 @@ fn watched<G: Netcode>(
     if options.network {
         tables.watch_network(options.sizes, None);
     }
-    let mut watch = Watch::new(tables, Hashes::Of(session), None, progress);
+    let mut watch = Watch::new(tables, Hashes::Of(session), (Part::WHOLE, None), progress);
     run_by(machine, session, setup, input, &mut watch)?;
     let ran = watch.ran::<G>(machine);
     Ok(Replayed {
@@ -76,6 +76,9 @@ fn watched<G: Netcode>(
         jumps: Vec::new(),
     })
 }
+
+/// A shot of a part is taken for one that is never judged when its usercmd has not run so long after the longest flight.
+const SETTLED: Micros = Micros::from_s(1);
 
 /// A log that is read as it is used up; rows go on to `to` as tables are full, and the rest at the end. `None` where the machine
 /// came to where datagrams might have made a difference: then what went on is none of the log's, and it is to be run again with
@@ -109,8 +112,12 @@ pub(super) fn stream<G: Netcode>(
     tables.take(0, to);
     let made = Made::new(source.allowance);
     made.begin(players)?;
-    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick()).take_while(|_| !made.is_too_much());
-    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), Some(to), progress);
+    let part = options.part.unwrap_or(Part::WHOLE);
+    // What was sent in it may still arrive, and what was shot in it be judged.
+    let over = part.to + source.survey.longest + SETTLED;
+    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
+    let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
+    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
     let mut input = FedInput(Rc::clone(feed));
     machine.run(ticks, &mut made.bound(&mut input), &mut Counted::new(&made, &mut watch));
     made.check()?;
@@ -119,7 +126,7 @@ pub(super) fn stream<G: Netcode>(
     }
     let ran = watch.ran::<G>(&mut machine);
     let Watch { mut tables, to, .. } = watch;
-    tables.end::<G>();
+    tables.end_of_part::<G>(part);
     to.into_iter().for_each(|to| tables.take(0, to));
     Ok(Some(ran))
 }

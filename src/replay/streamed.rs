@@ -72,6 +72,10 @@ pub fn stream<G: Netcode>(
     if !source.survey.has_input() {
         return Err(ReplayError::NoInput);
     }
+    if let Some(part) = options.part {
+        let (first, last) = source.survey.played().unwrap_or_default();
+        part.check(first, last)?;
+    }
     let (mode, settings) = match &options.judged_under {
         Some(other) => ("closed, rejudged", other),
         None => ("closed", &*setup.settings),

@@ -149,6 +149,11 @@ impl Survey {
         self.played.map_or(Micros::ZERO, |(first, last)| last - first)
     }
 
+    /// When the first record was, and the last.
+    pub fn played(&self) -> Option<(Micros, Micros)> {
+        self.played
+    }
+
     /// Whether the log can be replayed closed loop without being in memory as a whole: it holds the server and its clients, none
     /// of its parts is missing, and what happened to a packet stands near it.
     pub fn streams(&self) -> bool {

@@ -22,7 +22,7 @@ use hitreg::summary::Summary;
 use hitreg::trace::{Table, Trace, TraceHeader};
 use hitreg::units::Micros;
 
-fn record(scenario: &Scenario) -> Session {
+pub(crate) fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
     record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
@@ -30,7 +30,7 @@ fn record(scenario: &Scenario) -> Session {
 }
 
 /// A log in chunks of so much time.
-fn file(session: &Session, span: Micros) -> Vec<u8> {
+pub(crate) fn file(session: &Session, span: Micros) -> Vec<u8> {
     write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
 }
 
@@ -58,7 +58,7 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
 }
 
 /// The rows of a replay, put together.
-fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
+pub(crate) fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
     let ran = streamed(file, options, &mut |header, rows| {
