@@ -10,6 +10,7 @@ mod cover;
 mod error;
 mod feed;
 mod frames;
+mod keyframes;
 mod made;
 mod network;
 mod open;
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
+pub use keyframes::{BadKeyframe, Due, Keyframe, Start};
 pub use part::{Clock, Part};
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use streamed::{Ran, Source, stream};

@@ -12,7 +12,7 @@ use super::error::{LogError, WriteError};
 use super::frames::{Frames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
-use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
+use super::version::{KEYFRAMES_SINCE, TRACE_FORMAT, Version, check_readable_by};
 use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
 use crate::units::Seed;
 
@@ -41,7 +41,7 @@ impl FileKind {
     /// The newest format that this build writes and reads.
     pub const fn format(self) -> Version {
         match self {
-            FileKind::Log | FileKind::Other => LOG_FORMAT,
+            FileKind::Log | FileKind::Other => KEYFRAMES_SINCE,
             FileKind::Trace => TRACE_FORMAT,
         }
     }

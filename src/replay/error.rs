@@ -1,6 +1,7 @@
 //! Why a session cannot be replayed.
 
 use super::REJUDGED;
+use super::keyframes::BadKeyframe;
 use super::part::Clock;
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
@@ -103,6 +104,19 @@ pub enum ReplayError {
         /// How many there would be.
         wanted: i64,
     },
+    /// A keyframe that cannot be gone on from.
+    #[error("the keyframe after tick {tick}, at {at}: {why}; `hitreg keyframes` makes all anew")]
+    Keyframe {
+        /// The tick.
+        tick: Tick,
+        /// When that was.
+        at: Clock,
+        /// What is wrong with it.
+        why: BadKeyframe,
+    },
+    /// It has none any more.
+    #[error("the log has lost the keyframe that its replay was to begin with")]
+    NoKeyframe,
     /// A part that ends before it begins.
     #[error("a part of a session ends after it begins, and this one is from {from} to {to}")]
     EmptyPart {

@@ -7,6 +7,9 @@ use crate::trace::schema::{bodies, corrections, errors, executed, frames, ticks,
 use crate::trace::{Table, Trace};
 use crate::units::Micros;
 
+/// Rows ask for no more of what was before them, but for what was on its way.
+pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
+
 /// From one time of a session to another, which is no part of it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -19,6 +22,11 @@ pub struct Part {
 impl Part {
     /// All of any session.
     pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
+
+    /// From when on a replay must be looked at for the rows of a part that begins at `at`: they ask for what came before them.
+    pub fn needs_from(at: Micros) -> Micros {
+        at - LOOKED_BACK
+    }
 
     /// Whether a time is of it.
     pub fn has(self, at: Micros) -> bool {

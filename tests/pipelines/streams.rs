@@ -34,7 +34,7 @@ pub(crate) fn file(session: &Session, span: Micros) -> Vec<u8> {
     write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
 }
 
-fn survey(file: &[u8]) -> Survey {
+pub(crate) fn survey(file: &[u8]) -> Survey {
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
     let mut survey = Survey::new(&header);
@@ -50,7 +50,8 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    let source =
+        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
     let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
@@ -156,7 +157,8 @@ fn silent_players_are_waited_for_and_not_looked_for() {
     let survey = survey(&file);
     let mut reader = LogReader::new(&file[..]).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    let source =
+        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
         let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");

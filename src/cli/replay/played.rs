@@ -75,7 +75,7 @@ pub(super) fn play(
     // A run that is kept is made of a session in memory, and what has no name is not written twice.
     let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
     let surveyed = match as_read {
-        true => files::engine(games).survey(&args.log)?,
+        true => survey(games, args)?,
         false => None,
     };
     let Some(log) = surveyed else { return whole(games, args, false, trace, record) };
@@ -118,6 +118,18 @@ pub(super) fn play(
         length,
         seconds,
     })
+}
+
+/// Looks through the log, or finds the keyframe that its part is to be replayed from.
+fn survey(games: &Games, args: &Args) -> Result<Option<SurveyedLog>, Trouble> {
+    let engine = files::engine(games);
+    let from = args.part.begins().filter(|_| !args.sizes).map(Part::needs_from);
+    let log = engine.survey_from(&args.log, from)?;
+    let is_usable = |log: &SurveyedLog| Ok::<_, Trouble>(log.starts(&args.what_if.options(&log.header)?.0));
+    match &log {
+        Some(found) if !is_usable(found)? => Ok(engine.survey(&args.log)?),
+        _ => Ok(log),
+    }
 }
 
 type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;

@@ -39,6 +39,8 @@ const TOGETHER: Micros = Micros::from_s(16);
 /// Where the replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
+    /// So long before the part that none of its rows asks for what happens.
+    Away,
     /// Before the part: what happens is known to those who ask for the past, and its rows are let go of.
     Before,
     Within,
@@ -55,6 +57,8 @@ pub(super) struct Watch<'a, 'f> {
     /// Of which part of the session.
     part: Part,
     place: Place,
+    /// How long it is not looked at at all.
+    away_until: Micros,
     /// When all tables went on last.
     passed_on: Micros,
     pub(super) first_difference: Option<HashDifference>,
@@ -72,7 +76,26 @@ impl<'a, 'f> Watch<'a, 'f> {
     ) -> Watch<'a, 'f> {
         let place = if part == Part::WHOLE { Place::Within } else { Place::Before };
         let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
-        Watch { tables, hashes, to, part, place, passed_on, first_difference, compared, traffic, progress }
+        Watch {
+            tables,
+            hashes,
+            to,
+            part,
+            place,
+            away_until: part.from,
+            passed_on,
+            first_difference,
+            compared,
+            traffic,
+            progress,
+        }
+    }
+
+    /// Before then, nothing is looked at but the hashes of ticks.
+    pub(super) fn look_away_until(&mut self, at: Micros) {
+        if self.place == Place::Before {
+            (self.place, self.away_until) = (Place::Away, at);
+        }
     }
 
     /// What is known besides the tables.
@@ -87,8 +110,11 @@ impl<'a, 'f> Watch<'a, 'f> {
         }
     }
 
-    /// Something happens at this time: whether it comes before the part is over.
+    /// Something happens at this time: whether it is to be looked at.
     fn goes_on(&mut self, at: Micros) -> bool {
+        if self.place == Place::Away && at >= self.away_until {
+            self.place = Place::Before;
+        }
         if self.place == Place::Before && at >= self.part.from {
             self.tables.begin_part();
             (self.place, self.passed_on) = (Place::Within, at);
@@ -96,7 +122,11 @@ impl<'a, 'f> Watch<'a, 'f> {
         if self.place == Place::Within && at >= self.part.to {
             self.place = Place::After;
         }
-        self.place != Place::After
+        self.is_looking()
+    }
+
+    fn is_looking(&self) -> bool {
+        matches!(self.place, Place::Before | Place::Within)
     }
 
     fn pass_on(&mut self) {
@@ -151,7 +181,7 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
         // It is of the tick that has begun.
-        if self.place != Place::After {
+        if self.is_looking() {
             Observer::<G>::executed(&mut self.tables, player, command, tick, how);
         }
     }
@@ -173,11 +203,10 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         self.hashes.reached(at);
         (self.progress)(at);
         let hash = self.hashes.of(ticked.tick);
-        if !self.goes_on(at) {
-            return;
+        if self.goes_on(at) {
+            Observer::<G>::ticked(&mut self.tables, at, ticked, world);
         }
-        Observer::<G>::ticked(&mut self.tables, at, ticked, world);
-        if let Some(hash) = hash {
+        if let Some(hash) = hash.filter(|_| self.place != Place::After) {
             self.compared += 1;
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
