@@ -41,12 +41,12 @@ mod verify;
 
 pub use effects::look_for_effects;
 pub use error::EngineError;
+#[cfg(feature = "live")]
+pub use games::JoinError;
 pub use games::{
     Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, ReadySession, RulesError, ScoreError, SetupError,
     StepError, UnknownGame,
 };
-#[cfg(feature = "live")]
-pub use games::{JoinError, Joining};
 #[cfg(feature = "quakeworld")]
 pub use import::{Maps, demos_below, import_qwd};
 #[cfg(feature = "quake3")]

@@ -11,6 +11,7 @@ pub use error::MergeError;
 pub use offset::Offset;
 
 use crate::record::{By, Header, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
+use crate::settings::player_of;
 use crate::units::{Micros, PlayerId, Tick};
 use offset::NoOffset;
 
@@ -146,6 +147,12 @@ fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
 /// Checks that a client's log is of the same session, and was recorded under the same rules.
 fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
     let session = |header: &Header| header.side.map(|side| side.session);
+    // What other players have for themselves a client need not know.
+    let own = client.side.and_then(|side| side.player);
+    let shared = |header: &Header| -> Vec<(String, String)> {
+        let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);
+        header.settings.iter().filter(is_shared).cloned().collect()
+    };
     if session(server) != session(client) {
         return Err(MergeError::OtherSession { log });
     }
@@ -153,7 +160,7 @@ fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), Merg
         ("game", server.game == client.game),
         ("rules", server.rules == client.rules),
         ("seed", server.seed == client.seed),
-        ("settings", server.settings == client.settings),
+        ("settings", shared(server) == shared(client)),
         ("kinds of records", server.unknown == client.unknown),
         ("number of players", server.players.len() == client.players.len()),
         ("classes of entities", server.classes == client.classes),

@@ -12,8 +12,8 @@ mod preset;
 pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone};
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key, Kind};
-pub(crate) use players::is_of_players;
 pub use players::{Players, without_players};
+pub(crate) use players::{is_of_players, player_of};
 pub use preset::{PRESETS, Preset};
 
 use crate::units::{Hz, PlayerId};
@@ -275,6 +275,11 @@ impl Settings {
             hint: our_name(key).unwrap_or_else(|| nearest(key, KEYS.iter().map(|k| k.name))),
         })?;
         found.set(self, value)
+    }
+
+    /// The value that a key takes which is nearest to a text; `None` where there is no such key, or nothing is near.
+    pub fn nearest(key: &str, text: &str) -> Option<String> {
+        KEYS.iter().find(|known| known.name == key)?.nearest(text)
     }
 
     /// Sets one key from `key=value`.

@@ -23,7 +23,7 @@ pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
 #[cfg(feature = "pipelines")]
 pub(crate) use folder::{files_below, temporary_folder};
-pub use recording::{Recording, Unfinished};
+pub use recording::{Claim, Recording, Unfinished};
 pub use saving::{Prepared, remove, save, save_log, save_trace};
 #[cfg(feature = "pipelines")]
 pub(crate) use saving::{move_to, prepare, save_bytes};

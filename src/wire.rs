@@ -50,8 +50,8 @@ pub use error::DecodeError;
 pub(crate) use fragment::MESSAGE_BYTES_MAX;
 pub use fragment::{Reassembled, Reassembly, fragments};
 pub use handshake::{
-    Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, Ignored, Incoming, Outcome,
-    Refusal, WELCOME_BYTES_MAX,
+    ASKED_BYTES_MAX, Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, Ignored, Incoming,
+    Outcome, Refusal, WELCOME_BYTES_MAX,
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
 pub use key::Key;

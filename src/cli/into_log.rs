@@ -7,14 +7,16 @@ use super::figures::bytes;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::live::{LiveSink, Rates};
+use crate::log::{Options, WhenFull};
 use crate::record::{Header, Record};
-use crate::store::{Recording, StoreError, Target};
+use crate::store::{Claim, Recording, StoreError, Target};
 use crate::units::Micros;
 
 /// Writes records as they come; the first error is kept for the end.
 pub(super) struct IntoLog {
     target: Target,
-    /// `None` until the session's header is known.
+    /// Where the log will be, until the session's header is known.
+    claim: Option<Claim>,
     recording: Option<Recording>,
     error: Option<StoreError>,
     /// The first tick and the last.
@@ -25,16 +27,17 @@ pub(super) struct IntoLog {
 }
 
 impl IntoLog {
-    /// A log at `target`, begun when the session begins. `length` is how long it will be, for the bar.
-    pub(super) fn new(target: Target, what: &str, length: Micros) -> IntoLog {
-        IntoLog {
+    /// A log at `target`, begun when the session begins; the place is taken from now on. `length` is how long it will be, for the bar.
+    pub(super) fn new(target: Target, what: &str, length: Micros) -> Result<IntoLog, StoreError> {
+        Ok(IntoLog {
+            claim: Some(Claim::new(&target)?),
             target,
             recording: None,
             error: None,
             ticks: None,
             frames: None,
             progress: Progress::of_session(what, length),
-        }
+        })
     }
 
     fn note(&mut self, done: Result<(), StoreError>) -> ControlFlow<()> {
@@ -76,7 +79,9 @@ impl IntoLog {
 
 impl LiveSink for IntoLog {
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
-        let begun = Recording::begin(&self.target, header).map(|recording| self.recording = Some(recording));
+        let claimed = self.claim.take().map_or_else(|| Claim::new(&self.target), Ok);
+        let begun = claimed.and_then(|claim| claim.begin(header, Options::live(), WhenFull::Wait));
+        let begun = begun.map(|recording| self.recording = Some(recording));
         self.note(begun)
     }
 

@@ -10,16 +10,18 @@ use super::interrupt::stop_when_told;
 use super::into_log::IntoLog;
 use super::kept::Kept;
 use super::live::REORDER_MS;
+use super::offered;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::Page;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
 use super::trouble::Trouble;
-use crate::engine::{Games, Joining};
+use crate::engine::Games;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
-use crate::live::{Notice, What};
+use crate::live::{Joining, Notice, OwnSettings, What};
+use crate::settings::SettingError;
 use crate::store::Kind;
 use crate::units::Micros;
 
@@ -38,6 +40,7 @@ use crate::units::Micros;
 Examples:
   hitreg join localhost -o one.hitlog
   hitreg join 192.0.2.7:27500 -o two.hitlog
+  hitreg join localhost -o slow.hitlog --update-hz 20 --rate 5000
   hitreg join localhost -o far.hitlog --delay-ms 80 --jitter-ms 15 \\
       --loss 3% --reorder 2%
   hitreg replay far.hitlog                    its side alone, open loop")]
@@ -52,12 +55,31 @@ pub(super) struct Args {
     game: GameArgs,
     #[command(flatten)]
     link: JoinLinkArgs,
+    #[command(flatten)]
+    wants: WantArgs,
     /// Say this to all players when the session begins, out of character; may be given more than once
     #[arg(long, value_name = "TEXT")]
     say: Vec<String>,
     /// Let the avatar say this
     #[arg(long, value_name = "TEXT")]
     speak: Vec<String>,
+}
+
+/// What the client asks to have for itself. The server grants it within its own limits.
+#[derive(clap::Args)]
+struct WantArgs {
+    /// Ask for so many snapshots a second [default: as many as all get]
+    #[arg(long, value_name = "HZ")]
+    update_hz: Option<String>,
+    /// Ask for no more than so many bytes a second
+    #[arg(long, value_name = "BYTES")]
+    rate: Option<String>,
+    /// Draw the others so far behind the client's clock
+    #[arg(long, value_name = "MS")]
+    lerp_ms: Option<String>,
+    /// Ask for another setting that may be one player's own, such as client.cmd_hz=30; may be given more than once
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
+    set: Vec<String>,
 }
 
 /// What is done to datagrams here, each way.
@@ -87,12 +109,23 @@ struct Recorded {
     path: PathBuf,
     server: String,
     player: Option<u16>,
+    /// What the client has for itself, as it asked for and the server granted.
+    granted: Vec<Granted>,
     #[serde(flatten)]
     kept: Kept,
     /// How many of the client's requests the server answered.
     answered: usize,
     /// What was said in the session. It is in no log.
     heard: Vec<Said>,
+}
+
+/// A setting that the client wanted to have for itself.
+#[derive(Serialize)]
+struct Granted {
+    key: String,
+    asked: String,
+    /// What it got; `None` where it has what all have.
+    granted: Option<String>,
 }
 
 /// Something that was said.
@@ -112,9 +145,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         link.check().map_err(|error| Trouble::Request(error.to_string()))?;
     }
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "playing", Micros::ZERO);
+    let mut sink = IntoLog::new(target, "playing", Micros::ZERO)?;
     let asks = args.asks();
-    let joining = Joining { server, link: link.as_ref(), asks: &asks, stop: &stop };
+    let own = args.wants.pairs()?;
+    let joining = Joining { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
@@ -122,6 +156,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         path: args.output.to_path_buf(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
+        granted: own.into_iter().map(|(key, asked)| Granted::new(key, asked, &joined.granted)).collect(),
         kept: Kept::new(&args.output, span, &stop, joined.report),
         answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
         heard: joined.heard.into_iter().filter_map(Said::of).collect(),
@@ -148,6 +183,13 @@ impl Args {
     }
 }
 
+impl Granted {
+    fn new(key: String, asked: String, granted: &OwnSettings) -> Granted {
+        let granted = granted.iter().find(|(granted, _)| *granted == key).map(|(_, value)| value.clone());
+        Granted { key, asked, granted }
+    }
+}
+
 impl Said {
     fn of(notice: Notice) -> Option<Said> {
         match notice {
@@ -157,6 +199,22 @@ impl Said {
             }
             Notice::ChatIc { entity, text, .. } => Some(Said { player: Some(entity.0), in_character: true, text }),
         }
+    }
+}
+
+impl WantArgs {
+    fn pairs(&self) -> Result<OwnSettings, SettingError> {
+        let named = [
+            ("server.update_hz", &self.update_hz),
+            ("server.rate_bytes_per_s", &self.rate),
+            ("interpolation.lerp_ms", &self.lerp_ms),
+        ];
+        let of_pair = |text: &String| {
+            let pair = text.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+            pair.ok_or_else(|| SettingError::NotAPair { text: text.clone() })
+        };
+        let named = named.into_iter().filter_map(|(key, value)| Some(Ok((key.to_owned(), value.clone()?))));
+        named.chain(self.set.iter().map(of_pair)).collect()
     }
 }
 
@@ -182,6 +240,14 @@ impl Recorded {
         page.heading(&self.path.display().to_string());
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
         page.pair("session", &format!("{player} on the server at {}", self.server));
+        for Granted { key, asked, granted } in &self.granted {
+            let text = match granted {
+                Some(granted) if granted == asked => format!("{key} {granted}"),
+                Some(granted) => format!("{key} {granted} (asked for {asked})"),
+                None => format!("not {key} {asked}: as all have it"),
+            };
+            page.pair("granted", &text);
+        }
         self.kept.print_duration(page, "left");
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);

@@ -59,7 +59,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
     let path = &args.session.output;
-    let mut sink = IntoLog::new(target, "recording live", scenario.length());
+    let mut sink = IntoLog::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));

@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let mut listener =
         listener.ok_or_else(|| Trouble::Request(format!("no protocol is called `{}`", args.protocol)))??;
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "recording", options.length.unwrap_or(Micros::ZERO));
+    let mut sink = IntoLog::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let passed = ran?;

@@ -13,7 +13,9 @@ use super::page::Page;
 use super::session_args::SessionArgs;
 use super::trouble::Trouble;
 use crate::engine::Games;
+use crate::live::Limits;
 use crate::store::Kind;
+use crate::units::Hz;
 
 /// The port of a server that names none; id's QuakeWorld servers had 27500, too.
 pub(super) const PORT: u16 = 27_500;
@@ -44,8 +46,18 @@ pub(super) struct Args {
     /// The address to listen at; 127.0.0.1 is for this machine alone
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     bind: IpAddr,
+    /// Send no client more snapshots a second than this, whatever it asks for [default: one a tick]
+    #[arg(long, value_name = "HZ", value_parser = parse_hz)]
+    max_update_hz: Option<Hz>,
+    /// Send no client more bytes a second than this, whatever it asks for [default: what it asks for]
+    #[arg(long, value_name = "BYTES")]
+    max_rate: Option<i64>,
     #[command(flatten)]
     session: SessionArgs,
+}
+
+fn parse_hz(text: &str) -> Result<Hz, String> {
+    Hz::parse(text).ok_or_else(|| "a number of Hz above 0, with at most three decimals".to_owned())
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -54,8 +66,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let ready = args.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "serving", scenario.length());
-    let ran = ready.serve(SocketAddr::new(args.bind, args.port), &stop, &mut sink);
+    let mut sink = IntoLog::new(target, "serving", scenario.length())?;
+    let limits = Limits { update_hz: args.max_update_hz, rate_bytes_per_s: args.max_rate };
+    let ran = ready.serve(SocketAddr::new(args.bind, args.port), limits, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let served = Hosted::new(&args.output, header, Kept::new(&args.output, span, &stop, ran?));
     output.show(&served, |page| print(page, &served))?;

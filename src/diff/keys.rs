@@ -88,6 +88,7 @@ impl KeyCells {
         })
     }
 
+    #[inline]
     pub(crate) fn cmp(&self, x: (Side, usize), y: (Side, usize)) -> std::cmp::Ordering {
         let parts = self.parts.iter().map(|part| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
         parts.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 #[cfg(feature = "live")]
-pub use bots::{JoinError, Joining};
+pub use bots::JoinError;
 pub use bots::{PlaysItself, ReadySession, SetupError};
 
 use super::EngineError;

@@ -83,10 +83,10 @@ impl ClientSocket<'_> {
 /// When there is none, nobody answers, or the session is to end; the latter is no trouble and has no place: `None`.
 pub(super) fn connect<B: Body>(
     socket: &ClientSocket<'_>,
-    game: &str,
+    options: ConnectOptions,
 ) -> Result<Option<(ClientConnection<B>, Accepted)>, LiveError> {
     let (clock, server) = (socket.clock, socket.server);
-    let mut connection = ClientConnection::new(ConnectOptions::new(game), super::secret().0, clock.now());
+    let mut connection = ClientConnection::new(options, super::secret().0, clock.now());
     while !socket.is_over() {
         match connection.handle_timeout(clock.now()) {
             Some(Lost::Refused(why)) => return Err(LiveError::Refused { server, why }),

@@ -68,6 +68,9 @@ pub enum LiveError {
     /// What the server says cannot be played by.
     #[error(transparent)]
     Welcome(#[from] super::WelcomeError),
+    /// What the client wants cannot be asked for.
+    #[error(transparent)]
+    Ask(#[from] super::AskError),
     /// The server gave up waiting for players.
     #[error("the server at {server} ended the session before it began")]
     NeverBegan {

@@ -12,6 +12,7 @@ use super::client::{ClientSocket, Playing, connect, play};
 use super::clock::Clock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
+use super::own::{self, OwnSettings};
 use super::report::{LiveReport, LiveSink};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
@@ -22,13 +23,15 @@ use crate::link::LinkModel;
 use crate::pipeline::Netcode;
 use crate::settings::Settings;
 use crate::units::{PlayerId, Seed};
-use crate::wire::{Accepted, ClientConnection, Leaving, Notice, What};
+use crate::wire::{Accepted, ClientConnection, ConnectOptions, Leaving, Notice, What};
 
 /// How a client came out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
     /// The player that it was; `None` when the session was over before it had a place.
     pub player: Option<PlayerId>,
+    /// What it had for itself: what it wanted, as far as the server granted that.
+    pub granted: OwnSettings,
     /// How it went.
     pub report: LiveReport,
     /// Answers to what it asked for and what was said in the session, in the order in which it heard that.
@@ -45,24 +48,32 @@ pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
     addresses.next().ok_or_else(|| no_address("nobody knows it".to_owned()))
 }
 
-/// Joins the session at `server`, and plays in it until it ends or `stop` is set. With a link, datagrams are delayed and
-/// lost here in both directions, as it says. `asks` is what the client asks for when the session begins; the first
-/// [`REQUESTS_MAX`](crate::wire::REQUESTS_MAX) are.
+/// Where to play, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Joining<'a> {
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// What is done here to datagrams of both directions.
+    pub link: Option<&'a LinkModel>,
+    /// What the client wants to have for itself: `server.update_hz`, ... The server grants what it will.
+    pub own: &'a OwnSettings,
+    /// What the client asks for when the session begins; the first [`REQUESTS_MAX`](crate::wire::REQUESTS_MAX) are.
+    pub asks: &'a [What],
+    /// Set when the client is to leave.
+    pub stop: &'a AtomicBool,
+}
+
+/// Joins a session, and plays in it until it ends or the client is to leave.
 ///
 /// # Errors
-/// When there is no place, nobody answers, the server plays something else or falls silent, or sockets and threads are
+/// When what the client wants cannot be had anywhere, there is no place, nobody answers, the server plays something else or falls silent, or sockets and threads are
 /// not available.
-pub fn join<G>(
-    server: SocketAddr,
-    rules: &Arc<G::Rules>,
-    link: Option<&LinkModel>,
-    asks: &[What],
-    stop: &AtomicBool,
-    sink: &mut dyn LiveSink,
-) -> Result<Joined, LiveError>
+pub fn join<G>(joining: &Joining<'_>, rules: &Arc<G::Rules>, sink: &mut dyn LiveSink) -> Result<Joined, LiveError>
 where
     G: Bots + Netcode,
 {
+    let Joining { server, link, own, asks, stop } = *joining;
+    let options = ConnectOptions { asked: own::encode(own)?, ..ConnectOptions::new(G::NAME) };
     let any = match server {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
@@ -72,7 +83,7 @@ where
     let (counters, ending, over) = (Counters::default(), AtomicBool::new(false), AtomicBool::new(false));
     let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
     let player = std::thread::scope(|scope| {
-        let run = || -> Result<Option<PlayerId>, LiveError> {
+        let run = || -> Result<Option<(PlayerId, OwnSettings)>, LiveError> {
             let delays = link.map(|_| posts.clone());
             let socket = ClientSocket {
                 clock,
@@ -84,20 +95,22 @@ where
                 stop,
             };
             drop(posts);
-            let Some((connection, accepted)) = connect(&socket, G::NAME)? else { return Ok(None) };
+            let Some((connection, accepted)) = connect(&socket, options)? else { return Ok(None) };
             let player = accepted.player;
             let socket = ClientSocket { stop: &ending, ..socket };
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
             let place = Place { socket, connection, accepted };
-            play_in::<G>(scope, place, rules, link.map(|link| (link, posted)), asks.to_vec(), &main_loop, sink)?;
-            Ok(Some(player))
+            let link = link.map(|link| (link, posted));
+            let granted = play_in::<G>(scope, place, rules, link, asks.to_vec(), &main_loop, sink)?;
+            Ok(Some((player, granted)))
         };
         let ran = run();
         over.store(true, Ordering::Relaxed);
         ran
     })?;
     let heard = counters.take_heard().into_iter().map(|(_, notice)| notice).collect();
-    Ok(Joined { player, report: LiveReport::new(&counters, Vec::new()), heard })
+    let (player, granted) = player.unzip();
+    Ok(Joined { player, granted: granted.unwrap_or_default(), report: LiveReport::new(&counters, Vec::new()), heard })
 }
 
 /// A place on a server.
@@ -124,7 +137,7 @@ fn play_in<'scope, 'env, G>(
     asks: Vec<What>,
     main_loop: &MainLoop<'_>,
     sink: &mut dyn LiveSink,
-) -> Result<(), LiveError>
+) -> Result<OwnSettings, LiveError>
 where
     G: Bots + Netcode,
 {
@@ -139,9 +152,10 @@ where
         spawn(scope, "links", move || deliver(clock, vec![links], &posted))?;
     }
     sink.expecting(welcome.length());
+    let granted = welcome.granted().clone();
     if sink.begin(&header).is_break() {
         place.leave();
-        return Ok(());
+        return Ok(granted);
     }
     let (records, recorded) = sync_channel(WAITING_RECORDS);
     let (seed, records) = (header.seed, RecordSender(records));
@@ -153,7 +167,8 @@ where
         play::<G>(playing, rules, bot)
     })?;
     main_loop.run(sink, &recorded);
-    wait_for(client)
+    wait_for(client)?;
+    Ok(granted)
 }
 
 /// Makes the bot. That may take a while, in which the server is to know that the client is still there.

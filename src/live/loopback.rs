@@ -24,6 +24,7 @@ use crate::session::SynthError;
 use crate::session::scenario::Scenario;
 use crate::settings::{Settings, Sizes};
 use crate::units::{Micros, PlayerId, Seed};
+use crate::wire::ConnectOptions;
 
 /// The header of the log that a scenario gives when it is recorded live.
 ///
@@ -119,7 +120,9 @@ impl Loopback {
         let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
         spawn(scope, "links", move || deliver(self.clock, self.links.clone(), &posted))?;
         let serving = Serving {
-            header: &self.header,
+            places: self.header.players.len() as u16,
+            seed: self.header.seed,
+            hears: false,
             settings: Arc::clone(&self.settings),
             clock: self.clock,
             outbound: Outbound::new(Arc::clone(server), Some(posts.clone())),
@@ -128,7 +131,7 @@ impl Loopback {
             counters: &self.counters,
             length: self.length,
             stop: &self.ending,
-            welcome: Vec::new(),
+            joins: None,
         };
         let address = server.local_addr().map_err(LiveError::Socket)?;
         let server_rules = Arc::clone(rules);
@@ -161,7 +164,9 @@ impl Loopback {
         rules: Arc<G::Rules>,
         bots: &FreeBots<G>,
     ) -> Result<(), LiveError> {
-        let Some((connection, accepted)) = connect::<G::Body>(&socket, G::NAME)? else { return Ok(()) };
+        let Some((connection, accepted)) = connect::<G::Body>(&socket, ConnectOptions::new(G::NAME))? else {
+            return Ok(());
+        };
         let player = accepted.player;
         let mut bots = bots.lock().unwrap_or_else(PoisonError::into_inner);
         let bot = bots.get_mut(usize::from(player.0)).and_then(Option::take);

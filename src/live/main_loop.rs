@@ -9,9 +9,11 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::counters::Counters;
 use super::report::{LiveSink, Rates};
-use crate::record::Record;
+use crate::record::{Header, Record};
 use crate::units::Micros;
 
+/// How long it waits before it looks whether the session is to end.
+const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 /// How often progress is shown.
 const SHOW_EVERY: Micros = Micros::from_ms(100);
 /// How often the log is made safe.
@@ -28,12 +30,35 @@ pub(super) struct MainLoop<'a> {
 }
 
 impl MainLoop<'_> {
+    /// Waits until all players are ready, or nobody waits for them any more, and for what the session is played by then;
+    /// `None` when there is none to be played.
+    pub(super) fn wait<T>(&self, sink: &mut dyn LiveSink, begun: &Receiver<T>) -> Option<T> {
+        loop {
+            match begun.recv_timeout(LOOK_UP_EVERY) {
+                Ok(begun) => return Some(begun),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            sink.show(&Rates::new(self.counters, self.clock.now()));
+            if self.stop.load(Ordering::Relaxed) {
+                self.ending.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Begins the log.
+    pub(super) fn begin(&self, sink: &mut dyn LiveSink, header: &Header) {
+        if sink.begin(header).is_break() {
+            self.ending.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Hands records on until all who make them are gone.
     pub(super) fn run(&self, sink: &mut dyn LiveSink, recorded: &Receiver<Record>) {
         let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
         let mut kept = ControlFlow::Continue(());
         loop {
-            match recorded.recv_timeout(Duration::from_millis(50)) {
+            match recorded.recv_timeout(LOOK_UP_EVERY) {
                 Ok(record) if kept.is_continue() => kept = sink.record(&record),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,

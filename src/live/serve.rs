@@ -10,8 +10,9 @@ use super::clock::Clock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::loopback::live_header;
 use super::main_loop::MainLoop;
+use super::own::Limits;
 use super::report::{LiveReport, LiveSink};
-use super::server::{self, Serving};
+use super::server::{self, Joins, Serving};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::Outbound;
@@ -23,7 +24,8 @@ use crate::session::SynthError;
 use crate::session::scenario::Scenario;
 
 /// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). Its links
-/// are what lies between the machines: those of the scenario count for nothing. When `stop` is set the session ends
+/// are what lies between the machines: those of the scenario count for nothing. What a client asks to have for itself it gets
+/// within `limits`, and the log's header, which says so, is there when all are ready. When `stop` is set the session ends
 /// early, but whole.
 ///
 /// # Errors
@@ -32,6 +34,7 @@ pub fn serve<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     address: SocketAddr,
+    limits: Limits,
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<LiveReport, LiveError>
@@ -44,20 +47,20 @@ where
     for player in &mut header.players {
         player.recorded = false;
     }
-    let welcome = Welcome::new(&header, session, length)?.encode()?;
+    let welcome = Welcome::new(&header, session, length)?;
     let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
     let socket = Arc::new(open(address)?);
     sink.listening(socket.local_addr().map_err(LiveError::Socket)?);
     let (clock, counters) = (Clock::start(), Counters::default());
-    if sink.begin(&header).is_break() {
-        return Ok(LiveReport::new(&counters, Vec::new()));
-    }
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
+        let (begins, begun) = sync_channel(1);
         let start = || {
             let serving = Serving {
-                header: &header,
+                places: header.players.len() as u16,
+                seed: header.seed,
+                hears: true,
                 settings,
                 clock,
                 outbound: Outbound::new(Arc::clone(&socket), None),
@@ -66,13 +69,18 @@ where
                 counters: &counters,
                 length,
                 stop: &ending,
-                welcome,
+                joins: Some(Joins { welcome, limits, begins }),
             };
             let rules = Arc::clone(rules);
             spawn(scope, "server", move || server::run::<G>(serving, rules))
         };
         let ran = start().and_then(|server| {
-            MainLoop { clock, counters: &counters, stop, ending: &ending }.run(sink, &recorded);
+            let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
+            if let Some(settings) = main_loop.wait(sink, &begun) {
+                header.settings = settings.to_pairs();
+                main_loop.begin(sink, &header);
+            }
+            main_loop.run(sink, &recorded);
             wait_for(server)
         });
         over.store(true, Ordering::Relaxed);

@@ -4,22 +4,23 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use super::LiveError;
 use super::clock::{Clock, Schedule};
 use super::counters::{Counters, RecordSender};
+use super::own::{self, Limits, OwnSettings};
 use super::socket::Datagram;
 use super::transit::{Direction, Outbound};
+use super::welcome::{Welcome, WelcomeError, with_own};
 use crate::game::Body;
-use crate::packet::Snapshot;
+use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
-use crate::record::Header;
 use crate::session::sequence::{self, ServerEnds};
 use crate::session::{Packed, Recorder};
 use crate::settings::Settings;
-use crate::units::{Micros, PlayerId};
+use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{
     Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
 };
@@ -31,7 +32,11 @@ const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// What a server needs to run.
 pub(super) struct Serving<'a> {
-    pub(super) header: &'a Header,
+    /// How many players it waits for.
+    pub(super) places: u16,
+    pub(super) seed: Seed,
+    /// Whether it writes down what it hears of clients: some client's log may never come.
+    pub(super) hears: bool,
     pub(super) settings: Arc<Settings>,
     pub(super) clock: Clock,
     pub(super) outbound: Outbound,
@@ -42,7 +47,16 @@ pub(super) struct Serving<'a> {
     pub(super) length: Micros,
     /// Set when the session is to end.
     pub(super) stop: &'a AtomicBool,
-    pub(super) welcome: Vec<u8>,
+    /// Of clients from elsewhere, who have to be told what is played; `None` when they know.
+    pub(super) joins: Option<Joins>,
+}
+
+/// What clients from elsewhere are told, and what they may have.
+pub(super) struct Joins {
+    pub(super) welcome: Welcome,
+    pub(super) limits: Limits,
+    /// Where the session's settings go when it begins, with what each player has for itself.
+    pub(super) begins: SyncSender<Settings>,
 }
 
 /// How late each tick was, in µs.
@@ -50,56 +64,70 @@ pub(super) type Lateness = Vec<u32>;
 
 /// Waits for all players, runs the session to its end, and says farewell.
 pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError> {
-    let places = serving.header.players.len() as u16;
+    let Serving { places, clock, inbox, counters, .. } = serving;
+    let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
     let options = EndpointOptions {
         game: G::NAME.to_owned(),
         places,
-        welcome: serving.welcome,
+        welcome: common,
         unready_per_host: (places / 2).max(2),
         secret: super::secret(),
     };
-    let mut records = serving.records;
-    let setup = Setup { rules, settings: Arc::clone(&serving.settings), seed: serving.header.seed };
-    // A server of its own keeps what it hears: some client's log may never come.
-    let heard = (0..places).map(PlayerId).filter(|_| serving.header.side.is_some());
-    let mut server = Server::<G> {
-        clock: serving.clock,
-        server: G::Server::new(setup, places),
-        recorder: Recorder::new(&mut records).hearing(heard),
-        lateness: Vec::new(),
-        ends: Ends {
-            endpoint: Endpoint::new(options),
-            connections: (0..places).map(|_| None).collect(),
-            is_ready: vec![false; usize::from(places)],
-            message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
-            outbound: serving.outbound,
-            counters: serving.counters,
-            running: false,
-        },
+    let mut ends = Ends {
+        endpoint: Endpoint::new(options),
+        connections: (0..places).map(|_| None).collect(),
+        is_ready: vec![false; usize::from(places)],
+        own: vec![OwnSettings::new(); usize::from(places)],
+        message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
+        settings: serving.settings,
+        joins: serving.joins,
+        outbound: serving.outbound,
+        counters,
+        running: false,
     };
     let is_over = || serving.stop.load(Ordering::Relaxed);
-    serving.counters.places.set(places.into());
-    while !is_over() && server.ends.ready() < places {
-        server.hear(&serving.inbox, LOOK_UP_EVERY)?;
-        server.ends.expire(server.clock.now());
+    counters.places.set(places.into());
+    while !is_over() && ends.ready() < places {
+        if let Some((from, bytes)) = hear(&inbox, LOOK_UP_EVERY)? {
+            ends.handle_datagram(clock.stamp(), from, &bytes);
+        }
+        ends.expire(clock.now());
     }
-    server.ends.running = true;
-    server.ends.endpoint.close();
-    let begins = server.clock.now();
-    serving.counters.began_at.get_or_init(|| begins);
-    let mut schedule = Schedule::new(begins, serving.settings.server.tick_hz);
+    let settings = ends.begin_session()?;
+    let tick_hz = settings.server.tick_hz;
+    let mut records = serving.records;
+    let heard = (0..places).map(PlayerId).filter(|_| serving.hears);
+    let mut server = Server::<G> {
+        clock,
+        server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
+        recorder: Recorder::new(&mut records).hearing(heard),
+        lateness: Vec::new(),
+        ends,
+    };
+    let begins = clock.now();
+    counters.began_at.get_or_init(|| begins);
+    let mut schedule = Schedule::new(begins, tick_hz);
     let has_players = |ends: &Ends<'_, G::Body>| ends.endpoint.players().next().is_some();
     while !is_over() && schedule.due() - begins <= serving.length && has_players(&server.ends) {
         let due = schedule.due();
-        if server.clock.now() >= due {
+        if clock.now() >= due {
             server.tick(due);
-            serving.counters.ticks_left_out.add(schedule.advance(server.clock.now()));
-        } else {
-            server.hear(&serving.inbox, server.clock.until(due).min(LOOK_UP_EVERY))?;
+            counters.ticks_left_out.add(schedule.advance(clock.now()));
+        } else if let Some((from, bytes)) = hear(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
+            server.handle_datagram(from, &bytes);
         }
     }
-    server.ends.say_farewell(server.clock.now());
+    server.ends.say_farewell(clock.now());
     Ok(server.lateness)
+}
+
+/// Waits for a datagram, no longer than `wait`.
+fn hear(inbox: &Receiver<Datagram>, wait: Duration) -> Result<Option<Datagram>, LiveError> {
+    match inbox.recv_timeout(wait) {
+        Ok(datagram) => Ok(Some(datagram)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
+    }
 }
 
 struct Server<'a, G: Netcode> {
@@ -117,6 +145,10 @@ struct Ends<'a, B> {
     connections: Vec<Option<ServerConnection<B>>>,
     /// Which of the players have said that they are ready.
     is_ready: Vec<bool>,
+    /// What each player has otherwise than all.
+    own: Vec<OwnSettings>,
+    settings: Arc<Settings>,
+    joins: Option<Joins>,
     message_max_bytes: usize,
     outbound: Outbound,
     counters: &'a Counters,
@@ -125,36 +157,11 @@ struct Ends<'a, B> {
 }
 
 impl<G: Netcode> Server<'_, G> {
-    /// Waits for a datagram, no longer than `wait`.
-    fn hear(&mut self, inbox: &Receiver<Datagram>, wait: Duration) -> Result<(), LiveError> {
-        match inbox.recv_timeout(wait) {
-            Ok((from, bytes)) => self.handle_datagram(from, &bytes),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),
-        }
-        Ok(())
-    }
-
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
-        let ends = &mut self.ends;
-        match ends.endpoint.handle_datagram(at, from, bytes) {
-            Incoming::Reply(reply) => ends.outbound.send(from, &reply),
-            Incoming::Joined { player, key, reply, .. } => {
-                ends.begin(at, player, key);
-                ends.outbound.send(from, &reply);
-            }
-            Incoming::Connection(player) => match ends.handle_datagram(at, player, bytes) {
-                Some(ServerEvent::Packet(heard)) if ends.running => {
-                    ends.counters.up_arrived.add(1);
-                    sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
-                }
-                Some(ServerEvent::Waiting(said)) => ends.handle_waiting(player, said),
-                Some(ServerEvent::Left(_)) => ends.endpoint.free(at, player),
-                Some(ServerEvent::Request(request)) => ends.answer(player, request),
-                Some(ServerEvent::Packet(_) | ServerEvent::AskedAgain) | None => {}
-            },
-            Incoming::Ignored(_) => ends.counters.refused.add(1),
+        if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
+            self.ends.counters.up_arrived.add(1);
+            sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
         }
     }
 
@@ -169,14 +176,62 @@ impl<G: Netcode> Server<'_, G> {
 }
 
 impl<B: Body> Ends<'_, B> {
+    /// Takes a datagram. What it brings for the server's pipeline is handed back; before the session begins that is of no use.
+    fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, HeardPacket)> {
+        match self.endpoint.handle_datagram(at, from, bytes) {
+            Incoming::Reply(reply) => self.outbound.send(from, &reply),
+            Incoming::Joined { player, key, asked, reply, .. } => {
+                self.begin(at, player, key);
+                let own = self.grant(player, &asked);
+                self.outbound.send(from, &own.unwrap_or(reply));
+            }
+            Incoming::Connection(player) => match self.hear_from(at, player, bytes)? {
+                ServerEvent::Packet(heard) => return Some((player, heard)).filter(|_| self.running),
+                ServerEvent::Waiting(said) => self.handle_waiting(player, said),
+                ServerEvent::Left(_) => self.endpoint.free(at, player),
+                ServerEvent::Request(request) => self.answer(player, request),
+                ServerEvent::AskedAgain => {}
+            },
+            Incoming::Ignored(_) => self.counters.refused.add(1),
+        }
+        None
+    }
+
+    /// Lets a player have for itself what it asks for, as far as the server goes, and gives the answer that says so. Where no
+    /// datagram has room for that it has what all have.
+    fn grant(&mut self, player: PlayerId, asked: &[u8]) -> Option<Vec<u8>> {
+        let joins = self.joins.as_ref()?;
+        let granted = own::grant(asked, player, &self.settings, joins.limits);
+        let welcome = joins.welcome.granting(&self.settings, player, granted.clone()).ok()?.encode().ok()?;
+        let reply = self.endpoint.welcome(player, welcome)?;
+        self.own[usize::from(player.0)] = granted;
+        Some(reply)
+    }
+
+    /// Nobody comes in any more: the settings that are played by.
+    fn begin_session(&mut self) -> Result<Arc<Settings>, LiveError> {
+        self.running = true;
+        self.endpoint.close();
+        let mut settings = (*self.settings).clone();
+        for (player, own) in (0..).map(PlayerId).zip(&self.own) {
+            settings = with_own(&settings, player, own).map_err(WelcomeError::from)?;
+        }
+        if let Some(joins) = &self.joins {
+            // Where nobody waits for them any more, the session is over.
+            let _ = joins.begins.send(settings.clone());
+        }
+        Ok(Arc::new(settings))
+    }
+
     fn begin(&mut self, now: Micros, player: PlayerId, key: Key) {
         let mut connection = ServerConnection::new(key, player, self.connections.len() as u16, now);
         connection.limit_messages(self.message_max_bytes);
         self.connections[usize::from(player.0)] = Some(connection);
         self.is_ready[usize::from(player.0)] = false;
+        self.own[usize::from(player.0)].clear();
     }
 
-    fn handle_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
+    fn hear_from(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
         connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.refused.add(1)).ok()
     }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::own::OwnSettings;
 use crate::game::Game;
 use crate::hash::StateHasher;
 use crate::record::{Header, Origin, PlayerInfo, SessionId, Side, usercmd_fields};
@@ -25,6 +26,8 @@ pub(super) struct Welcome {
     preset: Option<String>,
     /// Settings that are not the preset's.
     changed: Vec<(String, String)>,
+    /// What this player has otherwise, as it asked for.
+    granted: OwnSettings,
     /// Tells whether all the others are the same, too.
     settings_digest: u64,
 }
@@ -93,8 +96,25 @@ impl Welcome {
             length,
             preset: header.preset.clone(),
             changed: settings.to_pairs().into_iter().filter(|pair| !usual.contains(pair)).collect(),
+            granted: OwnSettings::new(),
             settings_digest: settings_digest(&settings),
         })
+    }
+
+    /// The same for a player who has something for itself.
+    pub(super) fn granting(
+        &self,
+        settings: &Settings,
+        player: PlayerId,
+        granted: OwnSettings,
+    ) -> Result<Welcome, WelcomeError> {
+        let settings_digest = settings_digest(&with_own(settings, player, &granted)?);
+        Ok(Welcome { granted, settings_digest, ..self.clone() })
+    }
+
+    /// What the player has otherwise than all.
+    pub(super) fn granted(&self) -> &OwnSettings {
+        &self.granted
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, WelcomeError> {
@@ -131,6 +151,7 @@ impl Welcome {
         for (key, value) in &self.changed {
             settings.set(key, value)?;
         }
+        let settings = with_own(&settings, player, &self.granted)?;
         if settings_digest(&settings) != self.settings_digest {
             return Err(WelcomeError::OtherSettings);
         }
@@ -157,6 +178,15 @@ impl Welcome {
             Err(WelcomeError::OtherRules { map: header.map })
         }
     }
+}
+
+/// Settings with what a player has for itself.
+pub(super) fn with_own(settings: &Settings, player: PlayerId, own: &OwnSettings) -> Result<Settings, SettingError> {
+    let mut settings = settings.clone();
+    for (key, value) in own {
+        settings.set(&format!("p{player}.{key}"), value)?;
+    }
+    Ok(settings)
 }
 
 fn rules_digest(header: &Header) -> u64 {
@@ -200,6 +230,21 @@ mod tests {
     }
 
     #[test]
+    fn a_player_gets_what_it_was_granted_and_others_do_not() {
+        let common = welcome(&Scenario::default());
+        let settings = Scenario::default().settings().expect("good settings");
+        let own = vec![("client.cmd_hz".to_owned(), "30".to_owned())];
+        let granting = common.granting(&settings, PlayerId(1), own).expect("a player's own");
+        let header = granting.header::<Arena>(&ArenaRules::default(), PlayerId(1)).expect("the same settings");
+        let pair = ("p1.client.cmd_hz".to_owned(), "30".to_owned());
+        assert!(header.settings.contains(&pair));
+        let others = common.header::<Arena>(&ArenaRules::default(), PlayerId(0)).expect("the same settings");
+        assert!(!others.settings.contains(&pair));
+        let mistaken = granting.header::<Arena>(&ArenaRules::default(), PlayerId(0));
+        assert!(matches!(mistaken, Err(WelcomeError::OtherSettings)));
+    }
+
+    #[test]
     fn every_setting_can_be_changed_at_once() {
         // A datagram has room for all of them, and so for any.
         let mut welcome = welcome(&Scenario::default());
@@ -226,6 +271,11 @@ mod tests {
             |w| w.changed.push(("client.cmd_hz".to_owned(), "50".to_owned())),
             "not what this client makes of them",
         );
+        refused(
+            |w| w.granted.push(("client.cmd_hz".to_owned(), "50".to_owned())),
+            "not what this client makes of them",
+        );
+        refused(|w| w.granted.push(("server.tick_hz".to_owned(), "50".to_owned())), "is the same for all players");
         refused(|w| w.rules_digest += 1, "the same map file");
         refused(
             |w| {

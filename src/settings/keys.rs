@@ -67,6 +67,26 @@ impl Kind {
         }
     }
 
+    /// The value that it takes which is nearest to a text: of numbers beyond the bounds that is the bound. `None` where
+    /// nothing is near.
+    fn nearest(self, text: &str) -> Option<String> {
+        let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let bounded = match self {
+            Kind::Number { min, max, .. } => match text.parse::<i64>() {
+                Ok(whole) => whole.clamp(min, max),
+                Err(_) if number()? > max as f64 => max,
+                Err(_) if number()? < min as f64 => min,
+                Err(_) => return None,
+            },
+            Kind::Rate { min, .. } if number()? < min as f64 => min,
+            Kind::Rate { max, .. } if number()? > max as f64 => max,
+            Kind::Rate { .. } | Kind::Flag | Kind::Choice(_) => {
+                return self.parse(text).map(|_| text.to_owned());
+            }
+        };
+        Some(bounded.to_string())
+    }
+
     fn parse(self, text: &str) -> Option<Value> {
         match self {
             Kind::Flag => text.parse().ok().map(Value::Flag),
@@ -88,6 +108,10 @@ impl Key {
             Value::Rate(hz) => hz.to_string(),
             Value::Word(word) => word.to_owned(),
         }
+    }
+
+    pub(super) fn nearest(&self, text: &str) -> Option<String> {
+        self.kind.nearest(text)
     }
 
     pub(super) fn set(&self, settings: &mut Settings, text: &str) -> Result<(), SettingError> {

@@ -29,6 +29,11 @@ pub(super) fn split(key: &str) -> Option<(PlayerId, &str)> {
     Some((PlayerId(player.parse().ok().filter(|_| is_number)?), key))
 }
 
+/// Whose own a setting is; `None` of what all have.
+pub(crate) fn player_of(key: &str) -> Option<PlayerId> {
+    split(key).map(|(player, _)| player)
+}
+
 /// The settings of a log from which players were taken: theirs are gone, and who follows them has its own under its new
 /// number.
 pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {

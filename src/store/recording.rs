@@ -39,17 +39,7 @@ impl Recording {
         options: Options,
         when_full: WhenFull,
     ) -> Result<Recording, StoreError> {
-        let Destination::File(file) = target.check()? else {
-            return Err(StoreError::NoFile { path: target.path().into() });
-        };
-        let unfinished = Recording::unfinished_path(&file.path);
-        let fail = |source: WriteError| StoreError::write(&unfinished, source);
-        let out = claim(&unfinished)?;
-        if let Some(permissions) = file.permissions {
-            out.set_permissions(permissions).map_err(|source| fail(source.into()))?;
-        }
-        let writer = BackgroundLogWriter::new(out, header, options).map_err(fail)?.when_full(when_full);
-        Ok(Recording { target: target.clone(), path: file.path, unfinished, writer })
+        Claim::new(target)?.begin(header, options, when_full)
     }
 
     /// Where a recording stands until it is finished: `NAME.hitlog.part`.
@@ -146,6 +136,55 @@ impl Recording {
         // A log that came there meanwhile stays, and this one where it was.
         self.target.check()?;
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| fail(source.into()))
+    }
+}
+
+/// The place of a recording that is to begin. Nothing is left there when none does.
+pub struct Claim {
+    target: Target,
+    path: PathBuf,
+    unfinished: PathBuf,
+    /// `None` once the recording has begun.
+    file: Option<File>,
+}
+
+impl Claim {
+    /// Takes the place of a recording that will be at `target`.
+    ///
+    /// # Errors
+    /// As [`Recording::begin`].
+    pub fn new(target: &Target) -> Result<Claim, StoreError> {
+        let Destination::File(file) = target.check()? else {
+            return Err(StoreError::NoFile { path: target.path().into() });
+        };
+        let unfinished = Recording::unfinished_path(&file.path);
+        let out = claim(&unfinished)?;
+        let claimed = Claim { target: target.clone(), path: file.path, unfinished, file: Some(out) };
+        if let (Some(permissions), Some(out)) = (file.permissions, &claimed.file) {
+            out.set_permissions(permissions).map_err(|source| StoreError::write(&claimed.unfinished, source.into()))?;
+        }
+        Ok(claimed)
+    }
+
+    /// Begins the recording.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(mut self, header: &Header, options: Options, when_full: WhenFull) -> Result<Recording, StoreError> {
+        let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
+        let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;
+        let writer = BackgroundLogWriter::new(out, header, options);
+        let writer = writer.map_err(|source| StoreError::write(&unfinished, source))?.when_full(when_full);
+        Ok(Recording { target: self.target.clone(), path, unfinished, writer })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            // An empty file that stays is in nobody's way.
+            let _ = std::fs::remove_file(&self.unfinished);
+        }
     }
 }
 

@@ -9,4 +9,4 @@ mod message;
 
 pub use connecting::{Accepted, ConnectOptions, Connecting, Outcome};
 pub use endpoint::{Endpoint, EndpointOptions, Ignored, Incoming};
-pub use message::{CONFIRM_BYTES, Refusal, WELCOME_BYTES_MAX};
+pub use message::{ASKED_BYTES_MAX, CONFIRM_BYTES, Refusal, WELCOME_BYTES_MAX};

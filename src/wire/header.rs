@@ -8,7 +8,7 @@ use super::{DecodeError, Key, MESSAGE_BYTES_MAX, Wrapping16};
 pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
 
 /// The version of everything behind the headers. Server and client must have the same; the handshake sees to it.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// No datagram is longer, so that none is cut into fragments on the way: IPv6's least MTU of 1280 bytes, less headers.
 pub const DATAGRAM_BYTES_MAX: usize = 1200;

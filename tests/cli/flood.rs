@@ -67,13 +67,31 @@ fn any_time(seq: u32, n: u32) -> i64 {
     if any & 1 == 0 { (any >> 1) as i64 % 60_000_000 } else { any as i64 }
 }
 
+/// What nobody can have, asked for in a way that can be read or not.
+fn wishes(rng: &mut Rng) -> Vec<u8> {
+    let keys =
+        ["server.update_hz", "server.rate_bytes_per_s", "client.cmd_hz", "server.tick_hz", "p0.client.cmd_hz", ""];
+    let values = ["NaN", "0", "-1", "1e300", "9223372036854775807", "inf", "64", "\0"];
+    let one = |rng: &mut Rng| (keys[rng.below(6) as usize], values[rng.below(8) as usize]);
+    let pairs: Vec<(&str, &str)> = (0..rng.below(40)).map(|_| one(rng)).collect();
+    let mut bytes = rmp_serde::to_vec(&pairs).expect("it can be written");
+    if rng.chance(0.3) {
+        bytes.iter_mut().for_each(|byte| *byte ^= rng.next_u64() as u8 & 0x81);
+    }
+    bytes
+}
+
 /// Plays as nobody should, with so many datagrams a second, until `over`. Returns how many it sent once the session ran.
 fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", port)).expect("an address");
     socket.set_nonblocking(true).expect("a socket that does not wait");
     let (began, mut rng) = (Instant::now(), Rng::new(Seed(9), 0));
-    let mut connection = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 0x5EED, Micros(0));
+    let connect = |rng: &mut Rng, now: Micros| {
+        let options = ConnectOptions { asked: wishes(rng), ..ConnectOptions::new("arena") };
+        ClientConnection::<ArenaBody>::new(options, rng.next_u64(), now)
+    };
+    let (mut connection, mut places) = (connect(&mut rng, Micros(0)), 0);
     let (mut runs_since, mut seq, mut before) = (None::<Instant>, 1, vec![0; 32]);
     let mut datagram = [0; 2048];
     while !over.load(Ordering::Relaxed) {
@@ -84,6 +102,11 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
         }
         while let Ok(length) = socket.recv(&mut datagram) {
             match connection.handle_datagram(now, &datagram[..length]) {
+                // It takes its place many times over, and wants something else each time.
+                Ok(Some(ClientEvent::Connected(_))) if places < 50 => {
+                    places += 1;
+                    connection = connect(&mut rng, now);
+                }
                 Ok(Some(ClientEvent::Connected(_))) => connection.set_ready(now, true),
                 Ok(Some(ClientEvent::Snapshot { .. })) => drop(runs_since.get_or_insert_with(Instant::now)),
                 Ok(Some(ClientEvent::Left(_))) => return,

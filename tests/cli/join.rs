@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use hitreg::log::{Options, write_session};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::store;
 use hitreg::units::Micros;
@@ -196,6 +197,97 @@ fn players_talk_in_and_out_of_character() {
     assert!(one.len() == 1 && other.len() == 1 && one != other, "{one:?} {other:?}");
 }
 
+/// How many snapshots a second a player was sent.
+fn updates_per_s(log: &Session, player: usize) -> f64 {
+    let snapshots = &log.players[player].snapshots;
+    let span = snapshots.last().expect("some").at - snapshots[0].at;
+    (snapshots.len() - 1) as f64 / span.as_s_f64()
+}
+
+#[test]
+fn each_player_asks_for_as_many_updates_as_it_wants() {
+    let Some(place) = Place::new() else { return };
+    let server = place.serve("--players 3 --seconds 4 --set server.update_hz=64 --max-rate 30000");
+    let asks = [
+        "--update-hz 20 --set client.cmd_hz=30 --rate 90000 --format json",
+        "--format json",
+        "--update-hz 900 --lerp-ms 40 --delay-ms 30 --loss 3% --format json",
+    ];
+    let clients: Vec<Child> = (0..).zip(asks).map(|(number, asks)| place.join(number, asks)).collect();
+    let said = clients.into_iter().map(|client| {
+        let output = client.wait_with_output().expect("it was started");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["granted"].clone()
+    });
+    let said: Vec<Value> = said.collect();
+    assert_done(server);
+    let granted =
+        |key: &str, asked: &str, granted: &str| serde_json::json!({"key": key, "asked": asked, "granted": granted});
+    let slow = [
+        granted("server.update_hz", "20", "20"),
+        granted("server.rate_bytes_per_s", "90000", "30000"),
+        granted("client.cmd_hz", "30", "30"),
+    ];
+    let fast = [granted("server.update_hz", "900", "64"), granted("interpolation.lerp_ms", "40", "40")];
+    assert_eq!(said, [serde_json::json!(slow), serde_json::json!([]), serde_json::json!(fast)]);
+
+    // The log says who has what, and each side knows its own.
+    let server = place.log("server.hitlog");
+    let logs = [0, 1, 2].map(|number| place.log(&format!("client{number}.hitlog")));
+    let players = [0, 1, 2].map(|number: usize| player_of(&logs[number]));
+    let own = |log: &Session| -> BTreeSet<String> {
+        let own =
+            log.header.settings.iter().filter(|(key, _)| key.starts_with(['p']) && !key.starts_with("prediction"));
+        own.map(|(key, value)| format!("{key}={value}")).collect()
+    };
+    let of_slow = ["server.update_hz=20", "server.rate_bytes_per_s=30000", "client.cmd_hz=30"]
+        .map(|own| format!("p{}.{own}", players[0]));
+    let of_fast = ["server.update_hz=64", "interpolation.lerp_ms=40"].map(|own| format!("p{}.{own}", players[2]));
+    assert_eq!(own(&logs[0]), BTreeSet::from(of_slow.clone()));
+    assert_eq!(own(&logs[1]), BTreeSet::new());
+    assert_eq!(own(&server), of_slow.into_iter().chain(of_fast).collect());
+
+    place.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog -o session.hitlog");
+    assert!(place.verified("session.hitlog") > Micros::from_ms(3_500));
+    let session = place.log("session.hitlog");
+    let rates = players.map(|player| updates_per_s(&session, player));
+    for (rate, wanted) in rates.into_iter().zip([20.0, 64.0, 64.0]) {
+        assert!((rate / wanted - 1.0).abs() < 0.1, "{rates:?}");
+    }
+    let frames = players.map(|player| session.players[player].frames.len());
+    assert!(frames[0] * 2 < frames[1] + frames[0] / 10, "{frames:?} usercmds at 30, 64 and 64 Hz");
+    // One that is missing plays as it was heard, at its own rate.
+    place.done("merge server.hitlog client1.hitlog client2.hitlog -o without.hitlog");
+    place.verified("without.hitlog");
+    // Whoever has something else in his log than what the server granted was not in this session.
+    let mut liar = place.log("client0.hitlog");
+    let pair = liar.header.settings.iter_mut().find(|(key, _)| key.ends_with(".server.update_hz") && key.len() > 16);
+    pair.expect("its own").1 = "64".to_owned();
+    let bytes = write_session(Vec::new(), &liar, Options::whole()).expect("memory takes all");
+    std::fs::write(place.path("liar.hitlog"), bytes).expect("a log");
+    assert!(place.refused("merge server.hitlog liar.hitlog -o none").contains("settings"));
+}
+
+#[test]
+fn what_cannot_be_had_is_not_asked_for() {
+    let Some(place) = Place::new() else { return };
+    let cases = [
+        ("--update-hz 0", "`server.update_hz` cannot be `0`"),
+        ("--update-hz NaN", "`server.update_hz` cannot be `NaN`"),
+        ("--rate=-5", "`server.rate_bytes_per_s` cannot be `-5`"),
+        ("--set server.tick_hz=20", "`server.tick_hz` is the same for all players"),
+        ("--set client.cmd_hz", "is not of the form key=value"),
+    ];
+    for (asks, sentence) in cases {
+        let said = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));
+        assert!(said.contains(sentence), "{asks}: {said}");
+    }
+    assert!(!place.path("none.hitlog.part").exists() && !place.path("none.hitlog").exists());
+    // A server does not wait for players to find out that its log has no place.
+    std::fs::write(place.path("server.hitlog.part"), "a killed one's").expect("a file");
+    assert!(place.refused("serve -o server.hitlog --port 0").contains("server.hitlog.part"));
+}
+
 #[test]
 fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
     let Some(place) = Place::new() else { return };
@@ -339,7 +431,7 @@ fn a_server_of_another_version_is_told() {
     server.send_to(&refused, from).expect("it is answered");
     let (code, said) = end(client);
     assert_eq!(code, Some(128));
-    assert!(said.contains("the server speaks version 9 of the protocol, this client version 4"), "{said}");
+    assert!(said.contains("the server speaks version 9 of the protocol, this client version 5"), "{said}");
 }
 
 #[test]

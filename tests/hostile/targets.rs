@@ -19,8 +19,8 @@ use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
-    ClientConnection, ClientMessage, ClientReference, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions,
-    Incoming, Key, Receiver, Sender, ServerConnection, decode_commands, encode_commands, seal,
+    ClientConnection, ClientMessage, ClientReference, ConnectOptions, Connecting, DATAGRAM_BYTES_MAX, Endpoint,
+    EndpointOptions, Incoming, Key, Receiver, Sender, ServerConnection, decode_commands, encode_commands, seal,
 };
 
 use crate::crafted::{short_log, short_trace};
@@ -220,7 +220,16 @@ fn datagrams() {
     let mut asks = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     asks.handle_timeout(Micros::ZERO);
     let request = asks.poll_transmit().expect("a request");
-    target("endpoint", vec![request.clone()], worse::bytes, &mut |bytes| {
+    // Whoever gives the challenge back may ask for anything.
+    let mut wants = ConnectOptions::new("arena");
+    wants.asked = rmp_serde::to_vec(&[("server.update_hz", "1e300"), ("client.cmd_hz", "NaN")]).expect("text");
+    let mut confirms = Connecting::new(wants, 7, Micros::ZERO);
+    if let Incoming::Reply(challenge) = endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), &request) {
+        confirms.poll_datagram(Micros::ZERO);
+        confirms.handle_datagram(Micros::ZERO, &challenge);
+    }
+    let confirm = confirms.poll_datagram(Micros::ZERO).expect("a confirm");
+    target("endpoint", vec![request.clone(), confirm], worse::bytes, &mut |bytes| {
         format!("{:?}", endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), bytes))
     });
     // Each answer makes the next one possible: a client is handed all that a server may say to it.

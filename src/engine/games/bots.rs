@@ -9,9 +9,7 @@ use std::sync::atomic::AtomicBool;
 use super::{MakeRules, MapFile, RulesError};
 use crate::game::{Bots, Game};
 #[cfg(feature = "live")]
-use crate::link::LinkModel;
-#[cfg(feature = "live")]
-use crate::live::{self, Joined, LiveError, LiveReport, LiveSink};
+use crate::live::{self, Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
 use crate::pipeline::Netcode;
 use crate::record::{Header, Record, Session};
 use crate::replay::{self, ReplayError, Replayed};
@@ -19,20 +17,6 @@ use crate::session::scenario::Scenario;
 use crate::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use crate::settings::Settings;
 use crate::units::Seed;
-
-/// Where to play, and how.
-#[cfg(feature = "live")]
-#[derive(Clone, Copy, Debug)]
-pub struct Joining<'a> {
-    /// Where the server listens.
-    pub server: SocketAddr,
-    /// What is done to datagrams of both directions.
-    pub link: Option<&'a LinkModel>,
-    /// What the client asks for when the session begins.
-    pub asks: &'a [live::What],
-    /// Set when the client is to leave.
-    pub stop: &'a AtomicBool,
-}
 
 /// A synthetic session that is ready to be run.
 pub trait ReadySession {
@@ -64,7 +48,13 @@ pub trait ReadySession {
     /// # Errors
     /// When nothing can listen there, or the log cannot be kept.
     #[cfg(feature = "live")]
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError>;
+    fn serve(
+        &self,
+        at: SocketAddr,
+        limits: Limits,
+        stop: &AtomicBool,
+        sink: &mut dyn LiveSink,
+    ) -> Result<LiveReport, LiveError>;
 }
 
 /// What a game can do that has bots.
@@ -138,7 +128,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         sink: &mut dyn LiveSink,
     ) -> Result<Joined, JoinError> {
         let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(live::join::<G>(joining.server, &rules, joining.link, joining.asks, joining.stop, sink)?)
+        Ok(live::join::<G>(joining, &rules, sink)?)
     }
 }
 
@@ -208,8 +198,14 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
     }
 
     #[cfg(feature = "live")]
-    fn serve(&self, at: SocketAddr, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError> {
-        live::serve::<G>(&self.scenario, &self.rules, at, stop, sink)
+    fn serve(
+        &self,
+        at: SocketAddr,
+        limits: Limits,
+        stop: &AtomicBool,
+        sink: &mut dyn LiveSink,
+    ) -> Result<LiveReport, LiveError> {
+        live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::units::{Micros, PlayerId};
 pub struct ConnectOptions {
     /// The game that it plays.
     pub game: String,
+    /// What it asks to have for itself, of at most [`ASKED_BYTES_MAX`](crate::wire::ASKED_BYTES_MAX): the game's business.
+    pub asked: Vec<u8>,
     /// What was not answered is sent again after this.
     pub resend_after: Micros,
     /// After this without a place it gives up.
@@ -18,7 +20,12 @@ pub struct ConnectOptions {
 impl ConnectOptions {
     /// Asks four times a second for ten seconds.
     pub fn new(game: &str) -> ConnectOptions {
-        ConnectOptions { game: game.to_owned(), resend_after: Micros::from_ms(250), give_up_after: Micros::from_s(10) }
+        ConnectOptions {
+            game: game.to_owned(),
+            asked: Vec::new(),
+            resend_after: Micros::from_ms(250),
+            give_up_after: Micros::from_s(10),
+        }
     }
 }
 
@@ -74,8 +81,8 @@ impl Connecting {
             return None;
         }
         self.send_at = now + self.options.resend_after;
-        let game = self.options.game.clone();
-        Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game }.encode())
+        let ConnectOptions { game, asked, .. } = self.options.clone();
+        Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game, asked }.encode())
     }
 
     /// Takes a datagram that came at `now`. What is no answer to this attempt is ignored.

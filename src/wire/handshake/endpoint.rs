@@ -56,6 +56,8 @@ struct Place {
     salt: u64,
     key: Key,
     since: Micros,
+    /// What this client is told in place of what everybody is.
+    welcome: Option<Vec<u8>>,
     /// Whether the client has said that it is ready.
     kept: bool,
 }
@@ -80,6 +82,8 @@ pub enum Incoming {
         key: Key,
         /// True when the same address had the place already, and has started anew.
         again: bool,
+        /// What the client asks to have for itself. It may be anything.
+        asked: Vec<u8>,
         /// The answer.
         reply: Vec<u8>,
     },
@@ -149,6 +153,15 @@ impl Endpoint {
         }
     }
 
+    /// Tells a player something else than everybody when it is let in, of at most `WELCOME_BYTES_MAX`: the answer to send
+    /// in place of that which let it in. `None` when the place is empty.
+    pub fn welcome(&mut self, player: PlayerId, welcome: Vec<u8>) -> Option<Vec<u8>> {
+        let place = self.places.get_mut(usize::from(player.0))?.as_mut()?;
+        place.welcome = Some(welcome);
+        let (salt, key) = (place.salt, place.key);
+        Some(self.accept(salt, player, key))
+    }
+
     /// Ends a player's session: what comes from his address is a stranger's from now on.
     pub fn free(&mut self, now: Micros, player: PlayerId) {
         let Some(place) = self.places.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
@@ -174,7 +187,7 @@ impl Endpoint {
             }
             message @ MessageType::ConnectConfirm => {
                 let hello = Hello::decode(datagram, message)?;
-                self.admit(now, from, &hello)
+                self.admit(now, from, hello)
             }
             MessageType::LiveFromClient
             | MessageType::RequestFromClient
@@ -197,7 +210,7 @@ impl Endpoint {
         }
     }
 
-    fn admit(&mut self, now: Micros, from: SocketAddr, hello: &Hello) -> Result<Incoming, Ignored> {
+    fn admit(&mut self, now: Micros, from: SocketAddr, hello: Hello) -> Result<Incoming, Ignored> {
         let salt = hello.salt;
         let refuse = |why| Ok(Incoming::Reply(Answer::Refused { salt, why }.encode()));
         let this_bucket = bucket(now);
@@ -205,7 +218,7 @@ impl Endpoint {
         if !is_good(this_bucket) && !is_good(this_bucket - 1) {
             return refuse(Refusal::Expired);
         }
-        if let Some(why) = self.refuse_kind(hello) {
+        if let Some(why) = self.refuse_kind(&hello) {
             return refuse(why);
         }
         while self.ended.front().is_some_and(|ended| ended.until < now) {
@@ -237,7 +250,7 @@ impl Endpoint {
         self.free(now, player);
         let key = self.give_place(now, from, salt, player);
         let reply = self.accept(salt, player, key);
-        Ok(Incoming::Joined { player, key, again: before.is_some(), reply })
+        Ok(Incoming::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
 
     /// A free place; or that of whoever has taken longest to say that he is ready, when that is long enough.
@@ -259,14 +272,15 @@ impl Endpoint {
     }
 
     fn accept(&self, salt: u64, player: PlayerId, key: Key) -> Vec<u8> {
-        let welcome = self.options.welcome.clone();
+        let own = self.places.get(usize::from(player.0)).and_then(|place| place.as_ref()?.welcome.as_ref());
+        let welcome = own.unwrap_or(&self.options.welcome).clone();
         Answer::Accepted { salt, key, connection: player.0 + 1, welcome }.encode()
     }
 
     fn give_place(&mut self, now: Micros, address: SocketAddr, salt: u64, player: PlayerId) -> Key {
         let half = |tag| self.options.secret.hash(&words_of(tag, address, salt, now.0));
         let key = Key(half(1), half(2));
-        self.places[usize::from(player.0)] = Some(Place { address, salt, key, since: now, kept: false });
+        self.places[usize::from(player.0)] = Some(Place { address, salt, key, since: now, welcome: None, kept: false });
         self.by_address.insert(address, player);
         key
     }

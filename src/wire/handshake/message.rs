@@ -10,6 +10,8 @@ pub(crate) const REQUEST_BYTES: usize = 64;
 pub const CONFIRM_BYTES: usize = 1200;
 /// The longest name of a game, in bytes.
 pub(crate) const GAME_NAME_BYTES_MAX: usize = 32;
+/// The longest that a client may ask for with its confirm, in bytes.
+pub const ASKED_BYTES_MAX: usize = 1024;
 /// The longest welcome, in bytes: an `ACCEPTED` with it is shorter than [`CONFIRM_BYTES`].
 pub const WELCOME_BYTES_MAX: usize = 1160;
 
@@ -21,6 +23,8 @@ pub(crate) struct Hello {
     pub(crate) salt: u64,
     pub(crate) challenge: Option<u64>,
     pub(crate) game: String,
+    /// What the client asks to have for itself: the game's business, and empty where it has no challenge yet.
+    pub(crate) asked: Vec<u8>,
 }
 
 /// What the server answers.
@@ -73,6 +77,9 @@ impl Hello {
             out.put(challenge, 64);
         }
         put_name(&mut out, &self.game);
+        if self.challenge.is_some() {
+            put_blob(&mut out, &self.asked, ASKED_BYTES_MAX);
+        }
         let mut bytes = out.into_bytes();
         bytes.resize(length, 0);
         bytes
@@ -88,12 +95,14 @@ impl Hello {
         let version = from.get_u16()?;
         let salt = from.get(64)?;
         let challenge = if is_confirm { Some(from.get(64)?) } else { None };
-        // What follows is another version's business.
-        let game = if version == super::super::VERSION { get_name(&mut from)? } else { String::new() };
-        if version == super::super::VERSION {
-            from.finish_padding()?;
+        if version != super::super::VERSION {
+            // What follows is another version's business.
+            return Ok(Hello { version, salt, challenge, game: String::new(), asked: Vec::new() });
         }
-        Ok(Hello { version, salt, challenge, game })
+        let game = get_name(&mut from)?;
+        let asked = if is_confirm { get_blob(&mut from)? } else { Vec::new() };
+        from.finish_padding()?;
+        Ok(Hello { version, salt, challenge, game, asked })
     }
 }
 
@@ -112,9 +121,7 @@ impl Answer {
                 out.put(key.0, 64);
                 out.put(key.1, 64);
                 out.put(u64::from(*connection), 16);
-                let welcome = &welcome[..welcome.len().min(WELCOME_BYTES_MAX)];
-                out.put(welcome.len() as u64, 16);
-                out.put_bytes(welcome);
+                put_blob(&mut out, welcome, WELCOME_BYTES_MAX);
                 out.into_bytes()
             }
             Answer::Refused { salt, why } => {
@@ -135,8 +142,7 @@ impl Answer {
                 let salt = from.get(64)?;
                 let key = Key(from.get(64)?, from.get(64)?);
                 let connection = from.get_u16()?;
-                let length = usize::from(from.get_u16()?);
-                Answer::Accepted { salt, key, connection, welcome: from.get_bytes(length)? }
+                Answer::Accepted { salt, key, connection, welcome: get_blob(&mut from)? }
             }
             MessageType::Refused => Answer::Refused { salt: from.get(64)?, why: get_refusal(&mut from)? },
             found => return Err(DecodeError::WrongType { expected: MessageType::Challenge, found }),
@@ -174,6 +180,18 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
         4 => Ok(Refusal::Begun),
         code => Err(DecodeError::bad("a refusal", u64::from(code))),
     }
+}
+
+/// 16 bits of length, then bytes; no more than `most`.
+fn put_blob(out: &mut BitWriter, bytes: &[u8], most: usize) {
+    let bytes = &bytes[..bytes.len().min(most)];
+    out.put(bytes.len() as u64, 16);
+    out.put_bytes(bytes);
+}
+
+fn get_blob(from: &mut BitReader<'_>) -> Result<Vec<u8>, DecodeError> {
+    let length = usize::from(from.get_u16()?);
+    from.get_bytes(length)
 }
 
 fn put_name(out: &mut BitWriter, name: &str) {

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::wire::{
-    Accepted, ClientConnection, ConnectOptions, Connecting, DecodeError, Endpoint, EndpointOptions, Ignored, Incoming,
-    Key, Leaving, MessageType, Outcome, Refusal, ServerConnection, ServerEvent, Unusable, VERSION, WELCOME_BYTES_MAX,
-    Waiting, encode_disconnect, message_type, seal,
+    ASKED_BYTES_MAX, Accepted, ClientConnection, ConnectOptions, Connecting, DecodeError, Endpoint, EndpointOptions,
+    Ignored, Incoming, Key, Leaving, MessageType, Outcome, Refusal, ServerConnection, ServerEvent, Unusable, VERSION,
+    WELCOME_BYTES_MAX, Waiting, encode_disconnect, message_type, seal,
 };
 
 use super::runners::Runner;
@@ -85,6 +85,34 @@ fn clients_get_places_and_keys_of_their_own() {
 }
 
 #[test]
+fn what_a_client_asks_for_comes_with_it_and_it_is_told_what_it_gets() {
+    let mut endpoint = endpoint(2);
+    let asked: Vec<u8> = (0..=255).cycle().take(ASKED_BYTES_MAX).collect();
+    let options = ConnectOptions { asked: asked.clone(), ..ConnectOptions::new("discs") };
+    let mut connecting = Connecting::new(options, 7, ms(0));
+    let request = connecting.poll_datagram(ms(0)).expect("it is due");
+    let Incoming::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else { panic!("none") };
+    connecting.handle_datagram(ms(0), &challenge);
+    let confirm = connecting.poll_datagram(ms(0)).expect("it is due");
+    let Incoming::Joined { player, asked: heard, .. } = endpoint.handle_datagram(ms(1), address(1, 1), &confirm) else {
+        panic!("no place")
+    };
+    assert_eq!(heard, asked);
+    assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "nobody is there");
+    let told = endpoint.welcome(player, vec![3; 9]).expect("its place");
+    // The answer is lost, and the same one comes to the repeated confirm.
+    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), Incoming::Reply(told.clone()));
+    connecting.handle_datagram(ms(301), &told);
+    let Some(Outcome::Accepted(accepted)) = connecting.outcome() else { panic!("no place") };
+    assert_eq!((accepted.player, &accepted.welcome), (player, &vec![3; 9]));
+    assert_eq!(
+        join(&mut endpoint, address(1, 2), 8, ms(400)).welcome,
+        vec![7; WELCOME_BYTES_MAX],
+        "others hear the usual"
+    );
+}
+
+#[test]
 fn a_bad_line_only_takes_longer() {
     let mut endpoint = endpoint(200);
     for salt in 0..100 {
@@ -113,7 +141,7 @@ fn refusals_say_why() {
     connecting.handle_datagram(ms(0), &reply);
     assert_eq!(connecting.outcome(), Some(&Outcome::Refused(Refusal::Version { server: VERSION })));
     let Some(Outcome::Refused(why)) = connecting.outcome() else { panic!("it was refused") };
-    assert_eq!(why.to_string(), "the server speaks version 4 of the protocol, this client version 4");
+    assert_eq!(why.to_string(), "the server speaks version 5 of the protocol, this client version 5");
 }
 
 #[test]
