@@ -12,7 +12,7 @@ use super::error::{LogError, WriteError};
 use super::frames::{Frames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
-use super::version::{KEYFRAMES_SINCE, TRACE_FORMAT, Version, check_readable_by};
+use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
 use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
 use crate::units::Seed;
 
@@ -38,10 +38,10 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
-    /// The newest format that this build writes and reads.
+    /// The newest format that this build writes by itself; it reads all minor versions of it.
     pub const fn format(self) -> Version {
         match self {
-            FileKind::Log | FileKind::Other => KEYFRAMES_SINCE,
+            FileKind::Log | FileKind::Other => LOG_FORMAT,
             FileKind::Trace => TRACE_FORMAT,
         }
     }

@@ -58,9 +58,12 @@ pub(super) struct Fed {
 struct FedPlayer {
     frames_left: u64,
     taken: CommandSeq,
-    /// In each direction the last packet that was passed, when it was sent, and when it arrived.
-    passed: [Option<(u32, Micros, Option<Micros>, Option<Micros>)>; 2],
+    /// In each direction.
+    passed: [Option<Passed>; 2],
 }
+
+/// The last packet that was passed, when it was sent, and when it arrived.
+type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
 
 impl Fed {
     pub(super) fn players(&self) -> usize {
