@@ -18,6 +18,7 @@ mod into_log;
 mod join;
 #[cfg(feature = "live")]
 mod kept;
+mod keyframes;
 #[cfg(feature = "live")]
 mod live;
 mod man;
@@ -25,6 +26,7 @@ mod merge;
 mod offered;
 mod output;
 mod outputs;
+mod part;
 mod program;
 mod progress;
 #[cfg(all(feature = "live", feature = "quake3"))]
@@ -192,6 +194,7 @@ enum Command {
     Step(bisect::step::Args),
     Export(export::Args),
     Recover(recover::Args),
+    Keyframes(keyframes::Args),
     Settings(settings::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -306,6 +309,7 @@ fn run_command(
         Command::Step(args) => bisect::step::run(games, &args, output),
         Command::Export(args) => export::run(games, &args, output),
         Command::Recover(args) => recover::run(&args, output),
+        Command::Keyframes(args) => keyframes::run(games, &args, output),
         Command::Settings(args) => settings::run(&args, output),
         Command::Completions(args) => completions::run(build, &args, output),
         Command::Man(args) => man::run(build, &args, output),

@@ -12,6 +12,7 @@ mod context;
 mod draw;
 mod fields;
 mod input_time;
+mod keyframe;
 mod predict;
 mod repeats;
 mod smooth;
@@ -24,6 +25,7 @@ use crate::history::{History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::settings::{InterpolationMode, Settings};
+use crate::state::{BadState, Restorer, Saver};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 use categories::{Categories, Moment};
@@ -201,6 +203,14 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
     fn predicted(&self) -> Option<&G::Body> {
         self.window.latest()
+    }
+
+    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        keyframe::save(self, to)
+    }
+
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        keyframe::restore(self, from)
     }
 }
 

@@ -58,6 +58,21 @@ impl<B> Default for History<B> {
     }
 }
 
+impl<B> History<B> {
+    /// All frames, oldest first.
+    #[cfg(feature = "pipelines")]
+    pub(crate) fn frames(&self) -> &VecDeque<Arc<Frame<B>>> {
+        &self.frames
+    }
+
+    /// A history with these frames; `None` where they are too many, or not in order.
+    #[cfg(feature = "pipelines")]
+    pub(crate) fn of(frames: VecDeque<Arc<Frame<B>>>) -> Option<History<B>> {
+        let in_order = frames.iter().is_sorted_by(|a, b| a.server_time < b.server_time);
+        (in_order && frames.len() <= FRAMES_KEPT).then_some(History { frames })
+    }
+}
+
 impl<B: Clone> History<B> {
     /// Adds a frame that is newer than all others; an older one (a reordered snapshot) goes to its place,
     /// and one that is there already changes nothing.

@@ -130,6 +130,8 @@ pub mod settings;
 pub mod shrink;
 #[cfg(feature = "arena")]
 pub mod soak;
+#[cfg(feature = "pipelines")]
+pub mod state;
 pub mod stats;
 pub mod store;
 pub mod summary;

@@ -16,6 +16,7 @@ pub use server::{Event, Judged, Limit, Rewind, RollbackError, Rollbacks, Ticked}
 use crate::game::{Game, Placed};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
+use crate::state::{BadState, Restorer, Saver};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Input;
 
@@ -90,6 +91,19 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
 
     /// What the rollback check has done so far; `None` when it was not asked for.
     fn rollbacks(&self) -> Option<Rollbacks>;
+
+    /// Writes down all that can change what comes, just after a tick, when nothing is left to be polled. False where it cannot.
+    fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
+        false
+    }
+
+    /// Goes on from what another server with the same settings wrote down.
+    ///
+    /// # Errors
+    /// When it is no state of such a server.
+    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        Err(BadState::Unknown { what: "a server" })
+    }
 }
 
 /// The client of one player. The same calls with the same arguments must have the same results, to the bit; and where all
@@ -125,4 +139,17 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
 
     /// The player's own body as its screen shows it; `None` before the first snapshot.
     fn predicted(&self) -> Option<&G::Body>;
+
+    /// Writes down all that can change what comes, between two frames. False where it cannot.
+    fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
+        false
+    }
+
+    /// Goes on from what the client of the same player with the same settings wrote down.
+    ///
+    /// # Errors
+    /// When it is no state of such a client.
+    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        Err(BadState::Unknown { what: "a client" })
+    }
 }

@@ -10,9 +10,11 @@ mod cover;
 mod error;
 mod feed;
 mod frames;
+mod keyframes;
 mod made;
 mod network;
 mod open;
+mod part;
 mod replayed;
 mod shots;
 mod streamed;
@@ -26,6 +28,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
+pub use keyframes::{BadKeyframe, Due, Keyframe, Start};
+pub use part::{Clock, Part};
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use streamed::{Ran, Source, stream};
 pub use survey::{Survey, Ticks};
@@ -60,6 +64,9 @@ pub struct Options {
     /// Whether the trace is to say what went over the network: the tables `packets` and `snapshots`, in closed loop. Bytes stand in
     /// them where [`Options::sizes`] asks, too.
     pub network: bool,
+    /// Of which part of the session rows are put out. What comes before it runs as well; what comes after does not where the log is
+    /// replayed as it is read ([`stream`]), but for what is yet to be known of those rows.
+    pub part: Option<Part>,
 }
 
 impl Options {
@@ -105,15 +112,26 @@ pub fn replay<G: Netcode>(
         return Err(ReplayError::NoJudge);
     }
     check_input(session)?;
-    if !closed {
-        return replay_open::<G, G::Client>(session, &setup, options.judged_under.as_ref(), progress);
+    if let Some(part) = options.part {
+        let (first, last) = session.played().unwrap_or_default();
+        part.check(first, last)?;
     }
-    let replayed = closed::replay::<G>(session, &setup, options, progress)?;
-    // What a trace says of a shot, it says under the settings that judged it.
-    Ok(match &options.judged_under {
-        Some(other) => labelled::<G>(replayed, "closed, rejudged", other),
-        None => labelled::<G>(replayed, "closed", &setup.settings),
-    })
+    let mut replayed = match (closed, &options.judged_under) {
+        (false, judged_under) => replay_open::<G, G::Client>(session, &setup, judged_under.as_ref(), progress)?,
+        // What a trace says of a shot, it says under the settings that judged it.
+        (true, judged_under) => {
+            let replayed = closed::replay::<G>(session, &setup, options, progress)?;
+            match judged_under {
+                Some(other) => labelled::<G>(replayed, "closed, rejudged", other),
+                None => labelled::<G>(replayed, "closed", &setup.settings),
+            }
+        }
+    };
+    if let Some(part) = options.part {
+        part.cut(&mut replayed.trace);
+        replayed.jumps.retain(|jump| part.has(jump.at));
+    }
+    Ok(replayed)
 }
 
 /// Replays the clients of a session alone, each by a client pipeline of this type, on its recorded input and the snapshots

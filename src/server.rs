@@ -7,6 +7,7 @@
 
 mod command_queue;
 mod connection;
+mod keyframe;
 mod lag_compensation;
 mod rollback;
 mod schedule;
@@ -23,6 +24,7 @@ use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
 use crate::record::Presence;
 use crate::settings::{Schedule, Settings};
+use crate::state::{BadState, Restorer, Saver};
 use crate::units::{Micros, PlayerId, Seed, Tick};
 use connection::Connection;
 use rollback::Rollback;
@@ -146,6 +148,14 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
 
     fn world(&self) -> &G::World {
         &self.world
+    }
+
+    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        keyframe::save(self, to)
+    }
+
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        keyframe::restore(self, from)
     }
 }
 

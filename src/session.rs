@@ -18,6 +18,7 @@ pub use batches::{Batches, HandedOver};
 pub(crate) use bots::BotInput;
 #[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};
+pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
 #[cfg(feature = "arena")]
 pub(crate) use network::Intruder;

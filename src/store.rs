@@ -47,12 +47,20 @@ pub const LARGEST_OTHER: u64 = 64 << 20;
 /// # Errors
 /// When it cannot be opened, or is a directory.
 pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
+    Ok(BufReader::with_capacity(READ_AHEAD, open_file(path)?))
+}
+
+/// The same as it is, to be read here and there.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_file(path: &Path) -> Result<File, StoreError> {
     let file = if standard::is_meant(path) { standard::input() } else { File::open(path) };
     let file = file.map_err(|source| StoreError::open(path, source))?;
     if file.metadata().is_ok_and(|meta| meta.is_dir()) {
         return Err(StoreError::IsDirectory { path: path.into() });
     }
-    Ok(BufReader::with_capacity(READ_AHEAD, file))
+    Ok(file)
 }
 
 /// Reads a whole file of any kind but logs and traces, such as a map, a scenario or a golden: of at most

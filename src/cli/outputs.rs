@@ -131,6 +131,7 @@ mod tests {
             "step output",
             "export output",
             "recover output",
+            "keyframes output",
             "man output",
         ];
         assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));

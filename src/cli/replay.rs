@@ -14,6 +14,7 @@ use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
+use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
@@ -21,7 +22,7 @@ use crate::drawing::Drawn;
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::record::Session;
-use crate::replay::{Options, Replayed, own_settings};
+use crate::replay::{Clock, Options, Replayed, own_settings};
 use crate::score::ModeScore;
 use crate::store::Kind;
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots};
@@ -34,6 +35,9 @@ use recorded::{Hit, Jumps};
 /// snapshots, and holds every prediction against the recorded truth; that needs no server, so it works on
 /// recordings of real games.
 ///
+/// With --from and --to rows are put out of that part alone. What comes before it runs too, silently, and what comes after is not
+/// read.
+///
 /// With --set or --preset the same input runs under other settings; with --what-if rejudge too, the session runs as recorded, and
 /// each of its shots is judged under the other settings.
 #[derive(clap::Args)]
@@ -41,6 +45,7 @@ use recorded::{Hit, Jumps};
 Examples:
   hitreg replay match.hitlog
   hitreg replay match.hitlog -o match.hittrace
+  hitreg replay match.hitlog --from 40:00 --to 40:30 -o fight.hittrace
   hitreg replay match.hitlog --record again.hitlog
   hitreg replay match.hitlog --set lag_compensation.enabled=false --what-if rejudge
   hitreg replay match.hitlog --preset quakeworld --format json")]
@@ -52,11 +57,13 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "TRACE")]
     output: Option<OutPath>,
     /// Keep the run itself as a new log: the same input, with what this build's server makes of it
-    #[arg(long, value_name = "LOG")]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutPath>,
     /// Make every datagram, several times as slow, so that bytes can be told
     #[arg(long)]
     sizes: bool,
+    #[command(flatten)]
+    part: PartArgs,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -67,7 +74,12 @@ struct Report<'a> {
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
-    digest: String,
+    /// What of the session it is about; all, where it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<OfSession>,
+    /// `None` of a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     /// Settings that are not the log's own.
     settings_changed: &'a [String],
     /// Which question about them the counts of hits answer.
@@ -104,6 +116,13 @@ struct Report<'a> {
     trace: Option<&'a Path>,
 }
 
+/// A part of the session.
+#[derive(Clone, Copy, Serialize)]
+struct OfSession {
+    from_us: i64,
+    to_us: i64,
+}
+
 /// Whether the replay is the recorded session.
 #[derive(Serialize)]
 struct Hashes {
@@ -120,6 +139,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         path: &args.log,
         game: &played.trace.game,
         mode: &played.trace.mode,
+        part: played.part.map(|part| OfSession { from_us: part.from.0, to_us: part.to.0 }),
         digest: played.digest,
         settings_changed: &played.changed,
         what_if: args.what_if.question().name(),
@@ -187,7 +207,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if !report.passed_over.is_empty() {
         page.pair("passed over", &report.passed_over.join(", "));
     }
-    page.pair("digest", &report.digest);
+    if let Some(OfSession { from_us, to_us }) = report.part {
+        let [from, to] = [from_us, to_us].map(|at| Clock(crate::units::Micros(at)));
+        page.pair("part", &format!("{from} to {to}"));
+    }
+    if let Some(digest) = &report.digest {
+        page.pair("digest", digest);
+    }
     print_hashes(page, report);
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
@@ -220,7 +246,10 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
     let Hashes { compared, first_difference_tick } = report.hashes;
     let (style, text) = match (compared, first_difference_tick) {
         (0, _) => return,
-        (_, None) => (GOOD, format!("  as recorded: all {} tick hashes are the same", count(compared))),
+        (_, None) => {
+            let so_far = if report.part.is_some() { " as far as it ran" } else { "" };
+            (GOOD, format!("  as recorded{so_far}: all {} tick hashes are the same", count(compared)))
+        }
         (_, Some(tick)) if report.settings_changed.is_empty() => {
             (BAD, format!("  NOT as recorded: tick {tick} is the first that differs (`hitreg verify` says more)"))
         }

@@ -4,6 +4,7 @@
 use super::context::Context;
 use super::fields::Predicted;
 use crate::game::{Acked, Body, Cause, Effect, Evidence, Game, Sink, Touch};
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{CommandSeq, EntityId};
 use crate::usercmd::Usercmd;
 
@@ -21,6 +22,16 @@ pub(super) struct Looked {
 }
 
 impl Looked {
+    pub(super) fn save<B: Body>(self, to: &mut Saver<'_, B>) {
+        let Looked { into, found } = self;
+        (into, found).put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.into, self.found) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
     /// The cause of a miss. `fields` are those that the client predicts.
     pub(super) fn explain<G: Game>(
         &mut self,

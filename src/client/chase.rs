@@ -7,19 +7,22 @@ use std::collections::BTreeMap;
 use super::draw::Others;
 use crate::game::{Body, Game, How, Placed};
 use crate::history::is_teleport;
+use crate::state::fields;
 use crate::units::{EntityId, Micros};
 
 pub(super) struct Chase<B> {
     /// The update that is gone to, by its server time, and the client's clock when it was first seen.
     goal: Option<(Micros, Micros)>,
     /// From where each entity set out then.
-    from: BTreeMap<EntityId, B>,
+    set_out: BTreeMap<EntityId, B>,
     last: BTreeMap<EntityId, B>,
 }
 
 impl<B: Body> Chase<B> {
+    fields!(B, Chase { goal, set_out, last } in place {} but {});
+
     pub(super) fn new() -> Chase<B> {
-        Chase { goal: None, from: BTreeMap::new(), last: BTreeMap::new() }
+        Chase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
     }
 
     /// Draws everybody but oneself when the clock shows `clock`.
@@ -35,13 +38,13 @@ impl<B: Body> Chase<B> {
             Some((_, since)) => since,
             None => {
                 self.goal = Some((frame.server_time, clock));
-                self.from = std::mem::take(&mut self.last);
+                self.set_out = std::mem::take(&mut self.last);
                 clock
             }
         };
         let fraction = if takes == Micros::ZERO { 1.0 } else { (clock - since).0 as f32 / takes.0 as f32 };
         for (id, goal) in frame.entities.iter().filter(|(id, _)| *id != others.but) {
-            let from = self.from.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
+            let from = self.set_out.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
             let placed = match from {
                 None => Placed::new(goal.clone(), How::Teleported),
                 Some(_) if fraction >= 1.0 => Placed::new(goal.clone(), How::Held),

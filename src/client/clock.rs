@@ -2,7 +2,9 @@
 //! adopts that value as its clock" (Bernier 2001, footnote 6), so it is behind the server's by the latency. Or it drifts
 //! towards that value, as Quake III's does.
 
+use crate::game::Body;
 use crate::settings::ClockMode;
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::Micros;
 
 const RESET_ABOVE: Micros = Micros::from_ms(500);
@@ -18,6 +20,16 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Clock { mode: _, offset, round_trip } = self;
+        (*offset, *round_trip).put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.offset, self.round_trip) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
     pub(super) fn new(mode: ClockMode) -> Clock {
         Clock { mode, offset: None, round_trip: None }
     }

@@ -2,9 +2,11 @@
 //! Where they wait for their tick it is that tick's time, by a clock ahead of the server's that the server's calibration helper
 //! steers (NeREIDS).
 
+use crate::game::Body;
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::Micros;
 
 pub(super) struct InputTime {
@@ -17,6 +19,18 @@ pub(super) struct InputTime {
 }
 
 impl InputTime {
+    /// False where a clock is steered.
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) -> bool {
+        let InputTime { options, steering: _, round_trip, last } = self;
+        (*round_trip, *last).put(to);
+        options.is_none()
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.round_trip, self.last) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
     pub(super) fn new(settings: &Settings) -> InputTime {
         let options = SteeringOptions {
             tick: settings.server.tick_hz.interval(),

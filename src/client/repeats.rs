@@ -35,6 +35,11 @@ impl Repeats {
         }
     }
 
+    /// Whether it is the same whatever the line has been like.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.adaptive.is_none()
+    }
+
     /// How many usercmds the packet of this number holds, which leaves at `now`.
     pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
         let Some(options) = self.adaptive else { return self.most };

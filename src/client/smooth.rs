@@ -8,6 +8,7 @@ use glam::Vec3;
 
 use crate::game::{Body, Category, Placed};
 use crate::settings::Settings;
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -18,6 +19,16 @@ pub(super) struct Smoothing {
 }
 
 impl Smoothing {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Smoothing { fade: _, max_units: _, error, since } = self;
+        (*error, *since).put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.error, self.since) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
     pub(super) fn new(settings: &Settings) -> Smoothing {
         Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
     }

@@ -28,6 +28,14 @@ pub enum EngineError {
         /// What is wrong, and where.
         source: LogError,
     },
+    /// A keyframe that a replay cannot begin with.
+    #[error("{}: {source}", path.display())]
+    Keyframe {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: crate::replay::ReplayError,
+    },
     /// A log of a game that is not played here.
     #[error("{}: {source}", path.display())]
     Game {

@@ -52,6 +52,18 @@ impl<R: Read> Chunks<R> {
         Ok((chunks, header))
     }
 
+    /// What follows a chunk of a sealed file, which begins at `before_offset`: with the sizes and the digest of all up to it.
+    #[cfg(feature = "pipelines")]
+    pub(super) fn within(from: R, offset: u64, before_offset: u64, (table, chain): (SeekTable, Chain)) -> Chunks<R> {
+        let (frames, unpacker) = (Frames::new(from, offset), Unpacker::default());
+        Chunks { frames, unpacker, sealed: true, table, chain, before_offset, ended: false }
+    }
+
+    #[cfg(feature = "pipelines")]
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
     /// Where the next chunk begins.
     pub(super) fn offset(&self) -> u64 {
         self.frames.offset()

@@ -38,7 +38,7 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
-    /// The newest format that this build writes and reads.
+    /// The newest format that this build writes by itself; it reads all minor versions of it.
     pub const fn format(self) -> Version {
         match self {
             FileKind::Log | FileKind::Other => LOG_FORMAT,

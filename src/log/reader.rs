@@ -15,6 +15,8 @@ use super::header;
 use super::limits::MAX_CHUNK_MEMORY;
 use super::limits::{replay_budget, session_budget};
 use super::schema::Schema;
+#[cfg(feature = "pipelines")]
+use super::version::KEYFRAMES_SINCE;
 use super::version::Version;
 use crate::record::{Allowance, Header, Outline, Session, Stretch};
 use crate::units::Micros;
@@ -41,9 +43,28 @@ impl<R: Read> LogReader<R> {
         Ok(LogReader { chunks, header, schema })
     }
 
+    /// What its first chunk said.
+    #[cfg(feature = "pipelines")]
+    pub(super) fn opened(self) -> (Header, Schema, bool) {
+        let LogReader { chunks, header, schema } = self;
+        (header, schema, chunks.is_sealed())
+    }
+
+    /// A log that goes on with these chunks.
+    #[cfg(feature = "pipelines")]
+    pub(super) fn within(chunks: Chunks<R>, header: Header, schema: Schema) -> LogReader<R> {
+        LogReader { chunks, header, schema }
+    }
+
     /// The log's header.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Whether it is of a format that has keyframes.
+    #[cfg(feature = "pipelines")]
+    pub(crate) fn may_have_keyframes(&self) -> bool {
+        self.schema.version() >= KEYFRAMES_SINCE
     }
 
     /// The version of its format.

@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use crate::game::Body;
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::Micros;
 
 /// How many frames the helper is taken from: about a second of 32 ms.
@@ -26,6 +28,18 @@ pub struct Calibration {
 }
 
 impl Calibration {
+    /// Its state in that of a server.
+    pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Calibration { leads, off } = self;
+        leads.put(to);
+        off.put(to);
+    }
+
+    pub(crate) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        *self = Calibration { leads: Value::<B>::get(from)?, off: Value::<B>::get(from)? };
+        Ok(())
+    }
+
     /// Takes note of a frame whose input arrived at `arrived` and which is, or was, computed at `computed`. To be called
     /// once for each packet, with its newest frame, also when that is too late or too early to be used.
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {

@@ -56,6 +56,11 @@ impl Session {
 
     /// From the first record to the last, whichever they are.
     pub fn duration(&self) -> Micros {
+        self.played().map_or(Micros::ZERO, |(first, last)| last - first)
+    }
+
+    /// When the first of them was, and the last.
+    pub fn played(&self) -> Option<(Micros, Micros)> {
         let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
         let arrivals =
             self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
@@ -65,7 +70,7 @@ impl Session {
             first = first.min(at);
             last = last.max(at);
         }
-        if first > last { Micros::ZERO } else { last - first }
+        (first <= last).then_some((first, last))
     }
 
     /// Puts the states into the order of their keys, and the snapshots of a client's side into that of their numbers: the

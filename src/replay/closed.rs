@@ -4,19 +4,21 @@
 mod input;
 mod watch;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::feed::{FedLink, Shared};
+use super::keyframes::{self, REACH};
 use super::made::{Counted, Made};
 use super::streamed::{Ran, Source};
-use super::{Options, ReplayError, Replayed, Tables};
+use super::{Due, Keyframe, Options, Part, ReplayError, Replayed, Tables};
 use crate::game::{Bots, Game, StateRows};
 use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::record::{Header, Session, StateKey, States};
-use crate::session::{BotInput, InputSource, Links, Machine, Observer};
-use crate::settings::Settings;
+use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
+use crate::settings::{InterpolationMode, Settings};
 use crate::trace::Table;
 use crate::units::{EntityId, Micros, Tick};
 use input::{FedInput, RecordedInput};
@@ -63,7 +65,7 @@ fn watched<G: Netcode>(
     if options.network {
         tables.watch_network(options.sizes, None);
     }
-    let mut watch = Watch::new(tables, Hashes::Of(session), None, progress);
+    let mut watch = Watch::new(tables, Hashes::Of(session), (Part::WHOLE, None), progress);
     run_by(machine, session, setup, input, &mut watch)?;
     let ran = watch.ran::<G>(machine);
     Ok(Replayed {
@@ -76,6 +78,9 @@ fn watched<G: Netcode>(
         jumps: Vec::new(),
     })
 }
+
+/// A shot of a part is taken for one that is never judged when its usercmd has not run so long after the longest flight.
+const SETTLED: Micros = Micros::from_s(1);
 
 /// A log that is read as it is used up; rows go on to `to` as tables are full, and the rest at the end. `None` where the machine
 /// came to where datagrams might have made a difference: then what went on is none of the log's, and it is to be run again with
@@ -101,6 +106,15 @@ pub(super) fn stream<G: Netcode>(
     let Some(machine) = machine else { return Ok(None) };
     let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
     let mut machine = prepared(machine, world, options)?;
+    if let Some(start) = source.start {
+        feed.borrow_mut().resume(start.tick, start.at, &start.fed);
+        let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
+        start.put(&mut machine, source.header, &near)?;
+    }
+    match source.keyframes {
+        Some(_) => feed.borrow_mut().keep_near(),
+        None => feed.borrow_mut().forget_near(),
+    }
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules));
     if options.network {
         tables.watch_network(options.sizes, Some(source.survey.longest));
@@ -109,19 +123,77 @@ pub(super) fn stream<G: Netcode>(
     tables.take(0, to);
     let made = Made::new(source.allowance);
     made.begin(players)?;
-    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick()).take_while(|_| !made.is_too_much());
-    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), Some(to), progress);
+    let part = options.part.unwrap_or(Part::WHOLE);
+    // What was sent in it may still arrive, and what was shot in it be judged.
+    let over = part.to + source.survey.longest + SETTLED;
+    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
+    let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
+    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
+    // What is drawn by category has rows where it changes, however long it has been the same.
+    if setup.settings.interpolation.mode != InterpolationMode::Category {
+        watch.look_away_until(Part::needs_from(part.from));
+    }
     let mut input = FedInput(Rc::clone(feed));
-    machine.run(ticks, &mut made.bound(&mut input), &mut Counted::new(&made, &mut watch));
+    let tick = source.start.map_or(Tick(0), |start| start.tick);
+    let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
+    let (mut bound, mut counted) = (made.bound(&mut input), Counted::new(&made, &mut watch));
+    match source.keyframes {
+        Some(to) => machine.run_watched(ticks, &mut bound, &mut counted, &mut |machine| keyframes.after(machine, to)),
+        None => machine.run(ticks, &mut bound, &mut counted),
+    }
     made.check()?;
+    if let Some(error) = keyframes.failed {
+        return Err(error);
+    }
     if machine.bytes_matter() {
         return Ok(None);
     }
     let ran = watch.ran::<G>(&mut machine);
     let Watch { mut tables, to, .. } = watch;
-    tables.end::<G>();
+    tables.end_of_part::<G>(part);
     to.into_iter().for_each(|to| tables.take(0, to));
     Ok(Some(ran))
+}
+
+/// Writes keyframes down as a replay goes on.
+struct Keyframes<'a, 'f> {
+    source: &'a Source<'a>,
+    feed: &'a Shared<'f>,
+    /// The last one.
+    tick: Tick,
+    /// When the next is due.
+    next: Option<Micros>,
+    failed: Option<ReplayError>,
+}
+
+impl Keyframes<'_, '_> {
+    fn after<G: Netcode>(
+        &mut self,
+        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
+        (due, to): (&Due, &RefCell<Vec<Keyframe>>),
+    ) {
+        let at = machine.at;
+        self.tick = self.tick.next();
+        let is_due = match due {
+            Due::Every(every) => at >= *self.next.get_or_insert(at + *every),
+            Due::After(ticks) => ticks.binary_search(&self.tick).is_ok(),
+        };
+        if !is_due || self.failed.is_some() {
+            return;
+        }
+        if let Due::Every(every) = due {
+            self.next = Some(at + *every);
+        }
+        let mut feed = self.feed.borrow_mut();
+        let (stretch, near) = feed.near(at, REACH);
+        let Some(fed) = feed.fed(at, REACH) else { return };
+        let tick = self.tick;
+        match keyframes::content(machine, (self.source.header, self.source.survey, fed), &near) {
+            Ok(Some(content)) => to.borrow_mut().push(Keyframe { tick, at, stretch, content }),
+            Ok(None) => {}
+            Err(error) => self.failed = Some(error),
+        }
+    }
 }
 
 /// A new server and new clients on the recorded links, with datagrams where the settings say so.

@@ -1,6 +1,8 @@
 //! Why a session cannot be replayed.
 
 use super::REJUDGED;
+use super::keyframes::BadKeyframe;
+use super::part::Clock;
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
 use crate::units::{EntityId, PlayerId, Tick};
@@ -101,6 +103,37 @@ pub enum ReplayError {
         ticks: usize,
         /// How many there would be.
         wanted: i64,
+    },
+    /// A keyframe that cannot be gone on from.
+    #[error("the keyframe after tick {tick}, at {at}: {why}; `hitreg keyframes` makes all anew")]
+    Keyframe {
+        /// The tick.
+        tick: Tick,
+        /// When that was.
+        at: Clock,
+        /// What is wrong with it.
+        why: BadKeyframe,
+    },
+    /// It has none any more.
+    #[error("the log has lost the keyframe that its replay was to begin with")]
+    NoKeyframe,
+    /// A part that ends before it begins.
+    #[error("a part of a session ends after it begins, and this one is from {from} to {to}")]
+    EmptyPart {
+        /// Its beginning.
+        from: Clock,
+        /// Its end.
+        to: Clock,
+    },
+    /// A part that is not within the session.
+    #[error("{at} is not in the session, which is from {first} to {last}")]
+    NotInSession {
+        /// What was asked for.
+        at: Clock,
+        /// The session's first record.
+        first: Clock,
+        /// The last.
+        last: Clock,
     },
     /// It has nobody's input.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
 use super::survey::Survey;
 use crate::link::{Fate, Link};
 use crate::packet::HeardPacket;
 use crate::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
-use crate::units::{Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// Input that is further ahead than this is not looked for yet.
 const AHEAD: Micros = Micros::from_s(2);
@@ -28,12 +30,53 @@ pub(super) struct Feed<'a> {
     ended: bool,
     /// How far the replay has come.
     now: Micros,
+    /// The last stretches as they were read, where somebody may want to go on from here.
+    near: Option<Near>,
+    /// What a replay used up that this one goes on from.
+    before: Option<Before>,
+}
+
+/// Stretches, each with its number and the newest time in it.
+struct Near {
+    next: usize,
+    stretches: VecDeque<(usize, Micros, Stretch)>,
+}
+
+/// The last tick, and the last frame of each player.
+struct Before {
+    tick: Tick,
+    taken: Vec<CommandSeq>,
+}
+
+/// What of a feed is not in the log near it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Fed {
+    players: Vec<FedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FedPlayer {
+    frames_left: u64,
+    taken: CommandSeq,
+    /// In each direction.
+    passed: [Option<Passed>; 2],
+}
+
+/// The last packet that was passed, when it was sent, and when it arrived.
+type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
+
+impl Fed {
+    pub(super) fn players(&self) -> usize {
+        self.players.len()
+    }
 }
 
 #[derive(Default)]
 struct OfPlayer {
     frames: VecDeque<FrameRecord>,
     frames_left: u64,
+    /// The last that was taken.
+    taken: CommandSeq,
     heard: VecDeque<HeardRecord>,
     heard_left: u64,
     up: Way,
@@ -45,6 +88,8 @@ struct OfPlayer {
 struct Way {
     sent: VecDeque<(u32, Micros, Fate)>,
     begun: bool,
+    /// The first of them is what another feed knew of it.
+    passed: bool,
 }
 
 /// Which way.
@@ -74,7 +119,77 @@ impl<'a> Feed<'a> {
         let players = survey.players.iter().map(of).collect();
         let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
         let (newest, ended, now) = (None, false, Micros::ZERO);
-        Rc::new(RefCell::new(Feed { chunks, survey, players, ticks, recorded, compared: 0, newest, ended, now }))
+        let (near, before) = (None, None);
+        let compared = 0;
+        Rc::new(RefCell::new(Feed {
+            chunks,
+            survey,
+            players,
+            ticks,
+            recorded,
+            compared,
+            newest,
+            ended,
+            now,
+            near,
+            before,
+        }))
+    }
+
+    /// Keeps what is near from now on.
+    pub(super) fn keep_near(&mut self) {
+        self.near = Some(Near { next: 0, stretches: VecDeque::new() });
+    }
+
+    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near.
+    pub(super) fn resume(&mut self, tick: Tick, at: Micros, fed: &Fed) {
+        for (of, fed) in self.players.iter_mut().zip(&fed.players) {
+            of.frames_left = fed.frames_left;
+            for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
+                way.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
+                (way.begun, way.passed) = (passed.is_some(), passed.is_some());
+            }
+        }
+        let taken = fed.players.iter().map(|player| player.taken).collect();
+        self.before = Some(Before { tick, taken });
+        (self.compared, self.now) = (tick.0 as usize, at);
+        self.keep_near();
+    }
+
+    /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
+    pub(super) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Stretch>) {
+        self.read_until(at);
+        let Some(near) = &mut self.near else { return (0, Vec::new()) };
+        while near.stretches.front().is_some_and(|(_, newest, _)| *newest < at - reach) {
+            near.stretches.pop_front();
+        }
+        let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
+        (first, near.stretches.iter().map(|(_, _, stretch)| stretch.clone()).collect())
+    }
+
+    /// Nobody will ask for what is near any more.
+    pub(super) fn forget_near(&mut self) {
+        self.near = None;
+    }
+
+    /// What has been used up; `None` where somebody was heard only, or a packet was sent so long ago that it is not near, and nobody
+    /// has asked for it.
+    pub(super) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
+        let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
+        let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
+        if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
+            return None;
+        }
+        let passed = |way: &Way| {
+            let front = way.sent.front().filter(|_| way.begun).copied();
+            front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
+        };
+        let of = |of: &OfPlayer| FedPlayer {
+            frames_left: of.frames_left,
+            taken: of.taken,
+            passed: [passed(&of.up), passed(&of.down)],
+        };
+        Some(Fed { players: self.players.iter().map(of).collect() })
     }
 
     /// Reads one more chunk.
@@ -83,7 +198,19 @@ impl<'a> Feed<'a> {
             self.ended = true;
             return;
         };
-        self.newest = self.newest.max(chunk.times().max());
+        let newest = chunk.times().max();
+        self.newest = self.newest.max(newest);
+        if let Some(near) = &mut self.near {
+            near.stretches.push_back((near.next, newest.unwrap_or(Micros(i64::MIN)), chunk.clone()));
+            near.next += 1;
+        }
+        let mut chunk = chunk;
+        if let Some(Before { tick, taken }) = &self.before {
+            chunk.ticks.retain(|record| record.tick > *tick);
+            for (records, taken) in chunk.players.iter_mut().zip(taken) {
+                records.frames.retain(|frame| frame.command.seq > *taken);
+            }
+        }
         self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
         self.recorded.extend(chunk.ticks);
         for (of, records) in self.players.iter_mut().zip(chunk.players) {
@@ -138,7 +265,9 @@ impl<'a> Feed<'a> {
     pub(super) fn take_frame(&mut self, player: PlayerId) -> Option<FrameRecord> {
         let of = &mut self.players[usize::from(player.0)];
         of.frames_left = of.frames_left.saturating_sub(1);
-        of.frames.pop_front()
+        let frame = of.frames.pop_front();
+        of.taken = frame.as_ref().map_or(of.taken, |frame| frame.command.seq);
+        frame
     }
 
     /// The next packet of a player who was heard only; `None` where there is none in the next time.
@@ -192,11 +321,21 @@ impl<'a> Feed<'a> {
 
 impl Way {
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
-        self.sent.extend(sent.map(|(number, at)| (number, at, Fate::LOST)));
+        for (number, at) in sent {
+            match self.sent.back_mut() {
+                // It has been passed, and so has what came before it.
+                Some((last, ..)) if self.passed && number < *last => {}
+                Some((last, _, fate)) if self.passed && number == *last => (*fate, self.passed) = (Fate::LOST, false),
+                _ => self.sent.push_back((number, at, Fate::LOST)),
+            }
+        }
         for arrival in arrivals {
             // What has been passed by nobody asks for any more.
             let Ok(place) = self.sent.binary_search_by_key(&arrival.number, |(number, ..)| *number) else { continue };
             let (_, _, fate) = &mut self.sent[place];
+            if self.passed && place == 0 && fate.arrivals().any(|at| at == arrival.at) {
+                continue;
+            }
             let mut both = [fate.first, fate.second, Some(arrival.at)];
             both.sort_by_key(|at| at.map_or(i64::MAX, |at| at.0));
             [fate.first, fate.second] = [both[0], both[1]];

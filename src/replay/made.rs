@@ -122,6 +122,10 @@ impl<'a, O> Counted<'a, O> {
 }
 
 impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
+    fn tick_begins(&mut self, at: Micros) {
+        self.observer.tick_begins(at);
+    }
+
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
         self.keep(player);

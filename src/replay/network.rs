@@ -91,6 +91,12 @@ impl Network {
         arrives(at, sent, &mut row.arrived, &mut row.took_ms);
     }
 
+    /// What has been sent so far is not wanted.
+    pub(super) fn let_go(&mut self) {
+        self.up.let_go();
+        self.down.let_go();
+    }
+
     /// Nothing arrives any more.
     pub(super) fn end(&mut self) {
         let Network { up, down, packets, snapshots, .. } = self;
@@ -117,6 +123,12 @@ impl Network {
 impl<R> Way<R> {
     fn new(longest: Option<Micros>) -> Way<R> {
         Way { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
+    }
+
+    fn let_go(&mut self) {
+        self.sent.clear();
+        self.places.clear();
+        self.settled = 0;
     }
 
     fn sent(&mut self, key: (PlayerId, u32), at: Micros, row: R) {

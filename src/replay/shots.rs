@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cover::Covers;
+use super::part::Part;
 use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{Judged, Limit};
@@ -146,9 +147,20 @@ impl Shots {
         self.push::<G>(Shot { tick, judged: Some(verdict), ..Shot::unjudged(key, at, weapon) });
     }
 
+    /// Judged so late that it has no row.
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+        self.pending.remove(&(judged.shooter, judged.command, judged.index));
+    }
+
+    /// The rows so far are not wanted.
+    pub(super) fn let_go(&mut self) {
+        self.waiting.clear();
+    }
+
     /// What was not judged so far never is.
-    pub(super) fn end<G: Game>(&mut self) {
-        for (key, (at, weapon, verdict)) in std::mem::take(&mut self.pending) {
+    pub(super) fn end<G: Game>(&mut self, part: Part) {
+        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
+        for (key, (at, weapon, verdict)) in pending {
             self.push::<G>(Shot { predicted: Some(&verdict), ..Shot::unjudged(key, at, weapon) });
         }
     }

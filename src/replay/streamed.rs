@@ -5,9 +5,12 @@
 //! long anything was on its way at most. So the replay reads ahead by that much, and what it knows of the past is what its
 //! pipelines and the rows that wait for something ask for: a packet for its arrival, a shot for the frames of its moment.
 
+use std::cell::RefCell;
+
 use super::feed::Feed;
 use super::{
-    HashDifference, Mode, Options, ReplayError, Survey, Traffic, closed, may_be_judged, own_settings, setup_of,
+    Due, HashDifference, Keyframe, Mode, Options, ReplayError, Start, Survey, Traffic, closed, may_be_judged,
+    own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use crate::record::{Allowance, Header, Stretch};
@@ -22,6 +25,10 @@ pub struct Source<'a> {
     pub survey: &'a Survey,
     /// How much may be made of it.
     pub allowance: Allowance,
+    /// The keyframe that its replay begins with: the first of its chunks is [`Keyframe::stretch`].
+    pub start: Option<&'a Start>,
+    /// When keyframes are due, and where they go.
+    pub keyframes: Option<(&'a Due, &'a RefCell<Vec<Keyframe>>)>,
 }
 
 /// What a replay came to, besides the rows that it put out.
@@ -71,6 +78,10 @@ pub fn stream<G: Netcode>(
     may_be_judged(&setup.settings, options)?;
     if !source.survey.has_input() {
         return Err(ReplayError::NoInput);
+    }
+    if let Some(part) = options.part {
+        let (first, last) = source.survey.played().unwrap_or_default();
+        part.check(first, last)?;
     }
     let (mode, settings) = match &options.judged_under {
         Some(other) => ("closed, rejudged", other),

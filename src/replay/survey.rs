@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::{
     ArrivalRecord, CellKind, Header, Holds, PlayerRecords, States, Stretch, TickRecord, sent_differently,
 };
@@ -34,6 +36,22 @@ pub struct Survey {
     floats: (bool, bool),
     /// Why it cannot be replayed stretch by stretch.
     whole: bool,
+}
+
+/// What of it a replay needs that begins in the middle.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Gist {
+    /// Frames, heard packets, and whether anything was sent each way.
+    players: Vec<(u64, u64, bool, bool)>,
+    played: Option<(Micros, Micros)>,
+    back: Micros,
+    longest: Micros,
+}
+
+impl Gist {
+    pub(super) fn players(&self) -> usize {
+        self.players.len()
+    }
 }
 
 /// How many records a player has, and what is on its links.
@@ -83,6 +101,40 @@ impl Survey {
             longest: Micros::ZERO,
             floats: (false, false),
             whole: header.holds() != Holds::Whole || header.side.is_some(),
+        }
+    }
+
+    pub(super) fn gist(&self) -> Gist {
+        let of = |player: &OfPlayer| {
+            let [up, down] = player.sends();
+            (player.frames, player.heard, up, down)
+        };
+        Gist {
+            players: self.players.iter().map(of).collect(),
+            played: self.played,
+            back: self.back,
+            longest: self.longest,
+        }
+    }
+
+    /// Of a log that streams, as far as a keyframe of it says.
+    pub(super) fn of_gist(gist: Gist) -> Survey {
+        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| {
+            let way = |sends: bool| Way { newest: sends.then_some(0), sent: BTreeMap::new() };
+            OfPlayer { frames, heard, up: way(up), down: way(down), ..OfPlayer::default() }
+        };
+        let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
+        Survey {
+            players: gist.players.into_iter().map(of).collect(),
+            ticks: Ticks::default(),
+            beginning: States::default(),
+            hidden: BTreeSet::new(),
+            span: gist.played,
+            played: gist.played,
+            back: gist.back.max(Micros::ZERO),
+            longest: bound(gist.longest),
+            floats: (false, false),
+            whole: false,
         }
     }
 
@@ -147,6 +199,11 @@ impl Survey {
     /// From the first record to the last.
     pub fn duration(&self) -> Micros {
         self.played.map_or(Micros::ZERO, |(first, last)| last - first)
+    }
+
+    /// When the first record was, and the last.
+    pub fn played(&self) -> Option<(Micros, Micros)> {
+        self.played
     }
 
     /// Whether the log can be replayed closed loop without being in memory as a whole: it holds the server and its clients, none

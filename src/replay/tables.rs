@@ -7,6 +7,7 @@ use super::corrections::Corrections;
 use super::cover::Covers;
 use super::frames::Frames;
 use super::network::Network;
+use super::part::Part;
 use super::shots::Shots;
 use super::variables::Variables;
 use super::views::{Screen, Views};
@@ -20,7 +21,7 @@ use crate::trace::schema::{
     views,
 };
 use crate::trace::{Table, Trace};
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
 
 /// About how many bytes of rows a table gathers before they go on.
 const FULL_BYTES: usize = 2 << 20;
@@ -78,15 +79,36 @@ impl Tables {
     /// The finished tables.
     pub fn finish<G: Game>(mut self) -> Trace {
         let mut tables = Vec::new();
-        self.end::<G>();
+        self.end_of_part::<G>(Part::WHOLE);
         self.take(0, &mut |table| tables.push(table));
         Trace { tables, ..Trace::default() }
     }
 
-    /// The session is over, so that all that there is to know of a row is known.
-    pub(super) fn end<G: Game>(&mut self) {
+    /// Lets go of all rows, and of those that are yet to come of what was there before: now begins what rows are put out of.
+    pub(super) fn begin_part(&mut self) {
+        self.shots.let_go();
+        if let Some(network) = &mut self.network {
+            network.let_go();
+        }
+        self.take(0, &mut |_| {});
+    }
+
+    /// A shot was judged after the part that rows are put out of.
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+        self.shots.judged_later(judged);
+    }
+
+    /// A snapshot arrived after that.
+    pub(super) fn snapshot_reached(&mut self, player: PlayerId, seq: SnapshotSeq, at: Micros) {
+        if let Some(network) = &mut self.network {
+            network.snapshot_received(player, seq.0, at);
+        }
+    }
+
+    /// All that there is to know of a row of this part is known.
+    pub(super) fn end_of_part<G: Game>(&mut self, part: Part) {
         self.shots.settle(Micros(i64::MAX), &self.covers);
-        self.shots.end::<G>();
+        self.shots.end::<G>(part);
         if let Some(network) = &mut self.network {
             network.end();
         }
@@ -243,9 +265,7 @@ impl<G: Game> Observer<G> for Tables {
         snapshot: &Snapshot<G::Body>,
         reconciled: Option<&Reconciled>,
     ) {
-        if let Some(network) = &mut self.network {
-            network.snapshot_received(player, snapshot.seq.0, at);
-        }
+        self.snapshot_reached(player, snapshot.seq, at);
         for effect in &snapshot.effects {
             self.effect::<G>(player, at, effect, false);
         }

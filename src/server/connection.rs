@@ -10,6 +10,7 @@ use crate::pacing::Calibration;
 use crate::packet::Echo;
 use crate::record::OutOfSequence;
 use crate::settings::Settings;
+use crate::state::fields;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 
@@ -56,6 +57,27 @@ pub(super) struct Connection<G: Game> {
 }
 
 impl<G: Game> Connection<G> {
+    fields!(
+        G::Body,
+        Connection {
+            is_heard,
+            last_command,
+            last_input,
+            missing,
+            credit,
+            history,
+            sent,
+            round_trip,
+            snapshot,
+            due_at,
+            rate_free_at,
+            waiting,
+            newest_packet,
+            warnings,
+            effects,
+        } in place { calibration, zone } but { settings }
+    );
+
     pub(super) fn new(settings: Arc<Settings>) -> Connection<G> {
         Connection {
             is_heard: false,

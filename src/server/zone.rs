@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::settings::{self, Zone};
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{EntityId, Micros};
 
 /// For so long after it was in the zone last an entity is told of: who leans in and out of sight is not defined anew each time.
@@ -21,6 +22,16 @@ pub(super) struct ZoneOfKnowledge {
 }
 
 impl ZoneOfKnowledge {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let ZoneOfKnowledge { seen } = self;
+        seen.put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        *self = ZoneOfKnowledge { seen: Value::<B>::get(from)? };
+        Ok(())
+    }
+
     /// A frame without what the client is not to know. The client's own avatar is always in it, and where there is none yet,
     /// everything: there is nobody to see or not to see.
     pub(super) fn within<G: Game>(

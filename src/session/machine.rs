@@ -13,6 +13,7 @@ use crate::game::Game;
 use crate::link::Link;
 use crate::packet::HeardPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Input;
 
@@ -42,6 +43,25 @@ pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
     server: G::Server,
     clients: Vec<C>,
     network: Network<G::Body, L>,
+    /// Those of whom nothing was due just after the tick that it goes on from; `None` of a machine before its first tick.
+    resumed: Option<Vec<PlayerId>>,
+}
+
+/// A machine just after a tick, for whoever writes its state down.
+pub(crate) struct AfterTick<'m, G: Netcode, L, C> {
+    machine: &'m Machine<G, L, C>,
+    idle: &'m [PlayerId],
+    /// When the tick was.
+    pub(crate) at: Micros,
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>> AfterTick<'_, G, L, C> {
+    /// Writes down all but what comes from outside: links, input and ticks. False where that cannot be.
+    pub(crate) fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        let Machine { server, clients, network, resumed: _ } = self.machine;
+        self.idle.to_vec().put(to);
+        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(to)
+    }
 }
 
 impl<G: Netcode, L: Link> Machine<G, L> {
@@ -73,7 +93,25 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
             server: G::Server::new(setup.clone(), players),
             clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
             network,
+            resumed: None,
         }
+    }
+
+    /// Goes on from what was written down of another one, with links, input and ticks from then on.
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        let idle: Vec<PlayerId> = Value::<G::Body>::get(from)?;
+        if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
+            return Err(BadState::Value { what: "a player", found: player.0.into() });
+        }
+        self.resumed = Some(idle);
+        self.server.restore(from)?;
+        self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
+        self.network.restore(from)
+    }
+
+    /// The tick that it goes on from; `None` of a machine before its first.
+    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C>> {
+        self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
     }
 
     /// Lets somebody see all datagrams of the session, and send others.
@@ -119,6 +157,17 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         input: &mut impl InputSource<G>,
         observer: &mut impl Observer<G>,
     ) {
+        self.run_watched(ticks, input, observer, &mut |_| {});
+    }
+
+    /// The same, with a look at the machine after each tick.
+    pub(crate) fn run_watched(
+        &mut self,
+        ticks: impl IntoIterator<Item = Micros>,
+        input: &mut impl InputSource<G>,
+        observer: &mut impl Observer<G>,
+        look: &mut impl FnMut(&AfterTick<'_, G, L, C>),
+    ) {
         let mut ticks = ticks.into_iter();
         match ticks.next() {
             Some(first) => self.network.queue.push_tick(first),
@@ -126,13 +175,15 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         }
         // Those of whom nothing is due, and more is to come.
         let mut idle = Vec::new();
-        for player in 0..self.clients.len() {
-            self.queue_next(PlayerId(player as u16), input, &mut idle);
+        let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
+        for player in self.resumed.take().unwrap_or_else(all) {
+            self.queue_next(player, input, &mut idle);
         }
         while let Some((at, what)) = self.network.queue.pop() {
             match what {
                 What::Tick => {
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
+                    look(&AfterTick { machine: self, idle: &idle, at });
                     for player in std::mem::take(&mut idle) {
                         self.queue_next(player, input, &mut idle);
                     }

@@ -18,6 +18,7 @@ use crate::link::Link;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
+use crate::state::{BadState, Restorer, Saver};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{
     ClientConnection, ClientEvent, ConnectOptions, Endpoint, EndpointOptions, Incoming, Key, Notice, Perceived,
@@ -119,6 +120,24 @@ impl<B: Body, L: Link> Network<B, L> {
     #[cfg(feature = "arena")]
     pub(super) fn asked(&self) -> &[What] {
         &self.asked
+    }
+
+    /// Writes down what is on its way, and what both ends know of each other. False where datagrams are made: only what
+    /// travels as it is can be gone on with.
+    pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool {
+        let Network { links: _, queue, carriage, intruder, liar, asking, asked: _ } = self;
+        let Carriage::Unencoded(unencoded) = carriage else { return false };
+        unencoded.save(to);
+        queue.save(to) && intruder.is_none() && liar.is_none() && asking.is_none() && !unencoded.bytes_matter()
+    }
+
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        let players = self.players();
+        let Carriage::Unencoded(unencoded) = &mut self.carriage else {
+            return Err(BadState::Unknown { what: "a session without datagrams" });
+        };
+        unencoded.restore(from)?;
+        self.queue.restore(from, players)
     }
 
     pub(super) fn players(&self) -> u16 {

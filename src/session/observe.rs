@@ -36,6 +36,8 @@ pub struct Shown<'a, B> {
 /// Is told everything that happens, in the order in which it happens. What it does not care for it leaves out.
 #[expect(unused_variables, reason = "the names say what an observer is told, though the defaults do nothing with it")]
 pub trait Observer<G: Game> {
+    /// The server begins a tick.
+    fn tick_begins(&mut self, at: Micros) {}
     /// A client drew the others and made a usercmd.
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {}
     /// A client sent a packet.

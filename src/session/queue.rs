@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::game::Body;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, PlayerId, SnapshotSeq};
 
 /// What travels over a link.
@@ -69,6 +71,63 @@ impl<B> Queue<B> {
 
     pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {
         self.push(at, 3, player, 0, What::Frame(player));
+    }
+
+    /// Writes down what is due. False where more than packets, snapshots and frames is.
+    pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool
+    where
+        B: Body,
+    {
+        let mut due: Vec<&(Key, usize)> = self.due.iter().map(|Reverse(due)| due).collect();
+        due.sort_unstable();
+        to.number(due.len() as u64);
+        for ((at, ..), place) in due {
+            at.put(to);
+            match &self.what[*place] {
+                Some(What::Frame(player)) => (0u8, *player).put(to),
+                Some(What::Arrives(player, Carried::Packet(packet))) => {
+                    (1u8, *player).put(to);
+                    to.of_player(*player);
+                    packet.put(to);
+                }
+                Some(What::Arrives(player, Carried::Snapshot(snapshot, base))) => {
+                    (2u8, *player).put(to);
+                    snapshot.put(to);
+                    base.put(to);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Goes on with what was due for so many players.
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), BadState>
+    where
+        B: Body,
+    {
+        *self = Queue::default();
+        for _ in 0..from.count(size_of::<What<B>>())? {
+            let at = Value::<B>::get(from)?;
+            let (kind, player): (u8, PlayerId) = Value::<B>::get(from)?;
+            if player.0 >= players {
+                return Err(BadState::Value { what: "a player", found: player.0.into() });
+            }
+            match kind {
+                0 => self.push_frame(at, player),
+                1 => {
+                    from.of_player(player);
+                    let packet: ClientPacket = Value::<B>::get(from)?;
+                    self.push_arrival(at, player, packet.number, Carried::Packet(packet));
+                }
+                2 => {
+                    let (snapshot, base): (Snapshot<B>, _) = Value::<B>::get(from)?;
+                    self.push_arrival(at, player, snapshot.seq.0, Carried::Snapshot(snapshot, base));
+                }
+                found => return Err(BadState::Value { what: "what is due", found: found.into() }),
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {

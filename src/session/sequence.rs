@@ -52,6 +52,7 @@ pub(crate) fn tick<G: Netcode>(
     at: Micros,
     observer: &mut impl Observer<G>,
 ) {
+    observer.tick_begins(at);
     let ticked = server.tick(at);
     ends.ticked(at);
     while let Some(event) = server.poll_event() {

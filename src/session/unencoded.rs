@@ -14,6 +14,7 @@ use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
+use crate::state::{BadState, Restorer, Saver, Value, fields};
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 use crate::wire::{Besides, KNOWN_FOR, Known, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
 
@@ -92,6 +93,15 @@ impl<B: Body> Unencoded<B> {
 
     pub(super) fn bytes_matter(&self) -> bool {
         self.bytes_matter
+    }
+
+    pub(super) fn save(&self, to: &mut Saver<'_, B>) {
+        let Unencoded { message_max_bytes: _, players, bytes_matter: _ } = self;
+        players.iter().for_each(|ends| ends.save(to));
+    }
+
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        self.players.iter_mut().try_for_each(|ends| ends.restore(from))
     }
 
     pub(super) fn acked(&self, player: usize) -> Option<SnapshotSeq> {
@@ -185,6 +195,14 @@ impl<B: Body> Unencoded<B> {
 }
 
 impl<B: Body> Ends<B> {
+    fields!(
+        B,
+        Ends { acked, sent, frames, entities, gone, newest_packet, newest, came } in place {} but {
+            rate_bytes_per_s,
+            spacing_min,
+        }
+    );
+
     /// What a closer look at a snapshot takes that is about to leave.
     fn closer(&self, snapshot: &Snapshot<B>, besides: Besides) -> Option<Closer<B>> {
         let known = match self.acked {
@@ -213,6 +231,40 @@ impl<B: Body> Ends<B> {
             sent.bytes_max = closer.bytes_max().unwrap_or(sent.bytes_max);
         }
         may(sent.bytes_max)
+    }
+}
+
+impl<B: Body> Value<B> for Sent<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        let Sent { seq, at, bytes_max, closer } = self;
+        (*seq, *at, *bytes_max).put(to);
+        closer.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let (seq, at, bytes_max) = Value::<B>::get(from)?;
+        Ok(Sent { seq, at, bytes_max, closer: Value::<B>::get(from)? })
+    }
+}
+
+impl<B: Body> Value<B> for Closer<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        let Closer { frame, known, besides: Besides { gone, effects, warnings } } = self;
+        frame.put(to);
+        known.is_some().put(to);
+        if let Some(Known { acked, before }) = known {
+            acked.put(to);
+            before.put(to);
+        }
+        (*gone, *effects, *warnings).put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let frame = from.frame()?;
+        let known = match <bool as Value<B>>::get(from)? {
+            true => Some(Known { acked: from.frame()?, before: Value::<B>::get(from)? }),
+            false => None,
+        };
+        let (gone, effects, warnings) = Value::<B>::get(from)?;
+        Ok(Closer { frame, known, besides: Besides { gone, effects, warnings } })
     }
 }
 

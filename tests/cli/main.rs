@@ -11,6 +11,7 @@ mod git_bisect_run;
 mod habits;
 mod interrupt;
 mod join;
+mod keyframes;
 mod netcode;
 #[path = "../skipped/note.rs"]
 mod note;

@@ -31,10 +31,14 @@ fn the_logs_of_all_versions_can_be_read() {
     let heard = with_what_was_heard(&everything);
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
         let bytes = write_session(Vec::new(), &heard, Options::live()).unwrap();
-        std::fs::write(format!("{folder}/log-v2.1.hitlog"), bytes).unwrap();
+        std::fs::write(format!("{folder}/log-v2.1.hitlog"), &bytes).unwrap();
+        // 2.2 brought keyframes.
+        let keyed = crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)]);
+        std::fs::write(format!("{folder}/log-v2.2.hitlog"), keyed).unwrap();
     }
+    let keyed = heard.clone();
     let version = |file: &[u8]| version_of(file).map(|v| v.to_string());
-    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything), ("2.1", heard)] {
+    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything), ("2.1", heard), ("2.2", keyed)] {
         let log = std::fs::read(format!("{folder}/log-v{name}.hitlog")).unwrap();
         assert_eq!(read_session(&log[..]).unwrap(), session);
         assert_eq!(version(&log).as_deref(), Some(name));

@@ -1,6 +1,7 @@
 //! What is written down and sent: logs, traces, datagrams. No game is played here.
 
 mod drawn;
+mod keyframes;
 mod log_compat;
 mod log_corruption;
 mod log_roundtrip;

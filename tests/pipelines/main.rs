@@ -23,6 +23,7 @@ mod movement_vectors;
 mod network;
 #[path = "../skipped/note.rs"]
 mod note;
+mod parts;
 mod patched;
 mod pipelines;
 mod quake3_log;

@@ -180,7 +180,7 @@ fn what_a_pass_tells_is_what_the_session_holds() {
 fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
     let header = short().header;
     let streams = |header: &Header, survey: &Survey, options: &Options| {
-        Source { header, survey, allowance: Allowance::default() }.streams(options)
+        Source { header, survey, allowance: Allowance::default(), start: None, keyframes: None }.streams(options)
     };
     let whole = survey(&header, |_| {});
     assert!(streams(&header, &whole, &Options::default()));

@@ -22,7 +22,7 @@ use hitreg::summary::Summary;
 use hitreg::trace::{Table, Trace, TraceHeader};
 use hitreg::units::{Micros, PlayerId};
 
-fn record(scenario: &Scenario) -> Session {
+pub(crate) fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
     record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
@@ -30,11 +30,11 @@ fn record(scenario: &Scenario) -> Session {
 }
 
 /// A log in chunks of so much time.
-fn file(session: &Session, span: Micros) -> Vec<u8> {
+pub(crate) fn file(session: &Session, span: Micros) -> Vec<u8> {
     write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
 }
 
-fn survey(file: &[u8]) -> Survey {
+pub(crate) fn survey(file: &[u8]) -> Survey {
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
     let mut survey = Survey::new(&header);
@@ -50,7 +50,8 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    let source =
+        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
     let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
@@ -58,7 +59,7 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
 }
 
 /// The rows of a replay, put together.
-fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
+pub(crate) fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
     let ran = streamed(file, options, &mut |header, rows| {
@@ -186,7 +187,8 @@ fn silent_players_are_waited_for_and_not_looked_for() {
     let survey = survey(&file);
     let mut reader = LogReader::new(&file[..]).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, allowance: Allowance::default() };
+    let source =
+        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
         let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");

@@ -32,28 +32,33 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("game", &["units", "usercmd", "record"]),
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
+    // What pipelines hold between two ticks, as bytes and back.
+    ("state", &["units", "usercmd", "game", "record", "history", "packet"]),
     // What keeps server and client in time with each other.
-    ("pacing", &["units"]),
+    ("pacing", &["units", "game", "state"]),
     // What a driver knows of a server and a client, so that a game may bring its own.
-    ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet"]),
+    ("pipeline", &["units", "usercmd", "settings", "game", "record", "packet", "state"]),
     // One connection: datagrams in, packets out, no socket.
     ("wire", &["units", "usercmd", "hash", "game", "record", "history", "packet"]),
     ("link", &["units", "rng", "record"]),
     // What server and client share is the game's own code and the packets between them; they never import each other.
-    ("server", &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "pacing", "pipeline"]),
-    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "pacing", "pipeline"]),
+    (
+        "server",
+        &["units", "usercmd", "hash", "settings", "game", "record", "history", "packet", "state", "pacing", "pipeline"],
+    ),
+    ("client", &["units", "usercmd", "settings", "game", "history", "packet", "state", "pacing", "pipeline"]),
     (
         "session",
         &[
-            "serial", "units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "pipeline", "link",
-            "wire",
+            "serial", "units", "usercmd", "rng", "settings", "game", "record", "history", "packet", "state",
+            "pipeline", "link", "wire",
         ],
     ),
     (
         "replay",
         &[
-            "serial", "units", "usercmd", "geometry", "settings", "trace", "game", "record", "history", "packet",
-            "pipeline", "link", "session",
+            "serial", "units", "usercmd", "geometry", "hash", "settings", "trace", "game", "record", "history",
+            "packet", "state", "pipeline", "link", "session",
         ],
     ),
     // Sockets and clocks around the pipelines.

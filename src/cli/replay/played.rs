@@ -14,7 +14,7 @@ use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
 use crate::record::Header;
-use crate::replay::{HashDifference, Options, Ran};
+use crate::replay::{HashDifference, Options, Part, Ran};
 use crate::report::Spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
@@ -26,7 +26,8 @@ use crate::units::Micros;
 pub(super) struct Played {
     pub(super) header: Header,
     pub(super) trace: TraceHeader,
-    pub(super) digest: String,
+    pub(super) part: Option<Part>,
+    pub(super) digest: Option<String>,
     pub(super) summary: Summary,
     pub(super) fairness: Fairness,
     pub(super) drawn: Vec<Drawn>,
@@ -74,11 +75,12 @@ pub(super) fn play(
     // A run that is kept is made of a session in memory, and what has no name is not written twice.
     let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
     let surveyed = match as_read {
-        true => files::engine(games).survey(&args.log)?,
+        true => survey(games, args)?,
         false => None,
     };
     let Some(log) = surveyed else { return whole(games, args, false, trace, record) };
-    let (options, changed) = options(args, &log.header)?;
+    let part = args.part.of(|tick| Ok(log.time_of(tick)?))?.map(|part| within(part, log.survey.played()));
+    let (options, changed) = options(args, &log.header, part)?;
     let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
     if !log.streams(&options) {
         return whole(games, args, true, trace, record);
@@ -92,15 +94,16 @@ pub(super) fn play(
     let (gathered, ran) = streamed(args, &attempt, trace)?;
     let seconds = watch.elapsed_s();
     let drawn = gathered.drawing.drawn();
-    let scores = match drawn.is_empty() {
+    let scores = match drawn.is_empty() && part.is_none() {
         true => score(game, &args.log, &files::read_log_again(&args.log)?.session, &options)?,
         false => Vec::new(),
     };
-    let length = log.survey.duration();
+    let length = part.map_or(log.survey.duration(), length_of);
     let SurveyedLog { header, .. } = log;
     Ok(Played {
         header,
-        digest: gathered.gist.digest().to_string(),
+        part,
+        digest: part.is_none().then(|| gathered.gist.digest().to_string()),
         summary: gathered.gist.summary(),
         fairness: gathered.weighing.fairness(),
         drawn,
@@ -115,6 +118,18 @@ pub(super) fn play(
         length,
         seconds,
     })
+}
+
+/// Looks through the log, or finds the keyframe that its part is to be replayed from.
+fn survey(games: &Games, args: &Args) -> Result<Option<SurveyedLog>, Trouble> {
+    let engine = files::engine(games);
+    let from = args.part.begins().filter(|_| !args.sizes).map(Part::needs_from);
+    let log = engine.survey_from(&args.log, from)?;
+    let is_usable = |log: &SurveyedLog| Ok::<_, Trouble>(log.starts(&args.what_if.options(&log.header)?.0));
+    match &log {
+        Some(found) if !is_usable(found)? => Ok(engine.survey(&args.log)?),
+        _ => Ok(log),
+    }
 }
 
 type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;
@@ -166,7 +181,10 @@ fn whole(
         true => files::read_log_again(&args.log)?,
         false => files::read_log(&args.log)?,
     };
-    let (options, changed) = options(args, &log.session.header)?;
+    let ticks = &log.session.ticks;
+    let part = args.part.of(|tick| Ok(ticks.iter().find(|record| record.tick == tick).map(|record| record.at)))?;
+    let part = part.map(|part| within(part, log.session.played()));
+    let (options, changed) = options(args, &log.session.header, part)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
@@ -186,14 +204,15 @@ fn whole(
     let mut gathered = Gathered::new(replayed.trace.header.clone());
     replayed.trace.tables.iter().for_each(|table| gathered.add(table));
     let drawn = gathered.drawing.drawn();
-    let scores = match drawn.is_empty() {
+    let scores = match drawn.is_empty() && part.is_none() {
         true => score(game, &args.log, &log.session, &options)?,
         false => Vec::new(),
     };
     Ok(Played {
-        length: log.session.duration(),
+        length: part.map_or(log.session.duration(), length_of),
         header: log.session.header,
-        digest: gathered.gist.digest().to_string(),
+        part,
+        digest: part.is_none().then(|| gathered.gist.digest().to_string()),
         summary: gathered.gist.summary(),
         fairness: gathered.weighing.fairness(),
         drawn,
@@ -209,7 +228,18 @@ fn whole(
     })
 }
 
-fn options(args: &Args, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
+/// A part that begins or ends with the session has the times of that.
+fn within(part: Part, played: Option<(Micros, Micros)>) -> Part {
+    let (first, last) = played.unwrap_or_default();
+    let or = |at: Micros, open: Micros, otherwise: Micros| if at == open { otherwise } else { at };
+    Part { from: or(part.from, Part::WHOLE.from, first), to: or(part.to, Part::WHOLE.to, last + Micros(1)) }
+}
+
+fn length_of(part: Part) -> Micros {
+    part.to - part.from
+}
+
+fn options(args: &Args, header: &Header, part: Option<Part>) -> Result<(Options, Vec<String>), Trouble> {
     let (options, changed) = args.what_if.options(header)?;
-    Ok((Options { network: true, sizes: args.sizes, ..options }, changed))
+    Ok((Options { network: true, sizes: args.sizes, part, ..options }, changed))
 }

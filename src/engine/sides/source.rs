@@ -61,7 +61,8 @@ impl<'a> Source<'a> {
         match &self.holds {
             Kept::Trace(_) | Kept::LongTrace(_) => None,
             Kept::Log(log) => Some((&log.session.header, log.digest)),
-            Kept::LongLog(log) => Some((&log.header, log.digest)),
+            // It was looked through from its beginning, so that it has a digest.
+            Kept::LongLog(log) => log.digest.map(|digest| (&log.header, digest)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::feed::Shared;
 use super::super::streamed::Ran;
-use super::super::{HashDifference, Tables, Traffic};
+use super::super::{HashDifference, Part, Tables, Traffic};
 use super::Recorded;
 use crate::game::{Game, Verdict};
 use crate::packet::Snapshot;
@@ -36,12 +36,29 @@ impl Hashes<'_> {
 /// The rows of so much time are in one part of all tables, or in more.
 const TOGETHER: Micros = Micros::from_s(16);
 
+/// Where the replay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// So long before the part that none of its rows asks for what happens.
+    Away,
+    /// Before the part: what happens is known to those who ask for the past, and its rows are let go of.
+    Before,
+    Within,
+    /// After it: rows of the part may still wait for something.
+    After,
+}
+
 /// Fills the tables, and holds each tick against the recorded one.
 pub(super) struct Watch<'a, 'f> {
     pub(super) tables: Tables,
     hashes: Hashes<'f>,
     /// Where full tables go.
     pub(super) to: Option<&'a mut dyn FnMut(Table)>,
+    /// Of which part of the session.
+    part: Part,
+    place: Place,
+    /// How long it is not looked at at all.
+    away_until: Micros,
     /// When all tables went on last.
     passed_on: Micros,
     pub(super) first_difference: Option<HashDifference>,
@@ -54,11 +71,31 @@ impl<'a, 'f> Watch<'a, 'f> {
     pub(super) fn new(
         tables: Tables,
         hashes: Hashes<'f>,
-        to: Option<&'a mut dyn FnMut(Table)>,
+        (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
         progress: &'a mut dyn FnMut(Micros),
     ) -> Watch<'a, 'f> {
+        let place = if part == Part::WHOLE { Place::Within } else { Place::Before };
         let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
-        Watch { tables, hashes, to, passed_on, first_difference, compared, traffic, progress }
+        Watch {
+            tables,
+            hashes,
+            to,
+            part,
+            place,
+            away_until: part.from,
+            passed_on,
+            first_difference,
+            compared,
+            traffic,
+            progress,
+        }
+    }
+
+    /// Before then, nothing is looked at but the hashes of ticks.
+    pub(super) fn look_away_until(&mut self, at: Micros) {
+        if self.place == Place::Before {
+            (self.place, self.away_until) = (Place::Away, at);
+        }
     }
 
     /// What is known besides the tables.
@@ -73,15 +110,37 @@ impl<'a, 'f> Watch<'a, 'f> {
         }
     }
 
+    /// Something happens at this time: whether it is to be looked at.
+    fn goes_on(&mut self, at: Micros) -> bool {
+        if self.place == Place::Away && at >= self.away_until {
+            self.place = Place::Before;
+        }
+        if self.place == Place::Before && at >= self.part.from {
+            self.tables.begin_part();
+            (self.place, self.passed_on) = (Place::Within, at);
+        }
+        if self.place == Place::Within && at >= self.part.to {
+            self.place = Place::After;
+        }
+        self.is_looking()
+    }
+
+    fn is_looking(&self) -> bool {
+        matches!(self.place, Place::Before | Place::Within)
+    }
+
     fn pass_on(&mut self) {
-        if let Some(to) = &mut self.to {
-            self.tables.take_full(to);
+        match &mut self.to {
+            Some(_) if self.place == Place::Before => self.tables.take_full(&mut |_| {}),
+            Some(to) => self.tables.take_full(to),
+            None => {}
         }
     }
 
     /// Passes all on from time to time, so that no table is far behind the others.
     fn pass_all_on(&mut self, at: Micros) {
         if let Some(to) = &mut self.to
+            && self.place == Place::Within
             && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
         {
             self.passed_on = at;
@@ -91,19 +150,29 @@ impl<'a, 'f> Watch<'a, 'f> {
 }
 
 impl<G: Game> Observer<G> for Watch<'_, '_> {
+    fn tick_begins(&mut self, at: Micros) {
+        self.goes_on(at);
+    }
+
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
-        self.tables.frame(player, at, commanded, shown);
-        self.pass_on();
+        if self.goes_on(at) {
+            self.tables.frame(player, at, commanded, shown);
+            self.pass_on();
+        }
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
         self.traffic.up_bytes += u64::from(packet.bytes);
-        Observer::<G>::packet_sent(&mut self.tables, player, packet);
+        if self.goes_on(packet.at) {
+            Observer::<G>::packet_sent(&mut self.tables, player, packet);
+        }
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
         self.traffic.down_bytes += u64::from(packed.bytes);
-        Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
+        if self.goes_on(at) {
+            Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
+        }
     }
 
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
@@ -111,21 +180,33 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        Observer::<G>::executed(&mut self.tables, player, command, tick, how);
+        // It is of the tick that has begun.
+        if self.is_looking() {
+            Observer::<G>::executed(&mut self.tables, player, command, tick, how);
+        }
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        self.tables.judged(at, tick, judged);
+        match self.goes_on(at) {
+            true => self.tables.judged(at, tick, judged),
+            false => self.tables.judged_later(judged),
+        }
     }
 
     fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
-        Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
+        if self.goes_on(at) {
+            Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
+        }
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        Observer::<G>::ticked(&mut self.tables, at, ticked, world);
         self.hashes.reached(at);
-        if let Some(hash) = self.hashes.of(ticked.tick) {
+        (self.progress)(at);
+        let hash = self.hashes.of(ticked.tick);
+        if self.goes_on(at) {
+            Observer::<G>::ticked(&mut self.tables, at, ticked, world);
+        }
+        if let Some(hash) = hash.filter(|_| self.place != Place::After) {
             self.compared += 1;
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
@@ -133,7 +214,6 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
             }
         }
         self.pass_all_on(at);
-        (self.progress)(at);
     }
 
     fn snapshot_received(
@@ -143,6 +223,9 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         snapshot: &Snapshot<G::Body>,
         reconciled: Option<&Reconciled>,
     ) {
-        Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled);
+        match self.goes_on(at) {
+            true => Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled),
+            false => self.tables.snapshot_reached(player, snapshot.seq, at),
+        }
     }
 }

@@ -1,0 +1,77 @@
+//! Keyframes in logs: chunks of their own, which the last chunk lists by time. A reader from before them finds chunks without
+//! records, and passes them over.
+
+mod find;
+mod rewrite;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use super::container::Chain;
+use super::error::LogError;
+use super::limits::MAX_CHUNK_BYTES;
+use crate::units::{Micros, Tick};
+
+pub use find::{Found, find_keyframe};
+pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
+
+/// What a replay was just after a tick, as it stands in a log. What is in it is no matter of the log's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyframeChunk {
+    /// The tick.
+    pub tick: Tick,
+    /// When that was.
+    pub at: Micros,
+    /// Before which stretch of the log it stands, counted from 0.
+    pub stretch: usize,
+    /// The replay's state.
+    pub content: Vec<u8>,
+}
+
+/// A chunk that holds a keyframe and no records.
+#[derive(Serialize, Deserialize)]
+struct InChunk {
+    index: u32,
+    #[serde(default)]
+    before: Option<u64>,
+    tick: u32,
+    at_us: i64,
+    keyframe: ByteBuf,
+}
+
+/// The last chunk of a log with keyframes.
+#[derive(Serialize, Deserialize)]
+struct End {
+    index: u32,
+    #[serde(default)]
+    before: Option<u64>,
+    end: bool,
+    /// The time, tick and chunk of each keyframe, ascending.
+    #[serde(default)]
+    keyframes: Vec<(i64, u32, u32)>,
+}
+
+impl KeyframeChunk {
+    fn encode(&self, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
+        super::chunk::to_messagepack(&InChunk {
+            index,
+            before: Some(before.0),
+            tick: self.tick.0,
+            at_us: self.at.0,
+            keyframe: ByteBuf::from(self.content.clone()),
+        })
+    }
+}
+
+/// The keyframe in a chunk's content; `None` of any other chunk.
+pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<KeyframeChunk> {
+    if content.len() > MAX_CHUNK_BYTES {
+        return None;
+    }
+    let InChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
+    Some(KeyframeChunk { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
+}
+
+fn corrupt(offset: u64, part: &str, what: impl Into<String>) -> LogError {
+    LogError::Corrupt { offset, part: part.to_owned(), what: what.into() }
+}

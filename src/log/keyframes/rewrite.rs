@@ -1,0 +1,128 @@
+//! Writes a log again, with keyframes.
+
+use std::io::{Read, Write};
+
+use super::super::chunk::to_messagepack;
+use super::super::chunks::Chunks;
+use super::super::container::{Chain, ChunkSink};
+use super::super::error::{LogError, WriteError};
+use super::super::header;
+use super::super::version::{KEYFRAMES_SINCE, Version};
+use super::super::writer::Options;
+use super::{End, KeyframeChunk, keyframe_in};
+
+/// Why a log was not written again.
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] LogError),
+    /// The new one cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It was written by another program, or long ago.
+    #[error("it is not laid out as hitreg lays logs out ({0}): `hitreg recover` makes such a log of it")]
+    Layout(&'static str),
+}
+
+/// Writes a log again with these keyframes, and without any that it had. They are in the order of their stretches.
+///
+/// # Errors
+/// When it cannot be read or written, or is of another format than 2.
+pub fn write_keyframes<W: Write>(
+    from: impl Read,
+    out: W,
+    keyframes: &[KeyframeChunk],
+    options: Options,
+) -> Result<W, RewriteError> {
+    let mut sink = ChunkSink::new(out, options.level)?;
+    let mut first = Vec::new();
+    let (mut chunks, format) = Chunks::open(from, |content| {
+        first = content.to_vec();
+        header::decode_log(content).map(|(_, schema, sealed)| (schema.version(), sealed))
+    })?;
+    sink.header(&with_format(first, format)?, options.header_level)?;
+    let mut keyframes = keyframes.iter().peekable();
+    let mut list = Vec::new();
+    let mut stretch = 0;
+    loop {
+        let next = chunks.next()?;
+        while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
+            let place = sink.next();
+            list.push((keyframe.at.0, keyframe.tick.0, place.0));
+            sink.chunk("a keyframe", &keyframe.encode(place)?)?;
+        }
+        let Some(content) = next else { break };
+        if keyframe_in(&content.bytes, stretch).is_none() {
+            let moved = moved(&content.bytes, sink.next()).ok_or(RewriteError::Layout("a chunk's place"))?;
+            sink.chunk("a stretch of records", &moved)?;
+        }
+        stretch += 1;
+    }
+    let (index, before) = sink.next();
+    let end = End { index, before: Some(before.0), end: true, keyframes: list };
+    sink.chunk("the end", &to_messagepack(&end)?)?;
+    Ok(sink.finish()?)
+}
+
+/// All keyframes of a log, one after the other.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(KeyframeChunk)) -> Result<(), LogError> {
+    let open = |content: &[u8]| header::decode_log(content).map(|(_, _, sealed)| ((), sealed));
+    let (mut chunks, ()) = Chunks::open(from, open)?;
+    let mut stretch = 0;
+    while let Some(content) = chunks.next()? {
+        keyframe_in(&content.bytes, stretch).into_iter().for_each(&mut *to);
+        stretch += 1;
+    }
+    Ok(())
+}
+
+/// A first chunk that says the version since which there are keyframes, or a newer one.
+fn with_format(mut first: Vec<u8>, format: Version) -> Result<Vec<u8>, RewriteError> {
+    const KEY: &[u8] = b"\xA6format\x92";
+    let place = first.windows(KEY.len()).position(|bytes| bytes == KEY).map(|place| place + KEY.len());
+    let [major, minor] = [format.major, format.minor].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
+    match place.and_then(|place| first.get_mut(place..place + 2)) {
+        Some(found) if *found == [major, minor] && format.major == KEYFRAMES_SINCE.major && minor < 0x80 => {
+            found[1] = found[1].max(KEYFRAMES_SINCE.minor as u8);
+            Ok(first)
+        }
+        _ => Err(RewriteError::Layout("its format")),
+    }
+}
+
+/// A chunk's content at another place of a file: a map that begins with `index` and `before`.
+fn moved(content: &[u8], (index, before): (u32, Chain)) -> Option<Vec<u8>> {
+    let head = match content.first()? {
+        0x80..=0x8F => 1,
+        0xDE => 3,
+        0xDF => 5,
+        _ => return None,
+    };
+    let (map, entries) = content.split_at_checked(head)?;
+    let after_index = after_number(entries.strip_prefix(b"\xA5index")?)?;
+    let rest = after_number(after_index.strip_prefix(b"\xA6before")?)?;
+    let mut moved = map.to_vec();
+    moved.extend_from_slice(b"\xA5index\xCE");
+    moved.extend_from_slice(&index.to_be_bytes());
+    moved.extend_from_slice(b"\xA6before\xCF");
+    moved.extend_from_slice(&before.0.to_be_bytes());
+    moved.extend_from_slice(rest);
+    Some(moved)
+}
+
+/// What follows a MessagePack number that is not below 0.
+fn after_number(bytes: &[u8]) -> Option<&[u8]> {
+    let length = match bytes.first()? {
+        0x00..=0x7F => 1,
+        0xCC => 2,
+        0xCD => 3,
+        0xCE => 5,
+        0xCF => 9,
+        _ => return None,
+    };
+    bytes.get(length..)
+}

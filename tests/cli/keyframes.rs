@@ -1,0 +1,53 @@
+//! `keyframes`, and what is replayed and verified of a log that has them.
+
+use std::fs;
+
+use hitreg::log::{Options, keyframes_of, write_keyframes};
+
+use super::folder::{Folder, code, text};
+
+#[test]
+fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --jitter-ms 5 --loss 2% -o a.hitlog");
+    let made = folder.json("keyframes a.hitlog --every 3 -o k.hitlog");
+    assert_eq!(made["keyframes"], 5);
+    // What is before the keyframe is not read: damage there does no harm.
+    let whole = folder.json("replay a.hitlog --from 11 --to 12.5");
+    let mut bytes = fs::read(folder.path("k.hitlog")).unwrap();
+    let early = bytes.len() / 10;
+    bytes[early] ^= 0x55;
+    fs::write(folder.path("damaged.hitlog"), &bytes).unwrap();
+    for name in ["k.hitlog", "damaged.hitlog"] {
+        let part = folder.json(&format!("replay {name} --from 11 --to 12.5"));
+        for same in ["part", "exercised", "prediction", "drawn", "shots", "fairness", "network"] {
+            assert_eq!(part[same], whole[same], "{name}: {same}");
+        }
+        assert!(part["hashes"]["compared"].as_u64() < whole["hashes"]["compared"].as_u64());
+        assert!(part["hashes"]["first_difference_tick"].is_null());
+    }
+    // Under other settings no keyframe is of any use.
+    let other = "--from 11 --to 12.5 --set lag_compensation.enabled=false";
+    let [plain, keyed] = ["a", "k"].map(|name| folder.json(&format!("replay {name}.hitlog {other}")));
+    assert_eq!(plain["shots"], keyed["shots"]);
+
+    folder.done("verify k.hitlog");
+    let read = fs::read(folder.path("k.hitlog")).unwrap();
+    let mut all = Vec::new();
+    keyframes_of(&read[..], &mut |keyframe| all.push(keyframe)).unwrap();
+    let tick = all[2].tick;
+    all[2].content = all[1].content.clone();
+    let forged = write_keyframes(&read[..], Vec::new(), &all, Options::live()).unwrap();
+    fs::write(folder.path("forged.hitlog"), forged).unwrap();
+    let output = folder.run("verify forged.hitlog");
+    assert_eq!(code(&output), 1);
+    assert!(text(&output.stdout).contains(&format!("the keyframe after tick {tick}")), "{}", text(&output.stdout));
+
+    all[2].content.truncate(900);
+    let cut = write_keyframes(&read[..], Vec::new(), &all, Options::live()).unwrap();
+    fs::write(folder.path("cut.hitlog"), cut).unwrap();
+    let output = folder.run("replay cut.hitlog --from 13.5");
+    assert_eq!(code(&output), 128);
+    let said = text(&output.stderr);
+    assert!(said.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{said}");
+}

@@ -1,0 +1,121 @@
+//! Keyframes in logs: records stay as they are, the right one is found without reading the log, and what leads to it is sound.
+
+use std::cell::Cell;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+
+use hitreg::log::{
+    KeyframeChunk, LogReader, Options, find_keyframe, keyframes_of, read_session, version_of, write_keyframes,
+    write_session,
+};
+use hitreg::record::Session;
+use hitreg::units::{Micros, Tick};
+
+/// A log in many chunks.
+fn plain(session: &Session) -> Vec<u8> {
+    write_session(Vec::new(), session, Options { span: Micros::from_ms(50), ..Options::live() }).unwrap()
+}
+
+pub(crate) fn keyframe(number: usize) -> KeyframeChunk {
+    let content = (0..200 + number).map(|byte| (byte * 7 + number) as u8).collect();
+    KeyframeChunk {
+        tick: Tick(8 * number as u32 + 8),
+        at: Micros::from_ms(100 * number as i64 + 100),
+        stretch: 2 * number,
+        content,
+    }
+}
+
+pub(crate) fn with_keyframes(log: &[u8], keyframes: &[KeyframeChunk]) -> Vec<u8> {
+    write_keyframes(log, Vec::new(), keyframes, Options::live()).unwrap()
+}
+
+fn all_of(log: &[u8]) -> Vec<KeyframeChunk> {
+    let mut all = Vec::new();
+    keyframes_of(log, &mut |keyframe| all.push(keyframe)).unwrap();
+    all
+}
+
+/// A file of which it is counted how much is read.
+struct Counted<'a> {
+    file: Cursor<&'a [u8]>,
+    read: &'a Cell<usize>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.read.set(self.read.get() + read);
+        Ok(read)
+    }
+}
+
+impl Seek for Counted<'_> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn records_stay_as_they_are_and_keyframes_are_written_anew() {
+    let session = crate::log_sessions::session(3, 400);
+    let log = plain(&session);
+    let keyframes: Vec<_> = (0..4).map(keyframe).collect();
+    let keyed = with_keyframes(&log, &keyframes);
+    assert_eq!(read_session(&keyed[..]).unwrap(), session);
+    assert_eq!(version_of(&keyed).unwrap().to_string(), "2.2");
+    let contents = |all: Vec<KeyframeChunk>| -> Vec<_> { all.into_iter().map(|k| (k.tick, k.at, k.content)).collect() };
+    assert_eq!(contents(all_of(&keyed)), contents(keyframes));
+    assert!(all_of(&log).is_empty());
+    // Those that a log had make room for others.
+    let again = with_keyframes(&keyed, &[keyframe(9)]);
+    assert_eq!(contents(all_of(&again)), contents(vec![keyframe(9)]));
+    assert_eq!(read_session(&again[..]).unwrap(), session);
+}
+
+#[test]
+fn the_last_keyframe_before_a_time_is_found_and_what_follows_it() {
+    let session = crate::log_sessions::session(3, 400);
+    let log = plain(&session);
+    let mut stretches = Vec::new();
+    let mut reader = LogReader::new(&log[..]).unwrap();
+    stretches.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
+    let keyed = with_keyframes(&log, &(0..4).map(keyframe).collect::<Vec<_>>());
+    assert!(find_keyframe(Cursor::new(&log[..]), Micros::from_s(9)).unwrap().is_none());
+    assert!(find_keyframe(Cursor::new(&keyed[..]), Micros::from_ms(99)).unwrap().is_none());
+    for (at_ms, number) in [(100, 0), (199, 0), (200, 1), (300, 2), (399, 2), (9_000, 3)] {
+        let found = find_keyframe(Cursor::new(&keyed[..]), Micros::from_ms(at_ms)).unwrap().unwrap();
+        let expected = keyframe(number);
+        assert_eq!((found.keyframe.tick, &found.keyframe.content), (expected.tick, &expected.content));
+        let mut reader = found.reader;
+        let rest: Vec<_> = std::iter::from_fn(|| reader.next_chunk().unwrap()).filter(|s| !s.is_empty()).collect();
+        assert_eq!(rest, stretches[expected.stretch..], "after keyframe {number}");
+    }
+}
+
+/// However long a log is, only its header, its seek table, its end and the keyframe are read.
+#[test]
+fn what_is_before_a_keyframe_is_not_read() {
+    let session = crate::log_sessions::session(4, 6_000);
+    let log = plain(&session);
+    let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
+    let read = Cell::new(0);
+    let found = find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, Micros::from_s(60)).unwrap();
+    assert_eq!(found.unwrap().keyframe.tick, keyframe(200).tick);
+    assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
+}
+
+/// A flipped bit in anything that is read is found; it never leads to another keyframe.
+#[test]
+fn damage_on_the_way_to_a_keyframe_is_found() {
+    let session = crate::log_sessions::session(2, 60);
+    let keyed = with_keyframes(&plain(&session), &[keyframe(0), keyframe(1)]);
+    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), Micros::from_s(9));
+    for place in 0..keyed.len() {
+        let mut bytes = keyed.clone();
+        bytes[place] ^= 0x10;
+        if let Ok(Some(found)) = find(&bytes) {
+            assert_eq!(found.keyframe.content, keyframe(1).content, "flipped at {place}");
+        }
+        let _ = find(&bytes[..place]);
+    }
+}

@@ -1,0 +1,258 @@
+//! A part of a session has the rows of the whole replay that are of that part, all of them and no others.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use hitreg::arena::Arena;
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::LogReader;
+use hitreg::record::{Allowance, Header, Session, Stretch};
+use hitreg::replay::{Due, Keyframe, Mode, Options, Part, Ran, ReplayError, Source, Start, Survey, replay, stream};
+use hitreg::rng::Rng;
+use hitreg::session::scenario::Scenario;
+use hitreg::trace::{Data, Table, Trace, TraceHeader};
+use hitreg::units::{Micros, Seed};
+
+use crate::streams::{file, record, survey, together};
+
+/// Each row in words, sorted: names get their codes in the order in which they come, and a shot of which nothing became has its row
+/// at the end of the session.
+fn rows(table: &Table) -> Vec<String> {
+    let value = |data: &Data, row: usize| match data {
+        Data::U32(values) => values[row].to_string(),
+        Data::U64(values) => values[row].to_string(),
+        Data::I64(values) => values[row].to_string(),
+        Data::F32(values) => values[row].to_bits().to_string(),
+        Data::Name { names, codes } => names[codes[row] as usize].clone(),
+    };
+    let row = |row| {
+        let cells = table.columns.iter().map(|column| format!("{}={}", column.name, value(&column.data, row)));
+        cells.collect::<Vec<_>>().join(" ")
+    };
+    let mut rows: Vec<String> = (0..table.rows()).map(row).collect();
+    rows.sort_unstable();
+    rows
+}
+
+fn all_rows(trace: &Trace) -> BTreeMap<&str, Vec<String>> {
+    trace.tables.iter().map(|table| (table.name.as_str(), rows(table))).filter(|(_, rows)| !rows.is_empty()).collect()
+}
+
+fn scenarios() -> [Scenario; 3] {
+    let link = LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(15.0),
+        loss: Loss::Random(0.1),
+        duplicate: 0.05,
+        reorder: 0.05,
+        reorder_ms: 60.0,
+        ..LinkModel::default()
+    };
+    let of = |preset: &str, players, link| Scenario {
+        players,
+        seconds: 20.0,
+        preset: preset.to_owned(),
+        link,
+        ..Scenario::default()
+    };
+    [of("half-life", 6, link.clone()), of("nereids", 3, link), of("quake3", 4, LinkModel::default())]
+}
+
+/// Parts one after the other have the rows of the whole, each the rows that are of its time, however the log is replayed.
+#[test]
+fn a_part_has_its_rows_of_the_whole_replay() {
+    for scenario in scenarios() {
+        let session = record(&scenario);
+        let file = file(&session, Micros::from_s(1));
+        let whole = replay::<Arena>(&session, &Options { network: true, ..Options::default() }, &mut |_| {});
+        let whole = whole.expect("a log of this build").trace;
+        let tick = whole.table("ticks").expect("it has ticks").i64s("at_us")[333];
+        let bounds = [i64::MIN, 3_000_000, 3_001_000, tick, 12_345_678, i64::MAX].map(Micros);
+        let mut together_again: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for bounds in bounds.windows(2) {
+            let part = Part { from: bounds[0], to: bounds[1] };
+            let options = Options { network: true, part: Some(part), ..Options::default() };
+            let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+            let (streamed, ran, _) = together(&file, &options);
+            let (is, was) = (all_rows(&streamed), all_rows(&cut));
+            assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>(), "{part:?}");
+            for (table, was) in was {
+                assert!(is[table] == was, "{}, {part:?}: `{table}` is another", scenario.preset);
+                together_again.entry(table.to_owned()).or_default().extend(was);
+            }
+            assert!(ran.first_difference.is_none());
+            for table in &streamed.tables {
+                assert!(table.i64s("at_us").iter().all(|at| part.has(Micros(*at))), "{}", table.name);
+            }
+        }
+        together_again.values_mut().for_each(|rows| rows.sort_unstable());
+        let whole = all_rows(&whole);
+        assert!(whole.len() >= 10, "{:?}", whole.keys());
+        for (table, rows) in whole {
+            assert!(together_again[table] == rows, "{}: `{table}` in parts is another", scenario.preset);
+        }
+    }
+}
+
+/// What comes after a part is not read.
+#[test]
+fn a_replay_ends_with_its_part() {
+    let session = record(&scenarios()[2]);
+    let options =
+        |to| Options { part: Some(Part { from: Micros::from_s(2), to: Micros::from_s(to) }), ..Options::default() };
+    let file = file(&session, Micros::from_ms(500));
+    let compared = |to| together(&file, &options(to)).1.hashes_compared;
+    assert!(compared(4) < compared(8) && compared(8) < compared(16));
+}
+
+/// Open loop has no server, and its rows are cut alike.
+#[test]
+fn a_part_of_open_loop_is_cut_from_the_whole() {
+    let session = record(&scenarios()[0]);
+    let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
+    let options = Options { mode: Mode::Open, part: Some(part), ..Options::default() };
+    let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+    let frames = cut.table("frames").expect("a replay has frames");
+    assert!(frames.rows() > 100 && frames.i64s("at_us").iter().all(|at| part.has(Micros(*at))));
+    let views = cut.table("views").expect("a replay has views");
+    let commands = |table: &Table| -> Vec<(u32, u32)> {
+        let mut all: Vec<_> = table.u32s("player").iter().copied().zip(table.u32s("command").iter().copied()).collect();
+        all.dedup();
+        all
+    };
+    assert!(commands(views).iter().all(|key| commands(frames).contains(key)));
+}
+
+#[test]
+fn a_part_that_is_none_is_refused() {
+    let session = record(&Scenario { players: 2, seconds: 3.0, ..Scenario::default() });
+    let refused = |from, to| {
+        let part = Part { from: Micros::from_s(from), to: Micros::from_s(to) };
+        replay::<Arena>(&session, &Options { part: Some(part), ..Options::default() }, &mut |_| {})
+            .expect_err("no part of it")
+    };
+    assert!(matches!(refused(2, 1), ReplayError::EmptyPart { .. }));
+    assert!(matches!(refused(1, 1), ReplayError::EmptyPart { .. }));
+    let error = refused(1, 9);
+    assert!(error.to_string().starts_with("0:09 is not in the session, which is from 0:0"), "{error}");
+    assert!(matches!(refused(4, 5), ReplayError::NotInSession { .. }));
+}
+
+/// A log's stretches, and what one pass over them tells.
+struct Log {
+    header: Header,
+    survey: Survey,
+    stretches: Vec<Stretch>,
+}
+
+impl Log {
+    fn of(session: &Session, span: Micros) -> Log {
+        let file = file(session, span);
+        let mut reader = LogReader::new(&file[..]).expect("a log");
+        let header = reader.header().clone();
+        let stretches = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
+        Log { header, survey: survey(&file), stretches }
+    }
+
+    /// Replays it as it is read, from a keyframe or from its beginning.
+    fn play(
+        &self,
+        from: Option<&Keyframe>,
+        part: Option<Part>,
+        keyframes: Option<(&Due, &RefCell<Vec<Keyframe>>)>,
+    ) -> Result<(Trace, Ran), ReplayError> {
+        let start = from.map(|keyframe| Start::read(keyframe, &self.header)).transpose()?;
+        let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
+        let allowance = Allowance::default();
+        let source = Source { header: &self.header, survey, allowance, start: start.as_ref(), keyframes };
+        let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
+        let options = Options { network: true, part, ..Options::default() };
+        let mut trace = Trace::default();
+        let mut put = |_: &TraceHeader, rows: Table| match trace.tables.iter_mut().find(|table| table.name == rows.name)
+        {
+            Some(table) => table.append(rows).expect("the same columns"),
+            None => trace.tables.push(rows),
+        };
+        let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut put, &mut |_| {})?;
+        Ok((trace, ran.expect("nothing depended on bytes")))
+    }
+
+    fn keyframes(&self, every: Micros) -> Vec<Keyframe> {
+        let keyframes = RefCell::new(Vec::new());
+        self.play(None, None, Some((&Due::Every(every), &keyframes))).expect("a log of this build");
+        keyframes.into_inner()
+    }
+}
+
+/// What comes after a keyframe is the same, tick by tick and row by row, as what comes there in the whole replay.
+#[test]
+fn a_replay_goes_on_from_every_keyframe() {
+    let [half_life, _, quake3] = scenarios();
+    let of = |preset: &str| Scenario { preset: preset.to_owned(), ..half_life.clone() };
+    let mut all = vec![half_life.clone(), quake3, of("quakeworld"), of("dumb-client")];
+    all.push(Scenario { seed: 77, players: 12, ..of("half-life") });
+    let zones = [("server.zone", "visible"), ("server.zone_units", "900")];
+    let zones = zones.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    all.push(Scenario { settings: zones, ..half_life.clone() });
+    for scenario in all {
+        let session = record(&scenario);
+        let log = Log::of(&session, Micros::from_ms(700));
+        let (whole, ran) = log.play(None, None, None).expect("a log of this build");
+        let keyframes = log.keyframes(Micros::from_ms(1_900));
+        assert!(keyframes.len() >= 9, "{}: {} keyframes", scenario.preset, keyframes.len());
+        for keyframe in &keyframes {
+            let from = keyframe.at + Micros::from_s(5);
+            let part = Part { from: from.min(Micros::from_s(19)), to: Part::WHOLE.to };
+            let (is, again) = log.play(Some(keyframe), Some(part), None).expect("a keyframe");
+            assert_eq!(again.first_difference, None, "{}, {}", scenario.preset, keyframe.tick);
+            assert_eq!(again.hashes_compared + u64::from(keyframe.tick.0), ran.hashes_compared);
+            if part.from < from {
+                continue;
+            }
+            let mut was = whole.clone();
+            part.cut(&mut was);
+            let (is, was) = (all_rows(&is), all_rows(&was));
+            assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>());
+            for (table, was) in was {
+                let (preset, tick) = (&scenario.preset, keyframe.tick);
+                assert!(is[table] == was, "{preset}, after tick {tick}: `{table}` is another");
+            }
+        }
+    }
+}
+
+/// A keyframe that was cut or changed is refused, or leads to a replay that ends as any other; it never takes the program down.
+#[test]
+fn a_keyframe_that_is_none_is_refused() {
+    let session = record(&Scenario { players: 2, seconds: 6.0, ..scenarios()[0].clone() });
+    let log = Log::of(&session, Micros::from_ms(700));
+    let keyframes = log.keyframes(Micros::from_s(3));
+    let good = &keyframes[0];
+    let mut refused = 0;
+    let mut rng = Rng::new(Seed(5), 0);
+    for round in 0..400 {
+        let mut content = good.content.clone();
+        let place = rng.below(content.len() as u64) as usize;
+        match round % 4 {
+            0 => content.truncate(place),
+            1 => content[place] = rng.below(256) as u8,
+            2 => content[place..].iter_mut().take(9).for_each(|byte| *byte = 0xFF),
+            _ => content[place] ^= 1 << rng.below(8),
+        }
+        let bad = Keyframe { content, ..good.clone() };
+        let part = Part { from: Micros::from_s(5), to: Part::WHOLE.to };
+        match log.play(Some(&bad), Some(part), None) {
+            Err(ReplayError::Keyframe { tick, .. }) => {
+                assert_eq!(tick, good.tick);
+                refused += 1;
+            }
+            // What it says of the log around it is held against nothing.
+            Ok(_) | Err(ReplayError::NotInSession { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 350, "{refused}");
+    let other = Keyframe { content: log.keyframes(Micros::from_s(2))[0].content.clone(), ..good.clone() };
+    let other = log.play(Some(&other), None, None);
+    assert!(other.is_err() || other.is_ok_and(|(_, ran)| ran.first_difference.is_some()));
+}
