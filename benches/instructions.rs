@@ -291,7 +291,13 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
     survey.end();
     let mut again = LogReader::new(Cursor::new(log)).expect("a log of this build");
     let mut chunks = std::iter::from_fn(|| again.next_chunk().expect("a whole log"));
-    let source = Source { header: &header, survey: &survey, allowance: Allowance { bytes: usize::MAX } };
+    let source = Source {
+        header: &header,
+        survey: &survey,
+        allowance: Allowance { bytes: usize::MAX },
+        start: None,
+        keyframes: None,
+    };
     let ran = stream::<Arena>(&source, &mut chunks, (&Options::default(), false), to, &mut |_| {});
     let ran = ran.expect("a log of this build").expect("no datagram matters here");
     assert_eq!(ran.first_difference, None);

@@ -192,22 +192,6 @@ impl Table {
         Err(format!("table {:?} has other columns here than where it began", self.name))
     }
 
-    /// Leaves the rows of which `keep` says so.
-    pub(crate) fn keep(&mut self, keep: &[bool]) {
-        fn of<T>(values: &mut Vec<T>, keep: &[bool]) {
-            let mut keep = keep.iter();
-            values.retain(|_| keep.next().is_some_and(|keep| *keep));
-        }
-        for column in &mut self.columns {
-            match &mut column.data {
-                Data::U32(values) | Data::Name { codes: values, .. } => of(values, keep),
-                Data::U64(values) => of(values, keep),
-                Data::I64(values) => of(values, keep),
-                Data::F32(values) => of(values, keep),
-            }
-        }
-    }
-
     /// Adds the columns, and their names, that more rows of a table have: those of a table without rows are theirs alone.
     pub(crate) fn widen(&mut self, more: Table, first: bool) {
         if first {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ReplayError;
 use crate::trace::schema::{bodies, corrections, errors, executed, frames, ticks, variables, views};
-use crate::trace::{Table, Trace};
+use crate::trace::{Data, Table, Trace};
 use crate::units::Micros;
 
 /// Rows ask for no more of what was before them, but for what was on its way.
@@ -74,7 +74,7 @@ impl Part {
             let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
             let is_of = |row: usize| times.get::<Vec<u32>>(&key(row)).is_some_and(|at| self.has(Micros(*at)));
             let keep: Vec<bool> = (0..table.rows()).map(is_of).collect();
-            table.keep(&keep);
+            leave(table, &keep);
         }
     }
 
@@ -83,7 +83,23 @@ impl Part {
         let times = table.i64s("at_us");
         if times.iter().any(|at| !self.has(Micros(*at))) {
             let keep: Vec<bool> = times.iter().map(|at| self.has(Micros(*at))).collect();
-            table.keep(&keep);
+            leave(table, &keep);
+        }
+    }
+}
+
+/// Leaves the rows of which `keep` says so.
+fn leave(table: &mut Table, keep: &[bool]) {
+    fn of<T>(values: &mut Vec<T>, keep: &[bool]) {
+        let mut keep = keep.iter();
+        values.retain(|_| keep.next().is_some_and(|keep| *keep));
+    }
+    for column in &mut table.columns {
+        match &mut column.data {
+            Data::U32(values) | Data::Name { codes: values, .. } => of(values, keep),
+            Data::U64(values) => of(values, keep),
+            Data::I64(values) => of(values, keep),
+            Data::F32(values) => of(values, keep),
         }
     }
 }
