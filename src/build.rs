@@ -20,8 +20,8 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::Stop;
 
-use crate::store;
-use crate::trace::{Digest, Trace};
+use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
+use crate::trace::{Digest, Trace, TraceSource};
 use identity::Identity;
 use process::Ended;
 
@@ -144,19 +144,42 @@ impl Runner {
     /// # Errors
     /// When the build gives no trace that can be read.
     pub fn trace(&self, build: &Build, request: &Request<'_>) -> Result<Trace, Untestable> {
+        Ok(self.made(build, request, store::read_regular_trace)?.0)
+    }
+
+    /// The same where it stays in its file, and the folder of that if it is not in the cache.
+    ///
+    /// # Errors
+    /// As [`Runner::trace`].
+    pub fn trace_file(
+        &self,
+        build: &Build,
+        request: &Request<'_>,
+    ) -> Result<(TraceFile, Option<TemporaryFolder>), Untestable> {
+        self.made(build, request, TraceFile::open)
+    }
+
+    fn made<T: TraceSource>(
+        &self,
+        build: &Build,
+        request: &Request<'_>,
+        take: impl Fn(&Path) -> Result<T, StoreError>,
+    ) -> Result<(T, Option<TemporaryFolder>), Untestable> {
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
-        if let Some(trace) = slot.as_ref().and_then(|(cache, key)| cache.get(*key)) {
-            return Ok(trace);
+        // What cannot be read any more is made again.
+        if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
+            return Ok((trace, None));
         }
-        let folder = tempfile::tempdir().map_err(no_folder)?;
-        let path = folder.path().join("trace.hittrace");
+        let folder = store::temporary_folder().map_err(no_folder)?;
+        let target = folder.file("trace.hittrace");
+        let path = target.path();
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let trace = read(&path).and_then(|trace| check_log(trace, request.log_digest));
+        let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
         let trace = trace.map_err(|reason| Untestable { reason, last_words: words })?;
         if let Some((cache, key)) = slot {
-            cache.put(key, &path);
+            cache.put(key, path);
         }
-        Ok(trace)
+        Ok((trace, Some(folder)))
     }
 
     /// A build's own run of a log, as a log at `to`: what its server sends when it is fed that input.
@@ -214,23 +237,23 @@ fn why_untestable(ended: &Ended) -> Option<String> {
     }
 }
 
-fn read(path: &Path) -> Result<Trace, String> {
+fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, String> {
     if !path.exists() {
         return Err("it ended well, but wrote no trace".to_owned());
     }
-    store::read_regular_trace(path).map_err(|error| format!("what it wrote is no trace: {error}"))
+    take(path).map_err(|error| format!("what it wrote is no trace: {error}"))
 }
 
 /// Refuses a trace that says that it is of another log. Builds in other languages need not say of which it is.
-fn check_log(trace: Trace, log: Digest) -> Result<Trace, String> {
-    match &trace.header.log_digest[..] {
+fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, String> {
+    match &trace.header().log_digest[..] {
         "" => Ok(trace),
         says if *says == log.to_string() => Ok(trace),
         says => Err(format!("what it wrote is the trace of another log: of {says}, and not of {log}")),
     }
 }
 
-fn no_folder(error: std::io::Error) -> Untestable {
+fn no_folder(error: impl std::fmt::Display) -> Untestable {
     Untestable::because(format!("there is no place to run it in: {error}"))
 }
 

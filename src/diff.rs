@@ -9,17 +9,20 @@ mod clock;
 mod distributions;
 mod divergence;
 mod exactness;
+mod fold;
 mod follow;
 mod hits;
 mod join;
 mod keys;
 mod kinds;
+mod mark;
 mod options;
 mod pairing;
 mod place;
 mod scan;
 mod settings;
 mod shape;
+mod steps;
 mod table;
 mod usercmds;
 
@@ -30,10 +33,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use cell::{Class, Value};
+use distributions::Tally;
 pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
 pub use divergence::{Divergence, Values, What};
 pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};
-pub use hits::{Change, ChangedShot, Hits, Outcome};
+pub use hits::{Change, ChangedShot, Hits, Outcome, Text};
 pub use keys::Side;
 pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
 pub use place::{Named, Place, Row};
@@ -43,7 +47,7 @@ pub use table::{Rows, Status, TableDiff};
 pub use usercmds::Ran;
 
 use crate::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
-use crate::trace::{Table, Trace};
+use crate::trace::{Table, Trace, TraceHeader, TraceSource};
 use clock::Clock;
 use exactness::Exactness;
 use keys::Key;
@@ -95,25 +99,43 @@ pub enum Verdict {
 /// # Errors
 /// When a tolerance is about a column that neither trace has.
 pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
-    options.tolerances.check(a, b)?;
-    let clocks = [Clock::of(a), Clock::of(b)];
-    let mut compared = compare_tables(a, b, [&clocks[0], &clocks[1]], options);
+    diff_sources(a, b, options)
+}
+
+/// Compares two traces that need not be in memory: what comes of it is the same. Rows are compared as they are read, as long as
+/// they come in the order of ticks, or of each player's usercmds; a table whose rows do not is read as a whole.
+///
+/// # Errors
+/// When a tolerance is about a column that neither trace has, or a trace cannot be read.
+pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    let (left, right) = (a.tables(), b.tables());
+    let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
+    options.tolerances.check(&shapes)?;
+    let clocks = [Clock::of(a).map_err(DiffError::Unread)?, Clock::of(b).map_err(DiffError::Unread)?];
+    let clocks = [&clocks[0], &clocks[1]];
+    let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
     let first = compared.iter().filter_map(|c| c.diff.first.as_ref()).min_by_key(|d| order(d)).cloned();
-    let first = first.map(|mut divergence| {
-        divergence.look_around([a, b], [&clocks[0], &clocks[1]]);
-        divergence
-    });
-    let hits = Hits::of(find(&compared, shots::NAME));
-    let reconciliation = Reconciliation::of(a, b, find(&compared, corrections::NAME));
-    let interpolation = Interpolation::of(a, b, find(&compared, views::NAME));
-    let tables: Vec<TableDiff> = compared.drain(..).map(|c| c.diff).collect();
-    let (verdict, untestable) = judge(a, b, &tables, options);
+    let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
+    let hits = besides(&mut compared, shots::NAME).hits;
+    let tallies = |of: &mut Compared, name: &str| -> Result<[Tally; 2], DiffError> {
+        let all = |trace| Tally::of(trace, name).map_err(DiffError::Unread);
+        of.tallies.take().map_or_else(|| Ok([all(a)?, all(b)?]), Ok)
+    };
+    let mut acks = besides(&mut compared, corrections::NAME);
+    let of_acks = tallies(&mut acks, corrections::NAME)?;
+    let reconciliation = Reconciliation::of([&of_acks[0], &of_acks[1]], acks.causes);
+    let mut drawn = besides(&mut compared, views::NAME);
+    let of_drawn = tallies(&mut drawn, views::NAME)?;
+    let interpolation = Interpolation::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
+    let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
+    let headers = [a.header(), b.header()];
+    let (verdict, untestable) = judge(headers, &tables, options);
     let worst = worst(&tables);
     let mut found = TraceDiff {
         verdict,
         untestable,
-        notes: notes(a, b),
-        settings: [a, b].map(|trace| trace.header.settings.clone()),
+        notes: notes(headers),
+        settings: headers.map(|header| header.settings.clone()),
         settings_without_effect: Vec::new(),
         worst,
         first,
@@ -122,78 +144,101 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
         reconciliation,
         interpolation,
     };
-    found.note_settings(settings_that_differ([&a.header.settings, &b.header.settings]), options);
+    found.note_settings(settings_that_differ(headers.map(|header| &header.settings[..])), options);
     Ok(found)
 }
 
-fn find<'t, 'a>(compared: &'t [Compared<'a>], name: &str) -> Option<&'t Compared<'a>> {
-    compared.iter().find(|c| c.diff.name == name)
+/// What is told of a table besides what differs in it, and how many rows it has.
+fn besides(compared: &mut [Compared], name: &str) -> Compared {
+    let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return Compared::default() };
+    let besides = std::mem::take(of);
+    let rows = besides.diff.rows;
+    of.diff = besides.diff;
+    Compared { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
 }
 
-fn compare_tables<'a>(a: &'a Trace, b: &'a Trace, clocks: [&Clock; 2], options: &DiffOptions) -> Vec<Compared<'a>> {
+fn with_surroundings(
+    mut found: Divergence,
+    [a, b]: [&dyn TraceSource; 2],
+    clocks: [&Clock; 2],
+) -> Result<Divergence, DiffError> {
+    if let [Some(a), Some(b)] = [a, b].map(TraceSource::in_memory) {
+        found.look_around([a, b], clocks);
+        return Ok(found);
+    }
+    let around = |trace, clock| usercmds::around(trace, &found, clock).map_err(DiffError::Unread);
+    let around = [around(a, clocks[0])?, around(b, clocks[1])?];
+    found.look_around([&around[0], &around[1]], clocks);
+    Ok(found)
+}
+
+fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)> {
+    tables.iter().find(|(table, _)| table.name == name).copied()
+}
+
+/// Tables as a trace tells of them.
+type Told<'t> = [(&'t Table, u64)];
+
+fn compare_tables(
+    traces: [&dyn TraceSource; 2],
+    [left, right]: [&Told<'_>; 2],
+    clocks: [&Clock; 2],
+    options: &DiffOptions,
+) -> Result<Vec<Compared>, DiffError> {
     let none = BTreeSet::new();
-    let fields = fields(a, b);
+    let fields = fields(left.iter().chain(right));
     let exactness = |tolerated_ticks| Exactness {
         tolerances: &options.tolerances,
         on: options.on,
         fields: &fields,
         tolerated_ticks,
     };
-    let tolerated = match (a.table(bodies::NAME), b.table(bodies::NAME)) {
+    let tolerated = match (find(left, bodies::NAME), find(right, bodies::NAME)) {
         (Some(a), Some(b)) if !options.tolerances.is_empty() => {
-            tolerated_ticks(&compare(a, b, clocks, options, &exactness(&none)))
+            compare(traces, [a, b], clocks, options, &exactness(&none))?.tolerated
         }
         _ => BTreeSet::new(),
     };
-    let counted = |table: &&Table| options.on.has_table(&table.name);
-    let left: Vec<&Table> = a.tables.iter().filter(counted).collect();
-    let anchored = anchored(a, b);
-    let one = |table: &&'a Table| match b.table(&table.name) {
-        _ if has_twice(a, &table.name) || has_twice(b, &table.name) => Compared::twice(table),
-        Some(other) => {
-            let key = Key::of(table, other, options);
+    let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
+    let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
+    let in_memory = match traces.map(TraceSource::in_memory) {
+        [Some(a), Some(b)] => Some((anchored(a, b), [a, b])),
+        _ => None,
+    };
+    let twice = |of: &Told<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
+    let one = |of: &&(&Table, u64)| {
+        let table = of.0;
+        if twice(left, &table.name) || twice(right, &table.name) {
+            return Ok(Compared::twice(&table.name));
+        }
+        let Some(other) = find(right, &table.name) else {
+            return Ok(Compared::only(Side::A, &table.name, of.1));
+        };
+        if let Some((anchored, _)) = in_memory {
+            let key = Key::of(table, other.0, options);
             let judged_alone = key.joined != Joined::WithTheirTime || anchored;
             // Shots and corrections are joined even when they are the same, because they are counted side by side.
             let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
-            if judged_alone && !counted && same_bits(table, other) {
-                Compared::same(table, &key)
-            } else {
-                compare(table, other, clocks, options, &exactness(&tolerated))
+            if judged_alone && !counted && same_bits(table, other.0) {
+                return Ok(Compared::same(table, &key));
             }
         }
-        None => Compared::only(Side::A, table),
+        compare(traces, [**of, other], clocks, options, &exactness(&tolerated))
     };
     #[cfg(feature = "pipelines")]
-    let tables = left.par_iter();
+    let tables = compared_here.par_iter();
     #[cfg(not(feature = "pipelines"))]
-    let tables = left.iter();
-    let mut compared: Vec<Compared<'a>> = tables.map(one).collect();
-    let right = b.tables.iter().filter(counted).filter(|table| a.table(&table.name).is_none());
-    compared.extend(right.map(|table| Compared::only(Side::B, table)));
-    compared
+    let tables = compared_here.iter();
+    let mut compared: Vec<Compared> = tables.map(one).collect::<Result<_, _>>()?;
+    let lacking = right.iter().filter(counted).filter(|(table, _)| find(left, &table.name).is_none());
+    compared.extend(lacking.map(|(table, rows)| Compared::only(Side::B, &table.name, *rows)));
+    Ok(compared)
 }
 
 /// The fields of bodies that say what they are measured in, and whether they are angles.
-fn fields(a: &Trace, b: &Trace) -> BTreeMap<String, bool> {
-    let columns = [a, b].into_iter().filter_map(|trace| trace.table(bodies::NAME)).flat_map(|table| &table.columns);
+fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> BTreeMap<String, bool> {
+    let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
-}
-
-fn has_twice(trace: &Trace, name: &str) -> bool {
-    trace.tables.iter().filter(|table| table.name == name).count() > 1
-}
-
-/// Ticks whose bodies differ, and all of them within tolerance.
-fn tolerated_ticks(bodies: &Compared<'_>) -> BTreeSet<u32> {
-    let Some(pairing) = &bodies.pairing else { return BTreeSet::new() };
-    let ticks = pairing.a.u32s("tick");
-    let of = |row: usize| ticks.get(row).copied();
-    let rows = |which: &dyn Fn(&scan::Pair) -> bool| -> BTreeSet<u32> {
-        let pairs = (0..bodies.scan.pairs.len()).filter(|pair| which(&bodies.scan.pairs[*pair]));
-        pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
-    };
-    let (within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
-    within.difference(&differing).copied().collect()
 }
 
 /// Whether the two traces' ticks and client frames are of the same times, row by row.
@@ -224,8 +269,8 @@ fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
     (at.is_none(), at, rank, divergence.table.clone())
 }
 
-fn judge(a: &Trace, b: &Trace, tables: &[TableDiff], options: &DiffOptions) -> (Verdict, Option<String>) {
-    let (game_a, game_b) = (&a.header.game, &b.header.game);
+fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions) -> (Verdict, Option<String>) {
+    let (game_a, game_b) = (&a.game, &b.game);
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
@@ -259,8 +304,7 @@ fn worst(tables: &[TableDiff]) -> Option<Class> {
     classes().filter(|class| *class != Class::Hash).max().or_else(|| classes().max())
 }
 
-fn notes(a: &Trace, b: &Trace) -> Vec<String> {
-    let (a, b) = (&a.header, &b.header);
+fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if a.log_digest != b.log_digest && !a.log_digest.is_empty() && !b.log_digest.is_empty() {
         notes.push("they are replays of different logs".to_owned());

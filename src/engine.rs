@@ -57,7 +57,7 @@ pub use looked::Looked;
 pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
-pub use sides::{Across, Missing, Sides, Traces, Way, Ways};
+pub use sides::{Across, Held, Missing, Sides, Traces, Way, Ways};
 pub use streamed::{StreamError, SurveyedLog, until_whole};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 

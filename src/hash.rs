@@ -1,6 +1,9 @@
 //! The state hash, as specified: XXH3-64 (seed 0) over the little-endian bytes of a sequence of 32-bit words.
 //! A build in another language needs nothing but this sentence and the order of the words.
 
+use std::borrow::Cow;
+
+use bytemuck::{NoUninit, bytes_of, cast_slice};
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Collects words and bytes into one 64-bit hash.
@@ -16,14 +19,9 @@ impl StateHasher {
     }
 
     /// Adds words in order.
+    #[inline]
     pub fn words(&mut self, words: &[u32]) {
-        let mut block = [0u8; 256];
-        for part in words.chunks(64) {
-            for (bytes, word) in block.chunks_exact_mut(4).zip(part) {
-                bytes.copy_from_slice(&word.to_le_bytes());
-            }
-            self.inner.update(&block[..part.len() * 4]);
-        }
+        self.inner.update(&little_endian(words, u32::to_le));
     }
 
     /// Adds bytes in order.
@@ -34,6 +32,15 @@ impl StateHasher {
     /// The hash of all that was added.
     pub fn finish(&self) -> u64 {
         self.inner.digest()
+    }
+}
+
+/// Numbers as their bytes, little endian: as they lie in memory, but on a machine that has them the other way round.
+pub(crate) fn little_endian<T: NoUninit>(numbers: &[T], to_le: fn(T) -> T) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        Cow::Borrowed(cast_slice(numbers))
+    } else {
+        Cow::Owned(numbers.iter().flat_map(|number| bytes_of(&to_le(*number)).to_vec()).collect())
     }
 }
 

@@ -33,6 +33,7 @@ pub struct Frame<B> {
 
 impl<B> Frame<B> {
     /// One entity.
+    #[inline]
     pub fn get(&self, entity: EntityId) -> Option<&B> {
         // Players are numbered from 0 and come first, so an entity is nearly always at its own number.
         if let Some((id, body)) = self.entities.get(usize::from(entity.0))

@@ -52,6 +52,6 @@ pub use limits::grant_memory;
 pub(crate) use limits::{SMALL_FILE, replay_budget};
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
-pub use trace_file::{TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
+pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
 pub use version::{Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, Options, WhenFull, write_session};

@@ -14,6 +14,7 @@ mod saving;
 pub(crate) mod shown;
 mod standard;
 mod target;
+mod trace_file;
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -29,6 +30,7 @@ pub use saving::{Prepared, remove, save, save_log, save_trace};
 pub(crate) use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
+pub use trace_file::TraceFile;
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
 use crate::record::Session;
@@ -94,6 +96,13 @@ pub fn check_regular(path: &Path) -> Result<(), StoreError> {
 /// When it cannot be opened or read.
 pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
+}
+
+/// What a regular file is that is no small one; `None` of any other, and of what cannot be read.
+#[cfg(feature = "pipelines")]
+pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
+    let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
+    kind_of(path).ok().filter(|_| is_long)
 }
 
 /// Opens a log or a trace, and says which it is. Of anything else only the first bytes are there to be read, so that

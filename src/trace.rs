@@ -26,12 +26,17 @@
 //! # }
 //! ```
 
+mod data;
 pub mod digest;
 pub mod schema;
 mod series;
+mod source;
 
+pub use data::Data;
+use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
+pub use source::{NextRows, TraceSource};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,26 +84,6 @@ pub struct Column {
     pub unit: String,
     /// Its values.
     pub data: Data,
-}
-
-/// A column's values.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Data {
-    /// Counts, numbers, flags.
-    U32(Vec<u32>),
-    /// Hashes.
-    U64(Vec<u64>),
-    /// Times in microseconds, and signed numbers.
-    I64(Vec<i64>),
-    /// Measures. NaN where there is none.
-    F32(Vec<f32>),
-    /// One of some names; a code is the name's place in the list.
-    Name {
-        /// The names.
-        names: Vec<String>,
-        /// A code for each row.
-        codes: Vec<u32>,
-    },
 }
 
 /// A column of names as it is read.
@@ -149,68 +134,6 @@ impl Column {
 /// `own.viewangles.y`.
 pub fn named_as_angle(name: &str) -> bool {
     name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"))
-}
-
-impl Data {
-    /// How many values there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Data::U32(v) => v.len(),
-            Data::U64(v) => v.len(),
-            Data::I64(v) => v.len(),
-            Data::F32(v) => v.len(),
-            Data::Name { codes, .. } => codes.len(),
-        }
-    }
-
-    /// True when there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Appends values of the same type; false where they are of another, or their names are not those here and more.
-    fn append(&mut self, later: Data) -> bool {
-        match (self, later) {
-            (Data::U32(to), Data::U32(from)) => to.extend(from),
-            (Data::U64(to), Data::U64(from)) => to.extend(from),
-            (Data::I64(to), Data::I64(from)) => to.extend(from),
-            (Data::F32(to), Data::F32(from)) => to.extend(from),
-            (Data::Name { names, codes }, Data::Name { names: others, codes: from }) => {
-                let common = names.len().min(others.len());
-                if names[..common] != others[..common] {
-                    return false;
-                }
-                if others.len() > names.len() {
-                    *names = others;
-                }
-                codes.extend(from);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// The type's name in files: `u32`, `u64`, `i64`, `f32`, `name`.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Data::U32(_) => "u32",
-            Data::U64(_) => "u64",
-            Data::I64(_) => "i64",
-            Data::F32(_) => "f32",
-            Data::Name { .. } => "name",
-        }
-    }
-}
-
-/// As many rows without a value as a column of names can have; no rows of any other.
-fn no_values(like: &Data, rows: usize) -> Data {
-    let Data::Name { names, .. } = like else { return Data::U32(Vec::new()) };
-    let mut names = names.clone();
-    if names.last().is_none_or(|name| name != schema::NONE) {
-        names.push(schema::NONE.to_owned());
-    }
-    let none = (names.len() - 1) as u32;
-    Data::Name { names, codes: vec![none; rows] }
 }
 
 impl Table {
@@ -289,7 +212,6 @@ impl Table {
     }
 
     /// The table and its columns, and none of its rows.
-    #[cfg(feature = "cli")]
     pub(crate) fn without_rows(&self) -> Table {
         let none = |data: &Data| match data {
             Data::U32(_) => Data::U32(Vec::new()),
@@ -307,7 +229,6 @@ impl Table {
     }
 
     /// Rows of this table with all its columns, those that they lack without values.
-    #[cfg(feature = "cli")]
     pub(crate) fn filled(&self, rows: Table) -> Table {
         let count = rows.rows();
         let mut columns = rows.columns;
@@ -318,6 +239,20 @@ impl Table {
             }
         }
         Table { columns, ..rows }
+    }
+
+    /// Some of its rows.
+    pub(crate) fn select(&self, rows: &[u32]) -> Table {
+        let columns = self.columns.iter().map(|c| Column {
+            data: c.data.select(rows),
+            ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit)
+        });
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
+    /// What its rows take in memory, in bytes.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.len() * column.data.width()).sum()
     }
 
     /// A column by name.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::store::{self, OwnFolder, Target};
-use crate::trace::{Digest, Trace};
+use crate::trace::Digest;
 
 /// What the cache may hold; the oldest go first.
 const MOST_BYTES: u64 = 1 << 30;
@@ -43,19 +43,14 @@ impl Cache {
         absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir).join("hitreg")
     }
 
-    pub(super) fn get(&self, key: Digest) -> Option<Trace> {
-        // What cannot be read any more is made again.
-        store::read_regular_trace(self.file(key).path()).ok()
-    }
-
     /// Keeps a trace. When that fails the next run makes it again, and nothing else is lost.
     pub(super) fn put(&self, key: Digest, trace: &Path) {
-        if let Ok((_, bytes)) = store::read_either(trace) {
-            let _ = store::save_bytes(&self.file(key), &bytes);
+        if let Ok(mut from) = store::open(trace) {
+            let _ = store::save(&self.file(key), |out| Ok(std::io::copy(&mut from, out).map(drop)?));
         }
     }
 
-    fn file(&self, key: Digest) -> Target {
+    pub(super) fn file(&self, key: Digest) -> Target {
         self.folder.file(&format!("{key}.hittrace"))
     }
 

@@ -12,13 +12,13 @@ use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::diff::{DiffOptions, On, TraceDiff, Verdict, diff};
+use crate::diff::{DiffOptions, On, TraceDiff, Verdict, diff_sources};
 use crate::engine::{Games, Missing, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
 use crate::store::{self, Kind, Target};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceHeader, TraceSource};
 use crate::why::{Asked, ShotName, Why};
 use looking::Looking;
 use running::Running;
@@ -93,7 +93,7 @@ struct Explained {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
     let (engine, sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
-    let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
+    let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -106,12 +106,14 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
-    let mut found = diff(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
-    look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
+    let traces = [a.source(), b.source()];
+    let mut found =
+        diff_sources(traces[0], traces[1], &options).map_err(|error| Trouble::Request(error.to_string()))?;
+    look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
-    let explained = args.why.map(|number| Explained::of(number, &found, [&a, &b])).transpose()?;
+    let explained = args.why.map(|number| Explained::of(number, &found, [&*a.trace()?, &*b.trace()?])).transpose()?;
     let compared = Compared {
         a: &names[0],
         b: &names[1],
@@ -133,7 +135,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
             page.blank();
             if let Some(explained) = &explained {
-                return explained.print(page, [&a, &b]);
+                return explained.print(page, traces.map(TraceSource::header));
             }
             if args.verbose {
                 return page.append(diff_page(&found));
@@ -162,11 +164,11 @@ impl Explained {
         Ok(Explained { shot, a, b })
     }
 
-    fn print(&self, page: &mut Page, traces: [&Trace; 2]) {
-        for (name, why, trace) in [("A", &self.a, traces[0]), ("B", &self.b, traces[1])] {
+    fn print(&self, page: &mut Page, headers: [&TraceHeader; 2]) {
+        for (name, why, header) in [("A", &self.a, headers[0]), ("B", &self.b, headers[1])] {
             page.heading(name);
             match why {
-                Some(why) => page.append(why_page(why, &trace.header.settings, &[])),
+                Some(why) => page.append(why_page(why, &header.settings, &[])),
                 None => page.note(2, &format!("{} was not fired", self.shot)),
             }
         }

@@ -3,6 +3,7 @@
 mod replayed;
 mod rows;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -179,7 +180,7 @@ impl Tables {
         }
     }
 
-    fn write(&self, name: &str, args: &Args, out: &mut dyn Write) -> Result<(), Failed> {
+    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
@@ -216,25 +217,18 @@ impl From<Failed> for Trouble {
     }
 }
 
-/// Writes a table of a trace as it is read; where its format has no rows, after it has been read.
-fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut dyn Write) -> Result<(), Failed> {
+/// Writes a table of a trace as it is read.
+fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
     let mut trace = store::open_trace(path).map_err(Trouble::from)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
         Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
         Err(error) => Err(Trouble::file(path, error)),
     };
-    if matches!(format, RowFormat::Jsonl | RowFormat::Csv) {
-        let mut rows = rows::Rows::new(shape, format, out)?;
-        while let Some(table) = next()? {
-            rows.write(&table)?;
-        }
-        return Ok(rows.finish()?);
+    let mut rows = rows::Rows::new(shape, format, out)?;
+    while let Some(table) = next()? {
+        rows.write(Cow::Owned(table))?;
     }
-    let mut table = shape.clone();
-    while let Some(more) = next()? {
-        table.append(more).map_err(|error| Trouble::file(path, error))?;
-    }
-    Ok(rows::write(&table, format, out)?)
+    Ok(rows.finish()?)
 }
 
 /// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its

@@ -20,7 +20,7 @@ pub(super) enum Format {
 /// Standard output in one of the formats. Colour goes only where a terminal shows it and NO_COLOR does not forbid it.
 pub(super) struct Output {
     format: Format,
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
     /// Where else the command may write.
     pub(super) files: Outputs,
 }
@@ -57,7 +57,7 @@ impl Output {
     }
 
     /// For output that is neither: exported rows, completions, man pages.
-    pub(super) fn raw(&mut self) -> &mut dyn Write {
+    pub(super) fn raw(&mut self) -> &mut (dyn Write + Send) {
         &mut self.out
     }
 

@@ -1,11 +1,14 @@
 //! `hitreg soak`: sessions that are made up from seeds with all that goes wrong, held against what must be true of every one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Outcome;
 use super::figures::{count, counted};
+use super::interrupt;
 use super::output::Output;
 use super::page::{Align, BAD, Cell, GOOD, Page};
 use super::progress::{Progress, Stopwatch};
@@ -53,6 +56,8 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Report {
     seeds: u64,
+    /// Whether Ctrl-C or a signal ended it.
+    interrupted: bool,
     exercised: Exercised,
     found: Option<Found>,
 }
@@ -86,7 +91,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         without: args.without.iter().copied().collect(),
     };
     let stage = Stage::default();
-    let (exercised, seeds, found) = search(&stage, args, &limits);
+    let told = interrupt::stop_when_told()?;
+    let (exercised, seeds, found) = search(&stage, args, &limits, &told);
+    let interrupted = told.load(Ordering::Relaxed);
+    drop(told);
     let found = found.map(|(seed, broken)| {
         let (less, smallest) = soak::smaller(&|plan| soak::run(&stage, plan).err(), seed, &limits, broken.clone());
         Found {
@@ -97,7 +105,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
             smaller: Smaller { detail: smallest.detail, command: command(seed, &less), plan: Plan::of(seed, &less) },
         }
     });
-    let report = Report { seeds, exercised, found };
+    let report = Report { seeds, interrupted, exercised, found };
     output.show(&report, |page| print(page, &report))?;
     Ok(match &report.found {
         Some(_) => Outcome::Differs,
@@ -106,14 +114,16 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     })
 }
 
-/// Tries seeds until one breaks something or there are enough; of those that are tried at once, the lowest counts.
-fn search(stage: &Stage, args: &Args, limits: &Limits) -> (Exercised, u64, Option<(u64, Broken)>) {
+/// Tries seeds until one breaks something, there are enough, or it is told to stop; of those that are tried at once, the lowest
+/// counts.
+fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Exercised, u64, Option<(u64, Broken)>) {
     let wanted = args.seeds.unwrap_or(if args.seconds.is_some() { u64::MAX } else { 1 });
     let watch = Stopwatch::start();
     let progress = Progress::of_things("soaking", wanted);
     let at_once = 4 * rayon::current_num_threads() as u64;
     let (mut all, mut seeds) = (Exercised::default(), 0);
-    while seeds < wanted && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds) {
+    let goes_on = || !stop.load(Ordering::Relaxed) && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds);
+    while seeds < wanted && goes_on() {
         let first = args.seed.saturating_add(seeds);
         let batch = first..first.saturating_add(at_once.min(wanted - seeds));
         if batch.is_empty() {
@@ -174,7 +184,8 @@ fn print(page: &mut Page, report: &Report) {
     page.pair("lost", &format!("{lost:.0} ms at most to a recorder that was killed"));
     page.blank();
     let Some(found) = &report.found else {
-        return page.styled(GOOD, &format!("Nothing found in {}.", counted(report.seeds, "seed")));
+        let ended = if report.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
+        return page.styled(GOOD, &format!("Nothing found in {}{ended}.", counted(report.seeds, "seed")));
     };
     page.styled(BAD, &format!("Seed {} breaks `{}`.", found.seed, found.property.name()));
     page.paragraph(2, &found.detail);

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::table::Compared;
-use crate::stats::{Spread, Tail};
-use crate::summary::{Prediction, Summary};
-use crate::trace::Trace;
+use super::pairing::Pairing;
+use super::scan::Scan;
+use crate::stats::{Counted, Spread, Tail};
+use crate::summary::{Prediction, Summing};
 use crate::trace::schema::{corrections, views};
+use crate::trace::{Table, TraceSource};
 
 /// How the predictions of both traces did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -76,20 +77,27 @@ pub struct Views {
 }
 
 impl Reconciliation {
-    pub(crate) fn of(a: &Trace, b: &Trace, corrections: Option<&Compared<'_>>) -> Reconciliation {
-        let mut reconciliation = Reconciliation {
-            a: Summary::of(a).prediction,
-            b: Summary::of(b).prediction,
-            reran_a: reran(a),
-            reran_b: reran(b),
-            ..Reconciliation::default()
-        };
-        let Some(pairing) = corrections.and_then(|c| c.pairing.as_ref()) else { return reconciliation };
+    pub(crate) fn of(tallies: [&Tally; 2], distinct: Distinct) -> Reconciliation {
+        let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
+        let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
+        Reconciliation { a, b, reran_a, reran_b, corrected: distinct.corrected, causes: distinct.causes }
+    }
+}
+
+/// Whose predictions had to be corrected in one of them and not in the other.
+#[derive(Default)]
+pub(crate) struct Distinct {
+    corrected: Corrected,
+    causes: Causes,
+}
+
+impl Distinct {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>) {
         let [causes_a, causes_b] = [pairing.a, pairing.b].map(|table| corrections::Columns::read(table).cause);
         if causes_a.codes.is_empty() || causes_b.codes.is_empty() {
-            return reconciliation;
+            return;
         }
-        let (corrected, causes) = (&mut reconciliation.corrected, &mut reconciliation.causes);
+        let Distinct { corrected, causes } = self;
         for (i, j) in pairing.joined.pairs() {
             let (a, b) = (causes_a.get(i), causes_b.get(j));
             match (a == "none", b == "none") {
@@ -105,51 +113,105 @@ impl Reconciliation {
                 (true, true) => corrected.neither += 1,
             }
         }
-        reconciliation
     }
 }
 
 impl Interpolation {
-    pub(crate) fn of(a: &Trace, b: &Trace, views: Option<&Compared<'_>>) -> Interpolation {
-        let of = |trace: &Trace| Views::of(&views::Columns::of(trace));
-        let mut interpolation = Interpolation { a: of(a), b: of(b), ..Interpolation::default() };
-        let Some(views) = views else { return interpolation };
-        interpolation.compared = views.diff.rows.compared;
-        let distances: Vec<f32> = match &views.pairing {
-            // The same to the bit.
-            None => vec![0.0; views.diff.rows.compared as usize],
-            Some(pairing) => {
-                let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
-                if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
-                    return interpolation;
-                }
-                let compared = pairing.joined.pairs().zip(&views.scan.pairs).filter(|(_, pair)| !pair.other_time);
-                let apart = |((i, j), _): ((usize, usize), _)| at(place_a, i).distance(at(place_b, j));
-                compared.map(apart).collect()
+    pub(crate) fn of([a, b]: [&Tally; 2], compared: u64, apart: &Apart) -> Interpolation {
+        Interpolation {
+            a: a.views.clone(),
+            b: b.views.clone(),
+            compared,
+            moved: apart.moved,
+            distance_units: apart.units.tail(),
+            distance_max_units: apart.most,
+        }
+    }
+}
+
+/// How far apart the two traces drew the same.
+#[derive(Default)]
+pub(crate) struct Apart {
+    moved: u64,
+    units: Counted,
+    most: Option<f32>,
+}
+
+impl Apart {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &Scan) {
+        let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
+        if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
+            return;
+        }
+        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
+        compared.for_each(|((i, j), _)| self.note(at(place_a, i).distance(at(place_b, j))));
+    }
+
+    /// Of a table that is the same in both.
+    pub(crate) fn of_same(table: &Table) -> Apart {
+        let (mut apart, place) = (Apart::default(), views::Columns::read(table).origin);
+        if table.name == views::NAME && place.iter().all(|part| part.len() == table.rows()) {
+            (0..table.rows()).for_each(|row| apart.note(at(place, row).distance(at(place, row))));
+        }
+        apart
+    }
+
+    fn note(&mut self, units: f32) {
+        self.moved += u64::from(units > 0.0);
+        self.units.add(units);
+        if !units.is_nan() {
+            self.most = Some(self.most.map_or(units, |most| most.max(units)));
+        }
+    }
+}
+
+/// What one trace has of predictions and views, whatever the other has.
+#[derive(Default)]
+pub(crate) struct Tally {
+    prediction: Summing,
+    reran: Counted,
+    views: Views,
+}
+
+impl Tally {
+    /// Of a whole table.
+    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        if let Some(trace) = trace.in_memory() {
+            trace.table(table).into_iter().for_each(|table| tally.add(table));
+            return Ok(tally);
+        }
+        let mut rows = trace.rows(table, &[]);
+        while let Some(rows) = rows()? {
+            tally.add(&rows);
+        }
+        Ok(tally)
+    }
+
+    pub(crate) fn add(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            corrections::NAME => {
+                self.prediction.add(rows);
+                let reran = corrections::Columns::read(rows).reran.iter();
+                reran.filter(|n| **n > 0).for_each(|n| self.reran.add(*n as f32));
             }
-        };
-        interpolation.moved = distances.iter().filter(|d| **d > 0.0).count() as u64;
-        interpolation.distance_max_units = distances.iter().copied().filter(|d| !d.is_nan()).reduce(f32::max);
-        interpolation.distance_units = Tail::of(distances);
-        interpolation
+            views::NAME => self.views.add(&views::Columns::read(rows)),
+            _ => {}
+        }
     }
 }
 
 impl Views {
-    fn of(table: &views::Columns<'_>) -> Views {
-        let mut views = Views { views: table.rows as u64, ..Views::default() };
-        for how in table.how.iter() {
-            match views.how.get_mut(how) {
-                Some(count) => *count += 1,
-                None => drop(views.how.insert(how.to_owned(), 1)),
-            }
+    fn add(&mut self, table: &views::Columns<'_>) {
+        self.views += table.rows as u64;
+        let mut counts = vec![0u64; table.how.names.len() + 1];
+        let unnamed = counts.len() - 1;
+        table.how.codes.iter().for_each(|code| counts[(*code as usize).min(unnamed)] += 1);
+        let names = table.how.names.iter().map(String::as_str).chain([""]);
+        for (how, count) in names.zip(counts).filter(|(_, count)| *count > 0) {
+            *self.how.entry(how.to_owned()).or_default() += count;
         }
-        views
     }
-}
-
-fn reran(trace: &Trace) -> Option<Spread> {
-    Spread::of(corrections::Columns::of(trace).reran.iter().filter(|n| **n > 0).map(|n| *n as f32))
 }
 
 fn at([x, y, z]: [&[f32]; 3], row: usize) -> glam::Vec3 {

@@ -77,7 +77,8 @@ pub struct Values {
 }
 
 impl Divergence {
-    /// The divergence at a spot of one table. Other tables' part in it is added by [`Divergence::look_around`].
+    /// The divergence at a spot of one table. What stood before it is for whoever has seen that to add, and other tables' part
+    /// for [`Divergence::look_around`].
     pub(crate) fn of(
         pairing: &Pairing<'_>,
         clocks: [&Clock; 2],
@@ -96,7 +97,7 @@ impl Divergence {
             error: None,
             ulps: None,
             others: Vec::new(),
-            last_agreeing: last_agreeing(pairing, clocks, scan, spot),
+            last_agreeing: None,
             last_state: None,
             usercmds_a: Vec::new(),
             usercmds_b: Vec::new(),
@@ -162,13 +163,17 @@ fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Value
 }
 
 /// The last row of the same entity or player before a spot in which A and B agree.
-fn last_agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Option<Row> {
-    let agrees = |pair: usize| !scan.pairs[pair].differs && !scan.pairs[pair].other_time;
-    let last = pairing.last_before(spot, agrees)?;
-    let (side, row) = last.row()?;
-    let table = match side {
-        Side::A => pairing.a,
-        Side::B => pairing.b,
+pub(crate) fn last_agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Option<Row> {
+    let last = pairing.last_before(spot, |pair| scan.agrees(pair))?;
+    Some(agreeing(pairing, clocks, &last))
+}
+
+/// A row in which they do, as it is shown.
+pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Row {
+    let (table, row) = match spot.row() {
+        Some((Side::B, row)) => (pairing.b, row),
+        Some((Side::A, row)) => (pairing.a, row),
+        None => (pairing.a, pairing.a.rows()),
     };
-    Some(Row::of(table, row, Place::of(pairing, clocks, &last), &pairing.key.columns))
+    Row::of(table, row, Place::of(pairing, clocks, spot), &pairing.key.columns)
 }

@@ -1,14 +1,17 @@
 //! What follows from a divergence: whether it persists or heals, how far it spreads, and the largest error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::cell::Class;
-use super::clock::Clock;
-use super::pairing::{Owner, Pairing, Spot};
+use super::mark::Mark;
+use super::pairing::Owner;
 use super::place::Place;
-use super::scan::{Run, Scan};
+use super::scan::{Run, larger};
+
+/// Differences in one column, by whose the rows are.
+pub(crate) type Runs = BTreeMap<Owner, Run<Mark>>;
 
 /// What differs in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -77,48 +80,40 @@ pub struct Growth {
 }
 
 impl FieldDiff {
-    pub(crate) fn all(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan) -> Vec<FieldDiff> {
-        let place = |spot: &Spot| Place::of(pairing, clocks, spot);
-        let of_column = |(name, runs): &(String, std::collections::BTreeMap<Owner, Run>)| {
-            let first = runs.values().map(|r| r.first).min_by(|x, y| pairing.cmp(x, y))?;
-            let last = runs.values().map(|r| r.last).max_by(|x, y| pairing.cmp(x, y))?;
-            let larger = |x: &(f64, Spot), y: &(f64, Spot)| x.0.total_cmp(&y.0).then_with(|| pairing.cmp(&y.1, &x.1));
-            let largest = runs.values().filter_map(|r| r.largest).max_by(larger);
+    pub(crate) fn all(columns: &[(String, Runs)]) -> Vec<FieldDiff> {
+        let of_column = |(name, runs): &(String, Runs)| {
+            let first = runs.values().map(|r| &r.first).min_by(|x, y| x.cmp(y))?;
+            let last = runs.values().map(|r| &r.last).max_by(|x, y| x.cmp(y))?;
+            let largest = runs.values().filter_map(|r| r.largest.as_ref()).max_by(|x, y| larger(x, y));
             Some(FieldDiff {
                 field: name.clone(),
                 rows: runs.values().map(|r| r.rows).sum(),
                 drifted: runs.values().map(|r| r.drifted).sum(),
                 class: runs.values().map(|r| r.class).max()?,
                 series: runs.len() as u64,
-                first: place(&first),
-                last: place(&last),
-                largest: largest.map(|(error, spot)| Largest { error, place: place(&spot) }),
+                first: first.place.clone(),
+                last: last.place.clone(),
+                largest: largest.map(|(error, mark)| Largest { error: *error, place: mark.place.clone() }),
                 healed: false,
             })
         };
-        scan.columns.iter().filter_map(of_column).collect()
+        columns.iter().filter_map(of_column).collect()
     }
 }
 
 impl SeriesDiff {
-    pub(crate) fn all(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan) -> Vec<SeriesDiff> {
-        let ends = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.last);
-        let Some(first_end) = ends.min_by(|x, y| pairing.cmp(x, y)) else { return Vec::new() };
-        let last_compared = pairing.last_of_each(&first_end, |pair| !scan.pairs[pair].other_time);
-        let runs = scan.columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
-        let series = runs.map(|(name, owner, run)| {
-            let first = Place::of(pairing, clocks, &run.first);
-            let last = last_compared.get(owner);
-            SeriesDiff {
-                field: name.clone(),
-                player: first.player,
-                entity: first.entity,
-                rows: run.rows,
-                last: Place::of(pairing, clocks, &run.last),
-                first,
-                largest: run.largest.map(|(error, _)| error),
-                healed: last.is_some_and(|last| pairing.cmp(last, &run.last).is_gt()),
-            }
+    /// `last` is the last pair of each that was compared.
+    pub(crate) fn all(columns: &[(String, Runs)], last: &BTreeMap<Owner, Mark>) -> Vec<SeriesDiff> {
+        let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
+        let series = runs.map(|(name, owner, run)| SeriesDiff {
+            field: name.clone(),
+            player: run.first.place.player,
+            entity: run.first.place.entity,
+            rows: run.rows,
+            first: run.first.place.clone(),
+            last: run.last.place.clone(),
+            largest: run.largest.as_ref().map(|(error, _)| *error),
+            healed: last.get(owner).is_some_and(|last| last.cmp(&run.last).is_gt()),
         });
         series.collect()
     }
@@ -126,19 +121,19 @@ impl SeriesDiff {
 
 impl Growth {
     /// A point for each time at which it reached another entity, player or column.
-    pub(crate) fn of(pairing: &Pairing<'_>, scan: &Scan) -> Vec<Growth> {
-        let runs = scan.columns.iter().enumerate();
-        let mut firsts: Vec<(Spot, Owner, usize)> = runs
-            .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (run.first, *owner, column)))
+    pub(crate) fn of(columns: &[(String, Runs)]) -> Vec<Growth> {
+        let runs = columns.iter().enumerate();
+        let mut firsts: Vec<(&Mark, Owner, usize)> = runs
+            .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (&run.first, *owner, column)))
             .collect();
-        firsts.sort_by(|x, y| pairing.cmp(&x.0, &y.0).then(x.2.cmp(&y.2)));
+        firsts.sort_by(|x, y| x.0.cmp(y.0).then(x.2.cmp(&y.2)));
         let (mut owners, mut columns) = (BTreeSet::new(), BTreeSet::new());
         let mut spread: Vec<Growth> = Vec::new();
-        for (spot, owner, column) in firsts {
+        for (mark, owner, column) in firsts {
             let grew = owners.insert(owner) | columns.insert(column);
-            let reached = Growth { at_us: spot.at_us, series: owners.len() as u64, fields: columns.len() as u64 };
+            let reached = Growth { at_us: mark.at_us(), series: owners.len() as u64, fields: columns.len() as u64 };
             match spread.last_mut() {
-                Some(last) if last.at_us == spot.at_us => *last = reached,
+                Some(last) if last.at_us == mark.at_us() => *last = reached,
                 _ if grew => spread.push(reached),
                 _ => {}
             }

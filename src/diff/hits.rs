@@ -1,12 +1,15 @@
 //! Which shots came out differently.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use super::cell::Value;
 use super::keys::Side;
-use super::table::Compared;
+use super::pairing::{Pairing, Spot};
+use crate::trace::Table;
 use crate::trace::schema::shots;
-use crate::trace::{Names, Table};
 
 /// Shots by what became of them in A and in B. Each shot and each projectile's impact counts in one of the first six.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -66,6 +69,56 @@ pub struct ChangedShot {
     pub b: Option<Outcome>,
 }
 
+/// A name in a trace, of which there is one however many shots have it.
+#[derive(Clone, Debug, Default)]
+pub struct Text(Option<Arc<str>>);
+
+impl Text {
+    /// The name; empty where there is none.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The names that there are.
+#[derive(Default)]
+pub(crate) struct Texts(BTreeMap<String, Text>);
+
+impl Texts {
+    fn of(&mut self, name: &str) -> Text {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let text = Text(Some(name.into()));
+        self.0.insert(name.to_owned(), text.clone());
+        text
+    }
+}
+
 /// What became of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
@@ -74,13 +127,13 @@ pub struct Outcome {
     /// In which tick.
     pub tick: Option<i64>,
     /// What it was fired with.
-    pub weapon: String,
+    pub weapon: Text,
     /// `hit`, or why it was none.
-    pub reason: String,
+    pub reason: Text,
     /// Whom it hit: `p3`, or `none`.
-    pub target: String,
+    pub target: Text,
     /// Where.
-    pub hitgroup: String,
+    pub hitgroup: Text,
     /// For how much.
     pub damage: Option<i64>,
     /// With how many pellets.
@@ -88,46 +141,48 @@ pub struct Outcome {
     /// How far the targets were rewound, in microseconds.
     pub rewind_us: Option<i64>,
     /// What bounded the rewind.
-    pub limit: String,
+    pub limit: Text,
     /// Distance between where the shooter's client drew the target and where the server judged it to be.
     pub view_error_units: Option<f32>,
     /// What the shooter's client made of it.
-    pub predicted_reason: String,
+    pub predicted_reason: Text,
     /// Whom it hit on the shooter's screen.
-    pub predicted_target: String,
+    pub predicted_target: Text,
 }
 
 impl Hits {
-    pub(crate) fn of(shots: Option<&Compared<'_>>) -> Hits {
-        let mut hits = Hits::default();
-        let Some(pairing) = shots.and_then(|shots| shots.pairing.as_ref()) else { return hits };
-        let mut changed = Vec::new();
+    /// Counts the shots of some rows, and gives those that came out differently to `changed`.
+    pub(crate) fn add(
+        &mut self,
+        pairing: &Pairing<'_>,
+        texts: &mut Texts,
+        changed: &mut dyn FnMut(&Spot, ChangedShot),
+    ) {
+        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| Judged::of(table, texts));
         for pair in 0..pairing.joined.len() {
             let (i, j) = pairing.joined.pair(pair);
-            let (a, b) = (Outcome::of(pairing.a, i), Outcome::of(pairing.b, j));
-            if let Some(change) = hits.count(Some(&a), Some(&b)) {
-                changed.push((pairing.spot(pair), ChangedShot::of(pairing.a, i, change, Some(a), Some(b))));
+            let (a, b) = (of_a.outcome(i), of_b.outcome(j));
+            if let Some(change) = self.count(Some(&a), Some(&b)) {
+                let shot = ChangedShot::of(pairing.a, i, change, Some(a), Some(b));
+                changed(&pairing.spot(pair), shot);
             }
         }
         for row in &pairing.joined.only_a {
-            let outcome = Outcome::of(pairing.a, *row as usize);
-            hits.shots_only_in_a += 1;
-            if let Some(change) = hits.count(Some(&outcome), None) {
+            let outcome = of_a.outcome(*row as usize);
+            self.shots_only_in_a += 1;
+            if let Some(change) = self.count(Some(&outcome), None) {
                 let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
-                changed.push((pairing.spot_of(Side::A, *row), shot));
+                changed(&pairing.spot_of(Side::A, *row), shot);
             }
         }
         for row in &pairing.joined.only_b {
-            let outcome = Outcome::of(pairing.b, *row as usize);
-            hits.shots_only_in_b += 1;
-            if let Some(change) = hits.count(None, Some(&outcome)) {
+            let outcome = of_b.outcome(*row as usize);
+            self.shots_only_in_b += 1;
+            if let Some(change) = self.count(None, Some(&outcome)) {
                 let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
-                changed.push((pairing.spot_of(Side::B, *row), shot));
+                changed(&pairing.spot_of(Side::B, *row), shot);
             }
         }
-        changed.sort_by(|x, y| pairing.cmp(&x.0, &y.0));
-        hits.changed = changed.into_iter().map(|(_, shot)| shot).collect();
-        hits
     }
 
     /// Counts a shot, and says how it changed if it did.
@@ -180,29 +235,58 @@ impl ChangedShot {
     }
 }
 
-impl Outcome {
-    fn of(table: &Table, row: usize) -> Outcome {
+/// The shots of a table, their names as texts.
+struct Judged<'t> {
+    table: &'t Table,
+    view_error_units: &'t [f32],
+    /// Those of an outcome, in the order in which it has them.
+    names: [(Vec<Text>, &'t [u32]); 7],
+}
+
+impl<'t> Judged<'t> {
+    fn of(table: &'t Table, texts: &mut Texts) -> Judged<'t> {
         let shots = shots::Columns::read(table);
-        let name = |column: Names<'_>| column.get(row).to_owned();
-        Outcome {
-            at_us: integer(table, "at_us", row),
-            tick: integer(table, "tick", row),
-            weapon: name(shots.weapon),
-            reason: name(shots.reason),
-            target: name(shots.target),
-            hitgroup: name(shots.hitgroup),
-            damage: integer(table, "damage", row),
-            pellets: integer(table, "pellets", row),
-            rewind_us: integer(table, "rewind_us", row),
-            limit: name(shots.limit),
-            view_error_units: shots.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
-            predicted_reason: name(shots.predicted_reason),
-            predicted_target: name(shots.predicted_target),
-        }
+        let columns = [
+            shots.weapon,
+            shots.reason,
+            shots.target,
+            shots.hitgroup,
+            shots.limit,
+            shots.predicted_reason,
+            shots.predicted_target,
+        ];
+        let names = columns.map(|column| (column.names.iter().map(|name| texts.of(name)).collect(), column.codes));
+        Judged { table, view_error_units: shots.view_error_units, names }
     }
 
+    fn outcome(&self, row: usize) -> Outcome {
+        let name = |(names, codes): &(Vec<Text>, &[u32])| {
+            codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
+        };
+        let [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target] =
+            self.names.each_ref().map(name);
+        let integer = |name| integer(self.table, name, row);
+        Outcome {
+            at_us: integer("at_us"),
+            tick: integer("tick"),
+            weapon,
+            reason,
+            target,
+            hitgroup,
+            damage: integer("damage"),
+            pellets: integer("pellets"),
+            rewind_us: integer("rewind_us"),
+            limit,
+            view_error_units: self.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
+            predicted_reason,
+            predicted_target,
+        }
+    }
+}
+
+impl Outcome {
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
-        (&self.hitgroup, self.damage, self.pellets)
+        (self.hitgroup.as_str(), self.damage, self.pellets)
     }
 }
 

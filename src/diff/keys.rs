@@ -1,6 +1,7 @@
 //! What tells the rows of a table apart, so that they are joined by it and never by position.
 
 use super::cell::ordered;
+use super::mark::Part;
 use super::options::DiffOptions;
 use crate::trace::schema::{Joined, TableSchema};
 use crate::trace::{Column, Data, Table};
@@ -48,9 +49,12 @@ fn common_columns(a: &Table, b: &Table) -> Vec<String> {
 
 /// The keys of all rows of both traces' table, as numbers that order alike on both sides.
 pub(crate) struct KeyCells {
-    /// For each key column, the numbers of A and of B.
-    parts: Vec<[Vec<i64>; 2]>,
+    /// For each key column, the numbers of A and of B, and the names that these are places among.
+    parts: Vec<(Numbers, Option<Vec<String>>)>,
 }
+
+/// Of A and of B.
+type Numbers = [Vec<i64>; 2];
 
 /// Which of the two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -77,24 +81,35 @@ impl KeyCells {
     }
 
     pub(crate) fn part(&self, part: usize, side: Side, row: usize) -> i64 {
-        self.parts[part][side as usize][row]
+        self.parts[part].0[side as usize][row]
+    }
+
+    /// The whole key of a row.
+    pub(crate) fn of_row(&self, side: Side, row: usize) -> Vec<Part> {
+        let part = |(numbers, names): &(Numbers, Option<Vec<String>>)| {
+            let number = numbers[side as usize][row];
+            let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
+            name.map_or(Part::Number(number), |name| Part::Name(name.clone()))
+        };
+        self.parts.iter().map(part).collect()
     }
 
     /// How many of the first rows have the same keys on both sides.
     pub(crate) fn common_prefix(&self, rows: usize) -> usize {
-        self.parts.iter().fold(rows, |so_far, [a, b]| {
+        self.parts.iter().fold(rows, |so_far, ([a, b], _)| {
             let (a, b) = (&a[..so_far], &b[..so_far]);
             if a == b { so_far } else { a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(so_far) }
         })
     }
 
+    #[inline]
     pub(crate) fn cmp(&self, x: (Side, usize), y: (Side, usize)) -> std::cmp::Ordering {
-        let parts = self.parts.iter().map(|part| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
-        parts.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        let mut parts = self.parts.iter().map(|(part, _)| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
+        parts.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     }
 }
 
-fn numbers(a: &Column, b: &Column) -> Result<[Vec<i64>; 2], String> {
+fn numbers(a: &Column, b: &Column) -> Result<(Numbers, Option<Vec<String>>), String> {
     if let (Data::Name { names: names_a, codes: codes_a }, Data::Name { names: names_b, codes: codes_b }) =
         (&a.data, &b.data)
     {
@@ -106,10 +121,11 @@ fn numbers(a: &Column, b: &Column) -> Result<[Vec<i64>; 2], String> {
             let places: Vec<i64> = list.iter().map(place).collect();
             codes.iter().map(|c| places.get(*c as usize).copied().unwrap_or(-1)).collect()
         };
-        return Ok([number(names_a, codes_a), number(names_b, codes_b)]);
+        let numbers = [number(names_a, codes_a), number(names_b, codes_b)];
+        return Ok((numbers, Some(names.into_iter().cloned().collect())));
     }
     match (plain(&a.data), plain(&b.data)) {
-        (Some((kind_a, a)), Some((kind_b, b))) if kind_a == kind_b => Ok([a, b]),
+        (Some((kind_a, a)), Some((kind_b, b))) if kind_a == kind_b => Ok(([a, b], None)),
         _ => Err(format!("its key `{}` is {} in A and {} in B", a.name, a.data.type_name(), b.data.type_name())),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::trace::Trace;
+use crate::trace::Table;
 use crate::trace::schema::{About, Role, TableSchema, shots};
 use crate::units::named;
 
@@ -104,6 +104,9 @@ pub enum DiffError {
         /// The nearest name that there is.
         nearest: Option<String>,
     },
+    /// A trace cannot be read again, or its rows are too far out of order.
+    #[error("{0}")]
+    Unread(String),
 }
 
 impl FromStr for Tolerance {
@@ -142,13 +145,12 @@ impl Tolerances {
     }
 
     /// Checks that each tolerance is about a column of one of the traces at least.
-    pub(crate) fn check(&self, a: &Trace, b: &Trace) -> Result<(), DiffError> {
+    pub(crate) fn check(&self, tables: &[&Table]) -> Result<(), DiffError> {
+        let names = || tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str());
         for tolerance in &self.0 {
-            if !column_names(a).chain(column_names(b)).any(|name| tolerance.covers(name)) {
-                return Err(DiffError::NoSuchColumn {
-                    column: tolerance.column.clone(),
-                    nearest: nearest(&tolerance.column, column_names(a).chain(column_names(b))),
-                });
+            if !names().any(|name| tolerance.covers(name)) {
+                let nearest = nearest(&tolerance.column, names());
+                return Err(DiffError::NoSuchColumn { column: tolerance.column.clone(), nearest });
             }
         }
         Ok(())
@@ -169,10 +171,6 @@ impl Tolerance {
         };
         [Some(column), own, other_name].into_iter().flatten().any(is_or_begins)
     }
-}
-
-fn column_names(trace: &Trace) -> impl Iterator<Item = &str> {
-    trace.tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str())
 }
 
 fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {

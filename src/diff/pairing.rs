@@ -1,11 +1,13 @@
 //! The rows of one table in both traces: joined, timed, and in the order in which they happened.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::clock::Clock;
+use super::clock::{Clock, Times};
 use super::join::Joined as Rows;
 use super::keys::{Key, KeyCells, Side};
+use super::mark::{Mark, Rank, by_time};
+use super::place::Place;
 use crate::trace::Table;
 use crate::trace::schema::Joined;
 
@@ -27,7 +29,11 @@ pub(crate) struct Pairing<'a> {
     pub(crate) key: Key,
     pub(crate) keys: KeyCells,
     pub(crate) joined: Rows,
-    times: [Vec<Option<i64>>; 2],
+    pub(crate) times: [Vec<Option<i64>>; 2],
+    /// How many rows of the tables came before these.
+    before: [u64; 2],
+    /// Which of these each row is, where they are some of them only.
+    numbers: Option<[Vec<u32>; 2]>,
     /// Whether the pairs are known to be in the order of their times already.
     in_time_order: bool,
 }
@@ -35,13 +41,23 @@ pub(crate) struct Pairing<'a> {
 impl<'a> Pairing<'a> {
     /// # Errors
     /// In words, when the rows cannot be told apart.
-    pub(crate) fn of(a: &'a Table, b: &'a Table, key: Key, clocks: [&Clock; 2]) -> Result<Pairing<'a>, String> {
+    pub(crate) fn of(
+        [a, b]: [&'a Table; 2],
+        before: [u64; 2],
+        key: Key,
+        times: [&Times<'_>; 2],
+    ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
         let joined = Rows::of(&keys, a.rows(), b.rows());
-        let times = [clocks[0].of_rows(a), clocks[1].of_rows(b)];
+        let times = [times[0].of_rows(a), times[1].of_rows(b)];
         let is_ordered = |times: &[Option<i64>]| times.is_sorted() && times.first().is_none_or(|at| at.is_some());
         let in_time_order = joined.aligned == joined.len() && times.iter().all(|times| is_ordered(times));
-        Ok(Pairing { a, b, key, keys, joined, times, in_time_order })
+        Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
+    }
+
+    /// The same, where the rows are those of these numbers.
+    pub(crate) fn numbered(self, numbers: [Vec<u32>; 2]) -> Pairing<'a> {
+        Pairing { numbers: Some(numbers), ..self }
     }
 
     pub(crate) fn spot(&self, pair: usize) -> Spot {
@@ -61,6 +77,23 @@ impl<'a> Pairing<'a> {
         }
     }
 
+    /// What stays of a spot when these rows are gone.
+    pub(crate) fn mark(&self, spot: &Spot, clocks: [&Clock; 2]) -> Mark {
+        Mark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
+    }
+
+    /// What orders a spot among those of other rows.
+    pub(crate) fn rank(&self, spot: &Spot) -> Rank {
+        let (key, row) = match spot.row() {
+            Some((side, row)) => {
+                let number = self.numbers.as_ref().map_or(row as u64, |numbers| numbers[side as usize][row].into());
+                (self.keys.of_row(side, row), self.before[side as usize] + number)
+            }
+            None => (Vec::new(), 0),
+        };
+        Rank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
+    }
+
     /// Whether a pair is of the same time, as far as that is known and matters.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
         match (self.key.joined, self.times[0][i], self.times[1][j]) {
@@ -72,11 +105,7 @@ impl<'a> Pairing<'a> {
 
     /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
     pub(crate) fn cmp(&self, x: &Spot, y: &Spot) -> Ordering {
-        let time = match (x.at_us, y.at_us) {
-            (Some(x), Some(y)) => x.cmp(&y),
-            (x, y) => x.is_none().cmp(&y.is_none()),
-        };
-        time.then_with(|| match (x.row(), y.row()) {
+        by_time(x.at_us, y.at_us).then_with(|| match (x.row(), y.row()) {
             // Of rows with the same key a pair comes before one that is left over.
             (Some(p), Some(q)) => self.keys.cmp(p, q).then(y.is_pair().cmp(&x.is_pair())).then(p.1.cmp(&q.1)),
             (p, q) => p.is_none().cmp(&q.is_none()),
@@ -93,11 +122,32 @@ impl<'a> Pairing<'a> {
         (part(0), part(1))
     }
 
-    /// The last pair of each owner among those that `compared` lets pass. Pairs before `since` may be left out.
-    pub(crate) fn last_of_each(&self, since: &Spot, compared: impl Fn(usize) -> bool) -> BTreeMap<Owner, Spot> {
+    /// The last pair of each of these owners, of all where none are named, among those that `compared` lets pass. Pairs before
+    /// `since` may be left out then.
+    pub(crate) fn last_of_each(
+        &self,
+        of: Option<(&BTreeSet<Owner>, Option<i64>)>,
+        compared: impl Fn(usize) -> bool,
+    ) -> BTreeMap<Owner, Spot> {
         let mut last: BTreeMap<Owner, Spot> = BTreeMap::new();
-        for (_, spot) in self.back_to(since).filter(|(pair, _)| compared(*pair)) {
-            let known = last.entry(self.owner(&spot)).or_insert(spot);
+        let mut earliest = None;
+        for pair in (0..self.joined.len()).rev() {
+            let spot = self.spot(pair);
+            let is_before = |at: Option<i64>| by_time(spot.at_us, at).is_lt();
+            let is_enough = of.is_some_and(|(owners, since)| {
+                is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before))
+            });
+            if self.in_time_order && is_enough {
+                break;
+            }
+            let owner = self.owner(&spot);
+            if of.is_some_and(|(owners, _)| !owners.contains(&owner)) || !compared(pair) {
+                continue;
+            }
+            let known = last.entry(owner).or_insert_with(|| {
+                earliest = Some(spot.at_us);
+                spot
+            });
             if self.cmp(known, &spot).is_lt() {
                 *known = spot;
             }
@@ -124,12 +174,6 @@ impl<'a> Pairing<'a> {
             }
         }
         last
-    }
-
-    /// The pairs from the end back to a spot's time; all of them where their order is unknown.
-    fn back_to(&self, since: &Spot) -> impl Iterator<Item = (usize, Spot)> {
-        let in_reverse = (0..self.joined.len()).rev().map(|pair| (pair, self.spot(pair)));
-        in_reverse.take_while(|(_, spot)| !self.in_time_order || spot.at_us >= since.at_us)
     }
 }
 

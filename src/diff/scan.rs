@@ -1,9 +1,11 @@
 //! One pass over the columns of a joined table.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::cell::{Class, Compared};
 use super::exactness::{Column, Exactness};
+use super::mark::Mark;
 use super::pairing::{Owner, Pairing, Spot};
 use crate::trace::schema::Joined;
 
@@ -11,20 +13,20 @@ use crate::trace::schema::Joined;
 #[derive(Default)]
 pub(crate) struct Scan {
     /// For each compared column, the runs of differences by owner.
-    pub(crate) columns: Vec<(String, BTreeMap<Owner, Run>)>,
+    pub(crate) columns: Vec<(String, BTreeMap<Owner, Run<Spot>>)>,
     /// For each pair.
     pub(crate) pairs: Vec<Pair>,
 }
 
 /// Differences in one column of one owner.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct Run<S> {
     pub(crate) rows: u64,
     pub(crate) drifted: u64,
     pub(crate) class: Class,
-    pub(crate) first: Spot,
-    pub(crate) last: Spot,
-    pub(crate) largest: Option<(f64, Spot)>,
+    pub(crate) first: S,
+    pub(crate) last: S,
+    pub(crate) largest: Option<(f64, S)>,
 }
 
 /// What became of one pair of rows.
@@ -61,7 +63,12 @@ impl Scan {
         scan
     }
 
-    fn column(&mut self, pairing: &Pairing<'_>, column: &Column<'_>) -> BTreeMap<Owner, Run> {
+    /// Whether a pair was compared, and is the same.
+    pub(crate) fn agrees(&self, pair: usize) -> bool {
+        !self.pairs[pair].differs && !self.pairs[pair].other_time
+    }
+
+    fn column(&mut self, pairing: &Pairing<'_>, column: &Column<'_>) -> BTreeMap<Owner, Run<Spot>> {
         let mut runs = BTreeMap::new();
         let mut start = 0;
         while start < pairing.joined.len() {
@@ -76,7 +83,7 @@ impl Scan {
         runs
     }
 
-    fn cell(&mut self, pairing: &Pairing<'_>, pair: usize, column: &Column<'_>, runs: &mut BTreeMap<Owner, Run>) {
+    fn cell(&mut self, pairing: &Pairing<'_>, pair: usize, column: &Column<'_>, runs: &mut BTreeMap<Owner, Run<Spot>>) {
         let flags = &mut self.pairs[pair];
         if flags.other_time {
             return;
@@ -96,8 +103,8 @@ impl Scan {
     }
 }
 
-impl Run {
-    fn new(class: Class, error: Option<f64>, spot: Spot) -> Run {
+impl Run<Spot> {
+    fn new(class: Class, error: Option<f64>, spot: Spot) -> Run<Spot> {
         let largest = error.map(|error| (error, spot));
         Run { rows: 1, drifted: u64::from(class == Class::Drift), class, first: spot, last: spot, largest }
     }
@@ -121,4 +128,36 @@ impl Run {
             }
         }
     }
+}
+
+impl Run<Mark> {
+    /// What stays of a run when its rows are gone.
+    pub(crate) fn of(run: &Run<Spot>, mark: impl Fn(&Spot) -> Mark) -> Run<Mark> {
+        let largest = run.largest.map(|(error, spot)| (error, mark(&spot)));
+        let Run { rows, drifted, class, first, last, .. } = run;
+        Run { rows: *rows, drifted: *drifted, class: *class, first: mark(first), last: mark(last), largest }
+    }
+
+    /// Takes in a run among other rows.
+    pub(crate) fn join(&mut self, other: Run<Mark>) {
+        self.rows += other.rows;
+        self.drifted += other.drifted;
+        self.class = self.class.max(other.class);
+        if other.first.cmp(&self.first).is_lt() {
+            self.first = other.first;
+        }
+        if other.last.cmp(&self.last).is_gt() {
+            self.last = other.last;
+        }
+        if let Some(other) = other.largest
+            && self.largest.as_ref().is_none_or(|known| larger(&other, known).is_gt())
+        {
+            self.largest = Some(other);
+        }
+    }
+}
+
+/// Of two errors the larger one, or of the same the earlier one, is the greater.
+pub(crate) fn larger(x: &(f64, Mark), y: &(f64, Mark)) -> Ordering {
+    x.0.total_cmp(&y.0).then_with(|| y.1.cmp(&x.1))
 }

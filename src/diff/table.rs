@@ -1,18 +1,21 @@
 //! One table of both traces.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::clock::Clock;
+use super::clock::{Clock, Times};
+use super::distributions::{Apart, Distinct, Tally};
 use super::divergence::Divergence;
 use super::exactness::Exactness;
+use super::fold::Fold;
 use super::follow::{FieldDiff, Growth, SeriesDiff};
-use super::keys::{Key, Side};
-use super::options::DiffOptions;
-use super::pairing::{Pairing, Spot};
-use super::scan::Scan;
+use super::hits::Hits;
+use super::keys::{Key, KeyCells, Side};
+use super::options::{DiffError, DiffOptions};
 use super::shape::{Shape, unsound};
-use crate::trace::Table;
-use crate::trace::schema::Joined;
+use super::steps::{Patience, Stop};
+use crate::trace::{Table, TraceSource};
 
 /// One table of both traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -80,124 +83,92 @@ pub struct Rows {
     pub other_time: u64,
 }
 
-/// A compared table, with what other tables need of it.
-pub(crate) struct Compared<'a> {
+/// A compared table, with what is told of its rows besides.
+#[derive(Default)]
+pub(crate) struct Compared {
     pub(crate) diff: TableDiff,
-    pub(crate) pairing: Option<Pairing<'a>>,
-    pub(crate) scan: Scan,
+    /// Ticks whose bodies differ, and all of them within tolerance.
+    pub(crate) tolerated: BTreeSet<u32>,
+    /// Of shots.
+    pub(crate) hits: Hits,
+    /// Of corrections.
+    pub(crate) causes: Distinct,
+    /// Of views.
+    pub(crate) apart: Apart,
+    /// What each side has, whatever the other has; `None` where that has not been looked at.
+    pub(crate) tallies: Option<[Tally; 2]>,
 }
 
-impl<'a> Compared<'a> {
+impl Compared {
     /// A table that is the same to the bit in both traces.
-    pub(crate) fn same(table: &'a Table, key: &Key) -> Compared<'a> {
+    pub(crate) fn same(table: &Table, key: &Key) -> Compared {
         let count = table.rows() as u64;
         let rows = Rows { a: count, b: count, compared: count, ..Rows::default() };
         let diff = TableDiff { name: table.name.clone(), key: key.columns.clone(), rows, ..TableDiff::default() };
         match unsound("A", table) {
             Some(reason) => Compared::untestable(diff, reason),
-            None => Compared { diff, pairing: None, scan: Scan::default() },
+            None => Compared { apart: Apart::of_same(table), diff, ..Compared::default() },
         }
     }
 
     /// A table that one trace lacks.
-    pub(crate) fn only(side: Side, table: &'a Table) -> Compared<'a> {
-        let count = table.rows() as u64;
+    pub(crate) fn only(side: Side, name: &str, count: u64) -> Compared {
         let (status, rows) = match side {
             Side::A => (Status::OnlyInA, Rows { a: count, ..Rows::default() }),
             Side::B => (Status::OnlyInB, Rows { b: count, ..Rows::default() }),
         };
-        let diff = TableDiff { name: table.name.clone(), status, rows, ..TableDiff::default() };
-        Compared { diff, pairing: None, scan: Scan::default() }
+        Compared {
+            diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
+            ..Compared::default()
+        }
     }
 
     /// A table that a trace has more than once.
-    pub(crate) fn twice(table: &'a Table) -> Compared<'a> {
-        let diff = TableDiff { name: table.name.clone(), ..TableDiff::default() };
+    pub(crate) fn twice(name: &str) -> Compared {
+        let diff = TableDiff { name: name.to_owned(), ..TableDiff::default() };
         Compared::untestable(diff, "a trace has it more than once".to_owned())
     }
 
-    fn untestable(mut diff: TableDiff, reason: String) -> Compared<'a> {
+    fn untestable(mut diff: TableDiff, reason: String) -> Compared {
         diff.status = Status::Untestable;
         diff.untestable = Some(reason);
         diff.rows.compared = 0;
-        Compared { diff, pairing: None, scan: Scan::default() }
+        Compared { diff, ..Compared::default() }
     }
 }
 
 /// Compares a table that both traces have.
-pub(crate) fn compare<'a>(
-    a: &'a Table,
-    b: &'a Table,
+pub(crate) fn compare(
+    traces: [&dyn TraceSource; 2],
+    [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
     clocks: [&Clock; 2],
     options: &DiffOptions,
     exactness: &Exactness<'_>,
-) -> Compared<'a> {
+) -> Result<Compared, DiffError> {
     let key = Key::of(a, b, options);
-    let mut diff = TableDiff { name: a.name.clone(), key: key.columns.clone(), ..TableDiff::default() };
-    diff.rows.a = a.rows() as u64;
-    diff.rows.b = b.rows() as u64;
-    diff.shape = Shape::of(a, b);
-    let how_joined = key.joined;
-    let paired = match unsound("A", a).or_else(|| unsound("B", b)) {
-        Some(reason) => Err(reason),
-        None => Pairing::of(a, b, key, clocks),
-    };
-    let pairing = match paired {
-        Ok(pairing) => pairing,
-        Err(reason) => return Compared::untestable(diff, reason),
-    };
-    let scan = Scan::of(&pairing, exactness);
-    count(&mut diff.rows, &pairing, &scan);
-    diff.status = status(&diff, how_joined, options);
-    if diff.status == Status::Untestable {
-        diff.untestable = Some("no two of its rows are of the same time".to_owned());
+    let mut diff =
+        TableDiff { name: a.name.clone(), key: key.columns.clone(), shape: Shape::of(a, b), ..TableDiff::default() };
+    (diff.rows.a, diff.rows.b) = (rows_a, rows_b);
+    let keyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows());
+    if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(keyed.err()) {
+        return Ok(Compared::untestable(diff, reason));
     }
-    let first = first_spot(&pairing, &scan, options);
-    diff.first = first.map(|spot| Divergence::of(&pairing, clocks, &scan, exactness, &spot));
-    diff.fields = FieldDiff::all(&pairing, clocks, &scan);
-    diff.series = SeriesDiff::all(&pairing, clocks, &scan);
-    diff.spread = Growth::of(&pairing, &scan);
-    for field in &mut diff.fields {
-        field.healed = diff.series.iter().filter(|s| s.field == field.field).all(|s| s.healed);
+    if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
+        let times = [0, 1].map(|side| Times::of(traces[side], clocks[side], [a, b][side], true));
+        let mut fold = Fold::new(diff, &key, clocks, options, exactness, false);
+        fold.add([a, b], [&times[0], &times[1]], true);
+        return Ok(fold.compared());
     }
-    Compared { diff, pairing: Some(pairing), scan }
-}
-
-fn count(rows: &mut Rows, pairing: &Pairing<'_>, scan: &Scan) {
-    let count = |which: &dyn Fn(&super::scan::Pair) -> bool| scan.pairs.iter().filter(|p| which(p)).count() as u64;
-    rows.other_time = count(&|p| p.other_time);
-    rows.compared = scan.pairs.len() as u64 - rows.other_time;
-    rows.differing = count(&|p| p.differs);
-    rows.within_tolerance = count(&|p| p.within && !p.differs);
-    rows.only_in_a = pairing.joined.only_a.len() as u64;
-    rows.only_in_b = pairing.joined.only_b.len() as u64;
-}
-
-fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
-    let rows = &diff.rows;
-    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(&diff.name, options.on);
-    let at_other_times = joined == Joined::AtSameTime && rows.other_time > 0;
-    if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
-        Status::Differs
-    } else if joined == Joined::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
-        // Nothing of it could be compared, which is not the same as being equal.
-        Status::Untestable
-    } else if rows.within_tolerance > 0 {
-        Status::WithinTolerance
-    } else {
-        Status::Same
+    for patience in Patience::ALL {
+        for thorough in [false, true] {
+            let fold = Fold::new(diff.clone(), &key, clocks, options, exactness, thorough);
+            match fold.step_by_step(traces, [a, b], patience) {
+                Ok(compared) => return Ok(compared),
+                Err(Stop::TimesGoBack) => {}
+                Err(Stop::OutOfOrder) => break,
+                Err(Stop::Unread(what)) => return Err(DiffError::Unread(what)),
+            }
+        }
     }
-}
-
-/// The first thing that differs: a value, a row that is missing, or a pair that is of different times.
-fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Option<Spot> {
-    let values = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.first);
-    let missing_of = |side, rows: &'_ [u32]| -> Vec<Spot> {
-        if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
-    };
-    let missing =
-        missing_of(Side::A, &pairing.joined.only_a).into_iter().chain(missing_of(Side::B, &pairing.joined.only_b));
-    let timed = pairing.key.joined == Joined::AtSameTime;
-    let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
-    values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
+    Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
 }

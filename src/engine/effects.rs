@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::{Engine, EngineError, Sides, check};
+use super::{Engine, EngineError, Held, Sides, check};
 use crate::build::Runner;
-use crate::diff::{ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff, settings_that_differ};
-use crate::trace::Trace;
+use crate::diff::{ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff_sources, settings_that_differ};
+use crate::trace::TraceSource;
 
 /// Adds to a comparison of two replays of one log the settings that change nothing, neither A when they alone become what
 /// they are in B, nor B when they alone become what they are in A. A single setting needs no trial.
@@ -16,11 +16,11 @@ pub fn look_for_effects(
     engine: &Engine<'_>,
     sides: &Sides,
     runner: &Runner,
-    [a, b]: [&Trace; 2],
+    [a, b]: [&dyn TraceSource; 2],
     options: &DiffOptions,
     found: &mut TraceDiff,
 ) -> Result<(), EngineError> {
-    let changed = settings_that_differ([&a.header.settings, &b.header.settings]);
+    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     if found.verdict != Verdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
         return Ok(());
     }
@@ -28,7 +28,9 @@ pub fn look_for_effects(
         for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
             check(&runner.stop)?;
             let pair = format!("{}={value}", setting.key);
-            let same = |other: &Trace| diff(trace, other, options).is_ok_and(|found| found.verdict == Verdict::Same);
+            let same = |other: &Held| {
+                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == Verdict::Same)
+            };
             if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
                 return Ok(false);
             }

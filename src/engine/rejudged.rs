@@ -83,7 +83,7 @@ impl Sides {
 impl Way {
     fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<OfSide, EngineError> {
         let LogOrTrace::Log(log) = engine.read_either(path)? else { return Ok(Ok(Vec::new())) };
-        let options = self.replay_options(engine, &log)?;
+        let options = self.replay_options(engine, &log.session.header)?;
         // What is not played here has no shots here either.
         let game = engine.games.of(&log.session).ok();
         Ok(game.map_or_else(|| Ok(Vec::new()), |game| rejudged(game, &log.session, &options, trace)))

@@ -2,20 +2,25 @@
 
 mod alone;
 mod asked;
+mod held;
+mod source;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::log_file::{LogFile, LogOrTrace};
+use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
 use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::Side;
 use crate::log::Options as LogOptions;
+use crate::record::Header;
 use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
 use crate::settings::Settings;
-use crate::store::{self, Target};
+use crate::store::{self, Target, TraceFile};
 use crate::trace::Trace;
+pub use held::Held;
+use source::{Kept, Source};
 
 /// What is compared with what.
 #[derive(Clone, Debug)]
@@ -65,11 +70,11 @@ pub struct Way {
 
 /// The two traces, or which side has none.
 #[derive(Debug)]
-pub struct Traces {
+pub struct Traces<T = Trace> {
     /// What the sides are, for people.
     pub names: [String; 2],
     /// The traces.
-    pub made: Result<[Trace; 2], Missing>,
+    pub made: Result<[T; 2], Missing>,
     /// One side is what the log itself says, which is less than a replay.
     pub overlap_only: bool,
 }
@@ -87,40 +92,57 @@ pub struct Missing {
     last_words: Vec<String>,
 }
 
-/// A file that one side begins with.
-struct Source<'a> {
-    path: &'a Path,
-    holds: LogOrTrace,
-}
-
 impl Sides {
     /// Makes both sides' traces, at the same time.
     ///
     /// # Errors
     /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+        self.made(engine, runner, Source::read)?.in_memory()
+    }
+
+    /// The same, without what is long in memory: it stays in files, or goes into some as it is replayed.
+    ///
+    /// # Errors
+    /// As [`Sides::traces`].
+    pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
+        self.made(engine, runner, |engine, path, ways| match Source::long(engine, path, ways)? {
+            Some(source) => Ok(source),
+            None => Source::read(engine, path, ways),
+        })
+    }
+
+    fn made<'a>(
+        &'a self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        read: impl Fn(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
+    ) -> Result<Traces<Held>, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner);
         }
-        let a = Source::read(engine, &self.first)?;
-        let b = self.second.as_deref().map(|path| Source::read(engine, path)).transpose()?;
         let Ways { a: way_a, b: way_b } = &self.ways;
-        way_a.check(engine, &a)?;
-        match &b {
-            Some(b) => way_b.check(engine, b)?,
-            None if self.ways.are_plain() => return alone::against_itself(engine, runner, &a),
-            None => way_b.check(engine, &a)?,
+        if self.is_single() {
+            let a = Source::read(engine, &self.first, &[])?;
+            way_a.check(engine, &a)?;
+            return alone::against_itself(engine, runner, &a);
         }
+        let of_a = [way_a, way_b];
+        let of_a = if self.second.is_some() { &of_a[..1] } else { &of_a };
+        let a = read(engine, &self.first, of_a)?;
+        let b = self.second.as_deref().map(|path| read(engine, path, &[way_b])).transpose()?;
+        way_a.check(engine, &a)?;
+        way_b.check(engine, b.as_ref().unwrap_or(&a))?;
         self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
-        let source = Source::read(engine, &self.first)?;
-        let LogOrTrace::Log(log) = &source.holds else {
+        let source = Source::read(engine, &self.first, &[])?;
+        let Kept::Log(log) = &source.holds else {
             return Err(EngineError::NoServer { path: self.first.clone() });
         };
         let server = Way { build: across.server.clone(), open: false, ..self.ways.a.clone() };
@@ -137,7 +159,7 @@ impl Sides {
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
-        let sent = Source::read(engine, between.path())?;
+        let sent = Source::read(engine, between.path(), &[])?;
         let a = Way { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
         let b = Way { build: across.client.clone(), open: true, ..self.ways.b.clone() };
         let name = |way: &Way| {
@@ -155,14 +177,17 @@ impl Sides {
         runner: &Runner,
         side: Side,
         pair: String,
-    ) -> Result<Option<Trace>, EngineError> {
-        let source = Source::read(engine, &self.first)?;
+    ) -> Result<Option<Held>, EngineError> {
         let (way, name) = match side {
             Side::A => (&self.ways.a, "a"),
             Side::B => (&self.ways.b, "b"),
         };
         let mut way = way.clone();
         way.set.push(pair);
+        let source = match Source::long(engine, &self.first, &[&way])? {
+            Some(source) => source,
+            None => Source::read(engine, &self.first, &[])?,
+        };
         Ok(way.trace(engine, runner, &source, name)?.ok())
     }
 
@@ -197,25 +222,19 @@ impl Ways {
     /// # Errors
     /// As [`Sides::traces`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
-        let source = Source::read(engine, path)?;
+        let source = Source::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source])
+        self.both(engine, runner, [&source, &source])?.in_memory()
     }
 
-    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces, EngineError> {
+    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces<Held>, EngineError> {
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
         check(&runner.stop)?;
         let (a, b) = (a?, b?);
         let names = [self.a.name(of[0]), self.b.name(of[1])];
         Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
-    }
-}
-
-impl<'a> Source<'a> {
-    fn read(engine: &Engine<'_>, path: &'a Path) -> Result<Source<'a>, EngineError> {
-        Ok(Source { path, holds: engine.read_either(path)? })
     }
 }
 
@@ -226,11 +245,11 @@ impl Way {
 
     /// Says what nobody can do before anything is run.
     fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
-        match &source.holds {
-            LogOrTrace::Trace(_) if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
-            LogOrTrace::Trace(_) => Ok(()),
-            LogOrTrace::Log(log) => {
-                self.settings(engine, log)?;
+        match source.log() {
+            None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
+            None => Ok(()),
+            Some((header, _)) => {
+                self.settings(engine, header)?;
                 if let Some(build) = &self.build {
                     Build::at(build)?;
                 }
@@ -241,14 +260,12 @@ impl Way {
 
     fn name(&self, source: &Source<'_>) -> String {
         let path = source.path.display();
-        match &source.holds {
-            LogOrTrace::Trace(_) => path.to_string(),
-            LogOrTrace::Log(_) => {
-                let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
-                let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
-                format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
-            }
+        if source.log().is_none() {
+            return path.to_string();
         }
+        let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
+        let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
+        format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
     }
 
     fn trace(
@@ -257,21 +274,26 @@ impl Way {
         runner: &Runner,
         source: &Source<'_>,
         side: &'static str,
-    ) -> Result<Result<Trace, Missing>, EngineError> {
-        let log = match &source.holds {
-            LogOrTrace::Trace(trace) => return Ok(Ok(trace.clone())),
-            LogOrTrace::Log(log) => log,
-        };
-        let made = match &self.build {
-            None => self.in_process(engine, log)?,
-            Some(build) => {
-                let options = self.options();
-                let request = Request { log: source.path, log_digest: log.digest, options: &options };
-                match runner.trace(&Build::at(build)?, &request) {
-                    Ok(trace) => self.as_asked(engine, log, trace)?,
+    ) -> Result<Result<Held, Missing>, EngineError> {
+        let made = match (&source.holds, &self.build, source.log()) {
+            (Kept::Trace(trace), ..) => return Ok(Ok(Held::Memory(trace.clone()))),
+            (Kept::LongTrace(trace), ..) => return Ok(Ok(Held::File(TraceFile::clone(trace), None))),
+            (_, Some(build), Some((header, log_digest))) => {
+                let (options, build) = (self.options(), Build::at(build)?);
+                let request = Request { log: source.path, log_digest, options: &options };
+                let made = match &source.holds {
+                    Kept::LongLog(_) => {
+                        runner.trace_file(&build, &request).map(|(trace, folder)| Held::File(trace, folder))
+                    }
+                    _ => runner.trace(&build, &request).map(Held::Memory),
+                };
+                match made {
+                    Ok(held) => self.as_asked(engine, header, held)?,
                     Err(untestable) => Err(untestable),
                 }
             }
+            (Kept::Log(log), ..) => self.in_process(engine, log)?.map(Held::Memory),
+            (Kept::LongLog(log), ..) => self.in_file(engine, log)?,
         };
         Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
     }
@@ -285,7 +307,7 @@ impl Way {
         to: &Target,
     ) -> Result<Result<(), Untestable>, EngineError> {
         let Some(build) = &self.build else {
-            let settings = self.settings(engine, log)?;
+            let settings = self.settings(engine, &log.session.header)?;
             let again = engine.games.of(&log.session).map_err(Untestable::because_of);
             let again =
                 again.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(Untestable::because_of));
@@ -300,14 +322,14 @@ impl Way {
     }
 
     /// How this program replays a log on this side.
-    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Options, EngineError> {
+    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<Options, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
         Ok(Options { mode, network: true, ..Options::default() }.under(settings, self.rejudge))
     }
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
-        let options = self.replay_options(engine, log)?;
+        let options = self.replay_options(engine, &log.session.header)?;
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
         let replayed =
             game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
@@ -318,11 +340,11 @@ impl Way {
     }
 
     /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
-    fn settings(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Option<Settings>, EngineError> {
+    fn settings(&self, engine: &Engine<'_>, log: &Header) -> Result<Option<Settings>, EngineError> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
-        let recorded = own_settings(&log.session.header)?;
+        let recorded = own_settings(log)?;
         let mut settings = match &self.preset {
             Some(name) => recorded.under_preset(name)?,
             None => recorded,
@@ -334,22 +356,6 @@ impl Way {
             }
         }
         Ok(Some(settings))
-    }
-
-    /// The same for a child: nothing beyond the contract unless something was asked for.
-    fn options(&self) -> Vec<String> {
-        let mut options = Vec::new();
-        if let Some(name) = &self.preset {
-            options.extend(["--preset".to_owned(), name.clone()]);
-        }
-        options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
-        if self.open {
-            options.extend(["--mode".to_owned(), "open".to_owned()]);
-        }
-        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
-            options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
-        }
-        options
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};
-use crate::log::{LogError, LogReader, SMALL_FILE, replay_budget};
+use crate::log::{LogError, LogReader, SMALL_FILE, replay_budget, write_trace_meanwhile};
 use crate::record::{Allowance, Header, Stretch};
 use crate::replay::{Options, Ran, ReplayError, Source, Survey};
-use crate::store::{self, is_standard_stream};
+use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
 
@@ -118,6 +118,29 @@ impl SurveyedLog {
             Some(error) => Err(fail(error).into()),
             None => Ok(ran?),
         }
+    }
+}
+
+impl SurveyedLog {
+    /// Replays it as it is read, and writes the trace as it is made.
+    ///
+    /// # Errors
+    /// When it cannot be read again or written, or is not one that this build can replay.
+    pub fn replay_into(&self, game: &dyn Playable, options: &Options, target: &Target) -> Result<(), StreamError> {
+        until_whole(&AtomicBool::new(false), |encoded| {
+            let mut ran = Ok(None);
+            let written = store::prepare(target, |out| {
+                ran = write_trace_meanwhile(out, |write| {
+                    self.attempt(game, (options, encoded), &mut |_| {}, write, &mut |_| {})
+                })?;
+                Ok(())
+            });
+            let (written, ran) = (written.map_err(EngineError::from)?, ran?);
+            if ran.is_some() {
+                written.put().map_err(EngineError::from)?;
+            }
+            Ok(ran.map(|_| ()))
+        })
     }
 }
 

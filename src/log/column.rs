@@ -76,23 +76,22 @@ pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>
 /// Unpacks the bits of IEEE 754 singles.
 pub(crate) fn decode_f32(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
-    values.into_iter().map(|value| form.f32_bits(value)).collect()
+    form.f32_bits(&values)
 }
 
 /// Unpacks 32-bit cells, whichever form they are in; whole numbers may be signed or not.
 pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
-    let whole = |value: i64| match value {
-        0.. => u32::try_from(value).ok(),
-        _ => i32::try_from(value).ok().map(|v| v as u32),
-    };
-    match form {
-        Form::Integer => values
-            .into_iter()
-            .map(|value| whole(value).ok_or_else(|| format!("{value} is not a 32-bit cell")))
-            .collect(),
-        form => values.into_iter().map(|value| form.f32_bits(value)).collect(),
+    if form != Form::Integer {
+        return form.f32_bits(&values);
     }
+    let mut cells = vec![0; values.len()];
+    for (cell, value) in cells.iter_mut().zip(&values) {
+        let signed = i32::try_from(*value).ok().map(|value| value as u32);
+        let whole = signed.or_else(|| u32::try_from(*value).ok());
+        *cell = whole.ok_or_else(|| format!("{value} is not a 32-bit cell"))?;
+    }
+    Ok(cells)
 }
 
 /// Unpacks a column of which nothing is known: whether it holds the bits of IEEE 754 singles, and its numbers.
@@ -101,10 +100,7 @@ pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(bool, Vec<i
     match form {
         Form::Integer => Ok((false, values)),
         Form::Relative => Err("it is relative, and nothing says to what".into()),
-        form => {
-            let bits = values.into_iter().map(|value| form.f32_bits(value).map(i64::from));
-            Ok((true, bits.collect::<Result<_, _>>()?))
-        }
+        form => Ok((true, form.f32_bits(&values)?.into_iter().map(i64::from).collect())),
     }
 }
 
@@ -216,7 +212,7 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(Form, Vec<i64>), String> {
     let firsts = predict::read_firsts(&mut from, order, series)?;
     let rest = packing::read(packing, rows - firsts.len(), &mut from)?;
     from.end()?;
-    Ok((form, predict::undo(order, unit, &firsts, &rest, series)))
+    Ok((form, predict::undo(order, unit, &firsts, rest, series)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! the columns, predicting each row from the row before it of the same entity.
 
 mod drawn;
+mod index;
 mod layout;
 mod past;
 
@@ -17,6 +18,7 @@ use super::limits::trace_budget;
 use super::version::Version;
 use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace, TraceHeader};
+pub use index::TraceIndex;
 use past::Past;
 
 /// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
@@ -183,7 +185,7 @@ impl<R: Read> TraceReader<R> {
             if !wanted(&shape.name) {
                 continue;
             }
-            let mut rows = layout::decode(&content.bytes).map_err(|what| content.corrupt(what))?;
+            let mut rows = layout::decode(&content.bytes, &[]).map_err(|what| content.corrupt(what))?;
             if self.format < MISSES_NAMED_ANEW {
                 name_misses_anew(&mut rows);
             }

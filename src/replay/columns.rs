@@ -10,15 +10,21 @@ use crate::trace::{Column, Data};
 pub(super) struct CellRows {
     fields: Vec<Field>,
     cells: Vec<u32>,
+    /// How many cells were taken the last time: about as many will come again.
+    taken: usize,
 }
 
 impl CellRows {
     pub(super) fn new(fields: Vec<Field>) -> CellRows {
-        CellRows { fields, cells: Vec::new() }
+        CellRows { fields, cells: Vec::new(), taken: 0 }
     }
 
     /// The next row, to be written by the caller; zero until then.
     pub(super) fn next_row(&mut self) -> &mut [u32] {
+        if self.cells.is_empty() {
+            let cells = std::mem::take(&mut self.taken);
+            self.cells.reserve(cells + cells / 8);
+        }
         let start = self.cells.len();
         self.cells.resize(start + self.fields.len(), 0);
         &mut self.cells[start..]
@@ -32,6 +38,7 @@ impl CellRows {
     /// The rows so far as columns; what comes next comes after them.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);
+        self.taken = rows.len();
         let width = self.fields.len();
         let column = |(index, field): (usize, &Field)| {
             let cells = rows.chunks_exact(width).map(|row| row[index]);

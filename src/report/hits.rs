@@ -63,7 +63,7 @@ fn changed(page: &mut Page, shot: &ChangedShot) {
 
 /// `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
 fn words(outcome: &Outcome) -> String {
-    let mut text = outcome.reason.clone();
+    let mut text = outcome.reason.to_string();
     if !matches!(outcome.target.as_str(), "" | "none") {
         text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
         text.extend(outcome.damage.map(|damage| format!(" {damage}")));

@@ -1,9 +1,11 @@
 //! The digests of tables and traces, fed rows by rows, so that a table need not be in memory at once.
 
+use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::schema::{FIRST, NONE, TableSchema};
 use super::{Data, Table, Trace};
+use crate::hash::little_endian;
 
 /// A 128-bit digest, shown in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,7 +140,7 @@ impl ColumnDigest {
             self.names.push(NONE.to_owned());
         }
         let none = (self.names.len() - 1) as u32;
-        little_endian(&mut self.values, &vec![none; rows], u32::to_le_bytes);
+        self.values.update(&little_endian(&vec![none; rows], u32::to_le));
     }
 }
 
@@ -222,7 +224,8 @@ fn first_values(hasher: &mut Xxh3Default, data: &Data) {
         }
         // As they were when no column had room for more.
         if names.len() <= 256 {
-            little_endian(hasher, codes, |code| [code as u8]);
+            let bytes: Vec<u8> = codes.iter().map(|code| *code as u8).collect();
+            hasher.update(&bytes);
             return;
         }
     }
@@ -232,21 +235,11 @@ fn first_values(hasher: &mut Xxh3Default, data: &Data) {
 /// The values of a column, and of names their codes.
 fn values(hasher: &mut Xxh3Default, data: &Data) {
     match data {
-        Data::U32(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::U64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::I64(v) => little_endian(hasher, v, |x| x.to_le_bytes()),
-        Data::F32(v) => little_endian(hasher, v, |x| x.to_bits().to_le_bytes()),
-        Data::Name { codes, .. } => little_endian(hasher, codes, u32::to_le_bytes),
-    }
-}
-
-fn little_endian<T: Copy, const N: usize>(hasher: &mut Xxh3Default, values: &[T], bytes: impl Fn(T) -> [u8; N]) {
-    let mut block = [0u8; 1024];
-    for part in values.chunks(1024 / N) {
-        for (to, value) in block.chunks_exact_mut(N).zip(part) {
-            to.copy_from_slice(&bytes(*value));
-        }
-        hasher.update(&block[..part.len() * N]);
+        Data::U32(v) => hasher.update(&little_endian(v, u32::to_le)),
+        Data::U64(v) => hasher.update(&little_endian(v, u64::to_le)),
+        Data::I64(v) => hasher.update(&little_endian(v, i64::to_le)),
+        Data::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
+        Data::Name { codes, .. } => hasher.update(&little_endian(codes, u32::to_le)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Ctrl-C while builds run: they end with all that they started, nothing temporary is left, and the exit code is 130.
+//! Ctrl-C while builds run: they end with all that they started, nothing temporary is left, and the exit code is 130. A soak that is
+//! ended says how far it came.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
 
@@ -154,4 +155,25 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
     assert_eq!(before, after);
     assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
     assert!(!Path::new(&kept[0]).exists());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_soak_that_is_ended_says_what_it_came_to() {
+    let mut soak = hitreg();
+    soak.args(["soak", "--seed", "1", "--seconds", "3600", "--format", "json"]).stdout(Stdio::piped());
+    let child = soak.spawn().expect("the command");
+    let listens = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+        u64::from_str_radix(caught, 16).unwrap() & 1 << (Signal::TERM.as_raw() - 1) != 0
+    };
+    wait_for("it to listen to signals", listens);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // What was begun is finished; that may be nothing.
+    assert_eq!((&report["interrupted"], &report["found"]), (&true.into(), &serde_json::Value::Null), "{report}");
+    let seeds = report["seeds"].as_u64().unwrap();
+    assert_eq!(output.status.code(), Some(if seeds == 0 { 125 } else { 0 }), "{report}");
 }

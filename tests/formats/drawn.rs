@@ -36,6 +36,12 @@ fn between(from: [f32; 5], to: [f32; 5], share: f32) -> [f32; 5] {
 /// A session in which each player sees the others between the last of every third tick, 50 ms late, and every 50th view is of
 /// another kind.
 pub(crate) fn session() -> [Table; 3] {
+    session_of(&|_| false)
+}
+
+/// The same, where some of the players stand still.
+fn session_of(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
+    let seen = |tick: u32, entity: u32| seen(if stands(entity) { 0 } else { tick }, entity);
     let (mut ticks, mut bodies, mut views) =
         (ticks::Writer::default(), bodies::Writer::default(), views::Writer::default());
     let mut cells: [Vec<f32>; 5] = Default::default();
@@ -101,6 +107,22 @@ fn views_are_packed_against_what_they_were_drawn_between() {
     let bodies = write_trace(Vec::new(), &without).unwrap().len();
     let (packed, plain) = (file.len() - bodies, plain.len() - bodies);
     assert!(packed * 3 < plain, "{packed} bytes of views against {plain}");
+}
+
+/// Who stands still is between any two moments, and does not tell which two the others were drawn between.
+#[test]
+fn views_are_packed_as_well_where_players_stand_still() {
+    let size = |stands: &dyn Fn(u32) -> bool| {
+        let trace = |tables: &[Table]| Trace { tables: tables.to_vec(), ..Trace::default() };
+        let (all, tables) = (write_trace(Vec::new(), &trace(&session_of(stands))).unwrap(), session_of(stands));
+        assert_eq!(bits(&read_trace(&all[..]).unwrap()), bits(&trace(&tables)));
+        all.len() - write_trace(Vec::new(), &trace(&tables[..2])).unwrap().len()
+    };
+    let moving = size(&|_| false);
+    for some in [&[0, 1, 2, 3][..], &[0, 3, 5], &[0, 2, 4, 5]] {
+        let standing = size(&|entity| some.contains(&entity));
+        assert!(standing < moving, "{standing} bytes where {some:?} stand still, {moving} where nobody does");
+    }
 }
 
 #[test]

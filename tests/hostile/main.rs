@@ -4,6 +4,7 @@
 mod child;
 mod container;
 mod crafted;
+mod lengths;
 mod mutants;
 mod targets;
 mod worse;

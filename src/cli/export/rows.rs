@@ -1,5 +1,6 @@
 //! Rows of a table as lines of text.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
@@ -30,44 +31,54 @@ impl RowFormat {
 }
 
 /// Writes every row of a table.
-pub(super) fn write(table: &Table, format: RowFormat, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        RowFormat::Jsonl | RowFormat::Csv => {
-            let mut rows = Rows::new(table, format, out)?;
-            rows.write(table)?;
-            rows.finish()
-        }
-        #[cfg(feature = "parquet")]
-        RowFormat::Parquet => {
-            let mut file = Vec::new();
-            crate::parquet_file::write(table, &mut file).map_err(io::Error::other)?;
-            out.write_all(&file)
-        }
+pub(super) fn write(table: &Table, format: RowFormat, out: &mut (dyn Write + Send)) -> io::Result<()> {
+    #[cfg(feature = "parquet")]
+    if format == RowFormat::Parquet {
+        return crate::parquet_file::write(table, out).map_err(io::Error::other);
     }
+    let mut rows = Rows::new(table, format, out)?;
+    rows.write(Cow::Borrowed(table))?;
+    rows.finish()
 }
 
-/// Lines of text, written rows by rows.
+/// A table that is written rows by rows.
 pub(super) enum Rows<'a> {
-    Jsonl { out: BufWriter<&'a mut dyn Write>, keys: Vec<String> },
-    Csv(Box<csv::Writer<&'a mut dyn Write>>),
+    Jsonl {
+        out: BufWriter<&'a mut (dyn Write + Send)>,
+        keys: Vec<String>,
+    },
+    Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<crate::parquet_file::Writer<&'a mut (dyn Write + Send)>>),
 }
 
 impl<'a> Rows<'a> {
     /// Begins with what comes before the rows of a table with these columns.
-    pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut dyn Write) -> io::Result<Rows<'a>> {
-        if format == RowFormat::Csv {
-            let mut out = csv::Writer::from_writer(out);
-            out.write_record(shape.columns.iter().map(|column| &column.name))?;
-            return Ok(Rows::Csv(Box::new(out)));
+    pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut (dyn Write + Send)) -> io::Result<Rows<'a>> {
+        match format {
+            RowFormat::Csv => {
+                let mut out = csv::Writer::from_writer(out);
+                out.write_record(shape.columns.iter().map(|column| &column.name))?;
+                Ok(Rows::Csv(Box::new(out)))
+            }
+            RowFormat::Jsonl => {
+                let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
+                Ok(Rows::Jsonl { out: BufWriter::with_capacity(1 << 16, out), keys })
+            }
+            #[cfg(feature = "parquet")]
+            RowFormat::Parquet => {
+                let writer = crate::parquet_file::Writer::new(shape, out).map_err(io::Error::other)?;
+                Ok(Rows::Parquet(Box::new(writer)))
+            }
         }
-        let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
-        Ok(Rows::Jsonl { out: BufWriter::with_capacity(1 << 16, out), keys })
     }
 
-    pub(super) fn write(&mut self, table: &Table) -> io::Result<()> {
+    pub(super) fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
         match self {
-            Rows::Jsonl { out, keys } => write_jsonl(table, keys, out),
-            Rows::Csv(out) => write_csv(table, out),
+            Rows::Jsonl { out, keys } => write_jsonl(&table, keys, out),
+            Rows::Csv(out) => write_csv(&table, out),
+            #[cfg(feature = "parquet")]
+            Rows::Parquet(out) => out.rows(table.into_owned()).map_err(io::Error::other),
         }
     }
 
@@ -75,6 +86,8 @@ impl<'a> Rows<'a> {
         match self {
             Rows::Jsonl { mut out, .. } => out.flush(),
             Rows::Csv(mut out) => out.flush(),
+            #[cfg(feature = "parquet")]
+            Rows::Parquet(out) => out.finish().map_err(io::Error::other),
         }
     }
 }

@@ -205,9 +205,11 @@ impl<'a> Columns<'a> {
     /// Whole numbers in series of their own.
     pub(super) fn narrow_list<V: TryFrom<i64>>(&self, name: &str, series: &[usize]) -> Result<Vec<V>, String> {
         let values = column::decode(self.raw(name), series, None).map_err(|what| self.bad(name, what))?;
-        let narrow =
-            |value: i64| V::try_from(value).map_err(|_| self.bad(name, format_args!("{value} is out of range")));
-        values.into_iter().map(narrow).collect()
+        let mut narrow = Vec::with_capacity(values.len());
+        for value in values {
+            narrow.push(V::try_from(value).map_err(|_| self.bad(name, format_args!("{value} is out of range")))?);
+        }
+        Ok(narrow)
     }
 
     /// Hands the rows, which lie one player after the other, to their players.

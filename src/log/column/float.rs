@@ -52,14 +52,24 @@ impl Form {
         }
     }
 
-    /// The bits of the single that a number stands for.
-    pub(crate) fn f32_bits(self, value: i64) -> Result<u32, String> {
+    /// The bits of the singles that numbers stand for.
+    pub(crate) fn f32_bits(self, values: &[i64]) -> Result<Vec<u32>, String> {
+        let mut all = vec![0; values.len()];
+        let cells = all.iter_mut().zip(values);
         match self {
-            Form::Fixed { shift } => Ok(((value as f64 * power_of_two(-i32::from(shift))) as f32).to_bits()),
-            Form::Ordered => unordered(value),
-            Form::Integer if value == 0 => Ok(0),
-            Form::Integer | Form::Relative => Err("it holds whole numbers where floats belong".into()),
+            Form::Fixed { shift } => {
+                let scale = power_of_two(-i32::from(shift));
+                cells.for_each(|(cell, value)| *cell = ((*value as f64 * scale) as f32).to_bits());
+            }
+            Form::Ordered => {
+                for (cell, value) in cells {
+                    *cell = unordered(*value).ok_or_else(|| format!("{value} is not the place of any float"))?;
+                }
+            }
+            Form::Integer if values.iter().all(|value| *value == 0) => {}
+            Form::Integer | Form::Relative => return Err("it holds whole numbers where floats belong".into()),
         }
+        Ok(all)
     }
 }
 
@@ -97,10 +107,9 @@ pub(crate) fn ordered(bits: u32) -> i64 {
     if bits >> 31 == 0 { magnitude } else { -magnitude - 1 }
 }
 
-fn unordered(value: i64) -> Result<u32, String> {
+#[inline]
+fn unordered(value: i64) -> Option<u32> {
     let (sign, magnitude) = if value < 0 { (1 << 31, -(value + 1)) } else { (0, value) };
-    match u32::try_from(magnitude) {
-        Ok(magnitude) if magnitude >> 31 == 0 => Ok(sign | magnitude),
-        _ => Err(format!("{value} is not the place of any float")),
-    }
+    let magnitude = u32::try_from(magnitude).ok()?;
+    (magnitude >> 31 == 0).then_some(sign | magnitude)
 }

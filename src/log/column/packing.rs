@@ -150,7 +150,13 @@ pub(crate) fn read(packing: Packing, rows: usize, from: &mut Cursor<'_>) -> Resu
     match packing {
         Packing::Constant => Ok(vec![unzigzag(from.varint()?); rows]),
         Packing::Varints if rows > from.left() => Err("it ends too early".into()),
-        Packing::Varints => (0..rows).map(|_| from.varint().map(unzigzag)).collect(),
+        Packing::Varints => {
+            let mut values = vec![0; rows];
+            for value in &mut values {
+                *value = unzigzag(from.varint()?);
+            }
+            Ok(values)
+        }
         Packing::Planes => read_planes(rows, from),
         Packing::Sparse => read_sparse(rows, from),
     }
@@ -162,13 +168,14 @@ fn read_planes(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
         return Err(format!("its numbers are {width} bytes wide"));
     }
     let planes = from.take(rows.checked_mul(width).ok_or("it has too many rows")?)?;
-    let mut values = vec![0u64; rows];
+    let mut values = vec![0i64; rows];
     for (place, plane) in planes.chunks_exact(rows.max(1)).enumerate() {
         for (value, &byte) in values.iter_mut().zip(plane) {
-            *value |= u64::from(byte) << (8 * place);
+            *value |= (u64::from(byte) << (8 * place)) as i64;
         }
     }
-    Ok(values.into_iter().map(unzigzag).collect())
+    values.iter_mut().for_each(|value| *value = unzigzag(*value as u64));
+    Ok(values)
 }
 
 fn read_sparse(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {

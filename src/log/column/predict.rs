@@ -117,19 +117,25 @@ pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize])
 }
 
 /// The values from what remained of them.
-pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], rest: &[i64], series: &[usize]) -> Vec<i64> {
-    let mut rest = rest.iter().map(|value| value.wrapping_mul(unit as i64));
-    if order == Order::Zero {
-        return rest.collect();
+pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], mut rest: Vec<i64>, series: &[usize]) -> Vec<i64> {
+    if unit != 1 {
+        rest.iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));
     }
-    let mut values = Vec::with_capacity(rest.len() + firsts.len());
+    if order == Order::Zero {
+        return rest;
+    }
+    let mut values = vec![0; rest.len() + firsts.len()];
+    let (mut cells, mut rest) = (&mut values[..], &rest[..]);
     for (&rows, &first) in series.iter().filter(|&&rows| rows > 0).zip(firsts) {
+        let (own, others) = cells.split_at_mut(rows);
+        let (residuals, after) = rest.split_at(rows - 1);
+        (cells, rest) = (others, after);
         let (mut value, mut step) = (first, 0i64);
-        values.push(value);
-        for residual in rest.by_ref().take(rows - 1) {
-            step = if order == Order::Delta { residual } else { step.wrapping_add(residual) };
+        own[0] = first;
+        for (cell, residual) in own[1..].iter_mut().zip(residuals) {
+            step = if order == Order::Delta { *residual } else { step.wrapping_add(*residual) };
             value = value.wrapping_add(step);
-            values.push(value);
+            *cell = value;
         }
     }
     values

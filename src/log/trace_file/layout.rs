@@ -105,7 +105,7 @@ const VIEWS_TIMES: usize = 4;
 /// How many rows of a table stay below so many bytes; at least one.
 pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
     let bytes = if table.name == views::NAME { VIEWS_TIMES * bytes } else { bytes };
-    let row: usize = table.columns.iter().map(|column| width(&column.data)).sum();
+    let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
     (bytes / row.max(1)).clamp(1, 1 << 20)
 }
 
@@ -115,15 +115,8 @@ pub(super) fn memory(table: &Table) -> usize {
         Data::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
         _ => 0,
     };
-    let column = |c: &Column| size_of::<Column>() + c.name.len() + c.unit.len() + c.data.len() * width(&c.data);
+    let column = |c: &Column| size_of::<Column>() + c.name.len() + c.unit.len() + c.data.len() * c.data.width();
     size_of::<Table>() + table.name.len() + table.columns.iter().map(|c| column(c) + names(&c.data)).sum::<usize>()
-}
-
-fn width(data: &Data) -> usize {
-    match data {
-        Data::U32(_) | Data::F32(_) | Data::Name { .. } => 4,
-        Data::U64(_) | Data::I64(_) => 8,
-    }
 }
 
 /// Lays out some rows of a table that has been checked.
@@ -252,8 +245,8 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
     Ok((table.keyed_by(map.key.iter().map(|name| &**name)), map.rows.into()))
 }
 
-/// Reads the rows that a chunk holds.
-pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
+/// Reads the rows that a chunk holds; where columns are named, these alone.
+pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
     if let Some((count, most, what)) =
@@ -284,7 +277,8 @@ pub(super) fn decode(content: &[u8]) -> Result<Table, String> {
         (Grouping::new(rows, std::iter::empty()), Grouping::new(rows, keys.iter().map(|key| &key[..])));
     let ways = drawn::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| drawn::decode(drawn, rows, ways)).transpose()?;
-    let columns = map.columns.iter().map(|column| {
+    let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
+    let columns = wanted.map(|column| {
         if column.transform == drawn::TRANSFORM {
             let told = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
             let data = told.filter(|data| data.len() == rows);

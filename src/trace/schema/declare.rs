@@ -43,6 +43,8 @@ macro_rules! table {
             #[derive(Debug)]
             pub struct Writer {
                 pub(crate) rows: usize,
+                /// How many rows were taken the last time: about as many will come again.
+                taken: usize,
                 $( pub(crate) $column: <$kind as Kind>::Cells, )+
             }
 
@@ -56,15 +58,26 @@ macro_rules! table {
 
             impl Default for Writer {
                 fn default() -> Writer {
-                    Writer { rows: 0, $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
+                    Writer { rows: 0, taken: 0, $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
                 }
             }
 
             impl Writer {
                 /// Adds a row.
                 pub fn push(&mut self, row: Row<'_>) {
+                    self.make_room();
                     self.rows += 1;
                     $( <$kind as Kind>::push(&mut self.$column, row.$column); )+
+                }
+
+                /// To be called before rows are added to the columns themselves. To grow step by step would move all of them
+                /// each time.
+                #[inline]
+                pub(crate) fn make_room(&mut self) {
+                    if self.rows == 0 && self.taken > 0 {
+                        let rows = std::mem::take(&mut self.taken);
+                        $( <$kind as Kind>::reserve(&mut self.$column, rows + rows / 8); )+
+                    }
                 }
 
                 /// How many rows it holds.
@@ -80,7 +93,7 @@ macro_rules! table {
                 /// The rows so far, with more columns at their end. What is pushed next comes after them; a column of names
                 /// may have more names then.
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
-                    self.rows = 0;
+                    self.taken = std::mem::take(&mut self.rows);
                     let mut columns = Vec::new();
                     $( <$kind as Kind>::take(&mut self.$column, stringify!($column), &mut columns); )+
                     for column in &mut columns {

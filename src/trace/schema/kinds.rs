@@ -22,6 +22,8 @@ pub trait Kind {
 
     /// An empty column. `known` names keep their places, whether they come up or not.
     fn cells(known: &[&str]) -> Self::Cells;
+    /// Makes room for so many rows more.
+    fn reserve(cells: &mut Self::Cells, rows: usize);
     /// Adds a row.
     fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
     /// The rows so far as a column, or as the columns of its parts; what is pushed next comes after them.
@@ -42,6 +44,11 @@ macro_rules! plain {
                 Vec::new()
             }
 
+            fn reserve(cells: &mut Vec<$kind>, rows: usize) {
+                cells.reserve(rows);
+            }
+
+            #[inline]
             fn push(cells: &mut Vec<$kind>, row: $kind) {
                 cells.push(row);
             }
@@ -74,6 +81,11 @@ impl Kind for OptionalNumber {
         Vec::new()
     }
 
+    fn reserve(cells: &mut Vec<Option<u32>>, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
     fn push(cells: &mut Vec<Option<u32>>, row: Option<u32>) {
         cells.push(row);
     }
@@ -98,6 +110,11 @@ impl Kind for OptionalMeasure {
         Vec::new()
     }
 
+    fn reserve(cells: &mut Vec<f32>, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
     fn push(cells: &mut Vec<f32>, row: Option<f32>) {
         cells.push(row.unwrap_or(f32::NAN));
     }
@@ -125,6 +142,11 @@ impl Kind for Vec3 {
         Default::default()
     }
 
+    fn reserve(cells: &mut [Vec<f32>; 3], rows: usize) {
+        cells.iter_mut().for_each(|cells| cells.reserve(rows));
+    }
+
+    #[inline]
     fn push(cells: &mut [Vec<f32>; 3], row: Vec3) {
         for (column, value) in cells.iter_mut().zip(row.to_array()) {
             column.push(value);
@@ -235,6 +257,11 @@ macro_rules! names {
                 NameCells::known(known)
             }
 
+            fn reserve(cells: &mut NameCells, rows: usize) {
+                cells.codes.reserve(rows);
+            }
+
+            #[inline]
             fn push($cells: &mut NameCells, $value: Self::Row<'_>) {
                 $push
             }

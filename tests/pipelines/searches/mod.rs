@@ -6,6 +6,7 @@ mod diff;
 mod diff_judged;
 mod diff_malformed;
 mod diff_properties;
+mod diff_streamed;
 mod diff_text;
 mod shrink;
 mod sweep;

@@ -26,6 +26,8 @@ type Last = Vec<(u32, (usize, usize))>;
 
 /// So many moments around a time are tried.
 const TRIED: usize = 16;
+/// Two moments that leave no more than one of so many rows to be told are the right ones.
+const FEW_OF: usize = 8;
 /// So many frames may be drawn between no two moments before the others are asked how many that is of them.
 const UNLIKE_FEW: usize = 32;
 
@@ -61,14 +63,14 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         };
         let share_of = |(from, to): (usize, usize)| share(at, moments[from].0, moments[to].0);
         let drawn_between = (start..end).filter(|row| views.how.codes[*row] == how_between).count();
-        // Two of three rows say it, whatever one of them does by itself.
-        let probes = [start, start + (end - start) / 2, end - 1];
-        let fits = |pair| {
+        // Who stands still is between any two moments: only all rows together say which two they are.
+        let misses = |pair, most: usize| {
             let share = share_of(pair);
-            probes.iter().filter(|row| matches(pair, share, **row).is_none()).count() < 2
+            let between = (start..end).filter(|row| views.how.codes[*row] == how_between);
+            between.filter(|row| matches(pair, share, *row).is_none()).take(most).count()
         };
         let pair = match 2 * drawn_between > end - start {
-            true => find(&moments, (player, at), &mut last, fits),
+            true => find(&moments, (player, at), &mut last, drawn_between, misses),
             false => None,
         };
         if pair.is_none() && drawn_between > 0 {
@@ -113,28 +115,35 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
     })
 }
 
-/// The two moments between which a frame was drawn, if any two fit: most often those of the last frame, or the next ones.
+/// The two moments between which a frame of so many rows was drawn, if any two fit: most often those of the last frame, or the
+/// next ones. `misses` says how many rows two moments leave to be told, and need not count beyond a number.
 fn find(
     moments: &[(i64, &States)],
     (player, at): (u32, i64),
     last: &mut Last,
-    fits: impl Fn((usize, usize)) -> bool,
+    rows: usize,
+    misses: impl Fn((usize, usize), usize) -> usize,
 ) -> Option<(usize, usize)> {
     let known = last.iter().position(|(of, _)| *of == player);
-    if let Some((_, pair)) = known.map(|known| last[known])
-        && moments[pair.0].0 <= at
-        && at < moments[pair.1].0
-        && fits(pair)
-    {
-        return Some(pair);
-    }
+    let same = known.map(|known| last[known].1).filter(|pair| moments[pair.0].0 <= at && at < moments[pair.1].0);
     let after = moments.partition_point(|(time, _)| *time <= at);
     let froms = (after.saturating_sub(TRIED)..after).rev();
     let tos = || after..moments.len().min(after + TRIED);
     // The moment that was the later one of two is the earlier one of the next.
     let next = known.map(|known| last[known].1.1).filter(|next| *next < after);
-    let pair =
-        next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to))).find(|pair| fits(*pair))?;
+    let others = next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to)));
+    let (few, mut fewest) = (rows / FEW_OF, rows / 2 + 1);
+    let mut best = None;
+    for pair in same.into_iter().chain(others) {
+        let missed = misses(pair, fewest);
+        if missed < fewest {
+            (best, fewest) = (Some(pair), missed);
+        }
+        if fewest <= few {
+            break;
+        }
+    }
+    let pair = best?;
     match known {
         Some(known) => last[known].1 = pair,
         None => last.push((player, pair)),

@@ -1,0 +1,133 @@
+//! Where in a trace which rows are, so that one can go through its tables one by one.
+
+use std::io::Read;
+
+use super::{LogError, MISSES_NAMED_ANEW, TraceReader, layout, name_misses_anew};
+use crate::log::chunks::place;
+use crate::log::frames::{FrameError, Frames, Unpacker};
+use crate::log::limits::trace_budget;
+use crate::log::version::Version;
+use crate::trace::{Data, Table, TraceHeader};
+
+/// A trace that has been looked through, and is sound.
+#[derive(Debug)]
+pub struct TraceIndex {
+    header: TraceHeader,
+    format: Version,
+    tables: Vec<(Table, u64)>,
+    chunks: Vec<Chunk>,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// Place among the tables.
+    table: usize,
+    index: u32,
+    offset: u64,
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Goes through the trace to its end, and notes which rows are where. Nothing is unpacked for that.
+    ///
+    /// # Errors
+    /// When the trace is torn or damaged.
+    pub fn index(mut self) -> Result<TraceIndex, LogError> {
+        let (mut tables, mut chunks) = (Vec::<(Table, u64)>::new(), Vec::new());
+        while let Some(content) = self.chunks.next()? {
+            let (mut table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            if self.format < MISSES_NAMED_ANEW {
+                name_misses_anew(&mut table);
+            }
+            let known = tables.iter().position(|(known, _)| known.name == table.name);
+            let place = known.unwrap_or(tables.len());
+            match tables.get_mut(place) {
+                Some((known, before)) => {
+                    if rows > 0 && *before > 0 {
+                        goes_on(known, &table).map_err(|what| content.corrupt(what))?;
+                    }
+                    if rows > 0 {
+                        known.widen(table, *before == 0);
+                    }
+                    *before += rows;
+                }
+                None => tables.push((table, rows)),
+            }
+            if rows > 0 {
+                chunks.push(Chunk { table: place, index: content.index, offset: content.offset });
+            }
+        }
+        Ok(TraceIndex { header: self.header, format: self.format, tables, chunks, bytes: self.chunks.offset() })
+    }
+}
+
+impl TraceIndex {
+    /// The trace's header.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// Its tables with all their columns and none of their rows, and how many rows each has.
+    pub fn tables(&self) -> &[(Table, u64)] {
+        &self.tables
+    }
+
+    /// How many bytes of its rows may be in memory.
+    pub fn budget(&self) -> usize {
+        trace_budget(self.bytes)
+    }
+
+    /// Where the parts of a table begin, in bytes from the start of the file.
+    pub fn parts_of(&self, table: &str) -> impl Iterator<Item = u64> + use<'_> {
+        let place = self.tables.iter().position(|(known, _)| known.name == table);
+        self.chunks.iter().filter(move |chunk| Some(chunk.table) == place).map(|chunk| chunk.offset)
+    }
+
+    /// The rows of a part. `from` gives the file's bytes from there on. Where columns are named, the others are left out.
+    ///
+    /// # Errors
+    /// When these are no longer the bytes that were looked through.
+    pub fn part(&self, from: impl Read, offset: u64, only: &[&str]) -> Result<Table, LogError> {
+        let known = self.chunks.iter().find(|chunk| chunk.offset == offset).map_or(0, |chunk| chunk.index);
+        let corrupt = |what| LogError::Corrupt { offset, part: format!("chunk {known}"), what };
+        let frame = match Frames::new(from, offset).next() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Err(corrupt("the file has become shorter".to_owned())),
+            Err(FrameError::Io(error)) => return Err(error.into()),
+            Err(error) => return Err(corrupt(error.to_string())),
+        };
+        let content = Unpacker::default().unpack(&frame).map_err(corrupt)?;
+        match place(&content).map_err(corrupt)? {
+            place if place.index == known => {}
+            place => return Err(corrupt(format!("chunk {} stands in its place by now", place.index))),
+        }
+        let mut rows = layout::decode(&content, only).map_err(corrupt)?;
+        if self.format < MISSES_NAMED_ANEW {
+            name_misses_anew(&mut rows);
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether more rows may have these columns: a column of names may come or be left out, and have more names by then.
+fn goes_on(known: &Table, more: &Table) -> Result<(), String> {
+    let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
+    for column in &more.columns {
+        match (known.column(&column.name).map(|known| &known.data), &column.data) {
+            (Some(Data::Name { names, .. }), Data::Name { names: more, .. }) => {
+                let common = names.len().min(more.len());
+                if names[..common] != more[..common] {
+                    return Err(another(&column.name));
+                }
+            }
+            (Some(known), data) if known.type_name() == data.type_name() => {}
+            (None, Data::Name { .. }) => {}
+            _ => return Err(another(&column.name)),
+        }
+    }
+    let is_lacking = |known: &&crate::trace::Column| more.column(&known.name).is_none();
+    match known.columns.iter().filter(is_lacking).find(|known| !matches!(known.data, Data::Name { .. })) {
+        Some(_) => Err(format!("table {:?} has other columns here than where it began", more.name)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,64 @@
+//! A trace in a file, of which only the rows are in memory that are being looked at.
+
+use std::fs::File;
+use std::io::{BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{READ_AHEAD, StoreError, open_trace};
+use crate::log::TraceIndex;
+use crate::trace::{NextRows, Table, TraceHeader, TraceSource};
+
+/// A trace in a file that can be read again and again.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    path: PathBuf,
+    index: Arc<TraceIndex>,
+}
+
+impl TraceFile {
+    /// Looks through a trace in a regular file.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is not a sound trace.
+    pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
+        super::check_regular(path)?;
+        let index = open_trace(path)?.index().map_err(|source| StoreError::content(path, source))?;
+        Ok(TraceFile { path: path.to_owned(), index: Arc::new(index) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The rows of a part that begins there.
+    fn part(&self, offset: u64, only: &[&str]) -> Result<Table, StoreError> {
+        let mut file = File::open(&self.path).map_err(|source| StoreError::open(&self.path, source))?;
+        file.seek(SeekFrom::Start(offset)).map_err(|source| StoreError::open(&self.path, source))?;
+        let part = self.index.part(BufReader::with_capacity(READ_AHEAD, file), offset, only);
+        part.map_err(|source| StoreError::content(&self.path, source))
+    }
+}
+
+impl TraceSource for TraceFile {
+    fn header(&self) -> &TraceHeader {
+        self.index.header()
+    }
+
+    fn tables(&self) -> Vec<(&Table, u64)> {
+        self.index.tables().iter().map(|(table, rows)| (table, *rows)).collect()
+    }
+
+    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s> {
+        let mut parts = self.index.parts_of(table);
+        Box::new(move || {
+            let part = parts.next().map(|offset| self.part(offset, only));
+            part.transpose().map_err(|error| error.to_string())
+        })
+    }
+
+    fn most_waiting(&self) -> usize {
+        self.index.budget()
+    }
+}

@@ -1,0 +1,48 @@
+//! Commands that take no more memory for a longer log.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::child::run;
+
+/// The commands that read a log, or traces, as they use them up.
+const AS_READ: &[(&str, i32)] = &[
+    ("info F", 0),
+    ("replay F -o a.hittrace", 0),
+    ("replay F --set interpolation.lerp_ms=50 -o b.hittrace", 0),
+    ("verify F", 0),
+    ("export F --table shots --to csv -o shots.csv", 0),
+    ("export a.hittrace --table frames -o frames.jsonl", 0),
+    ("diff a.hittrace b.hittrace", 1),
+    ("diff F --b-set lag_compensation.enabled=false --on hits", 1),
+];
+/// So much more may be taken for a log that is four times as long: what differs is how full buffers happen to be.
+const MORE: usize = 24 << 20;
+/// The shorter one is none that is read as a whole because it is small.
+const SECONDS: u32 = 65;
+
+fn peaks(folder: &Path, seconds: u32) -> Vec<usize> {
+    let line = format!("record synth -o F --players 16 --seconds {seconds} --delay-ms 40 --jitter-ms 5 --loss 1%");
+    let ran = run(folder, &line);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert!(folder.join("F").metadata().is_ok_and(|log| log.len() > 1 << 20), "it is too small");
+    let peak = |(line, code): &(&str, i32)| {
+        let ran = run(folder, line);
+        assert_eq!(ran.code, *code, "{line}: {}", ran.said);
+        ran.peak
+    };
+    AS_READ.iter().map(peak).collect()
+}
+
+#[test]
+fn four_times_the_length_takes_no_more_memory() {
+    let folders = [TempDir::new().expect("a folder"), TempDir::new().expect("a folder")];
+    let (short, long) = (peaks(folders[0].path(), SECONDS), peaks(folders[1].path(), 4 * SECONDS));
+    for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
+        eprintln!("{line}: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
+    }
+    for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
+        assert!(*long < short + MORE, "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
+    }
+}

@@ -1,0 +1,186 @@
+//! Traces that are compared as they are read come out as those that are in memory as a whole, whatever is changed in them and
+//! however they are cut.
+
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::diff::{DiffOptions, On, Verdict, diff, diff_sources};
+use hitreg::link::{LinkModel, Loss};
+use hitreg::log::{TraceReader, read_trace, write_trace};
+use hitreg::record::Session;
+use hitreg::replay::{Options, replay};
+use hitreg::rng::Rng;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::trace::{NextRows, Table, Trace, TraceHeader, TraceSource};
+use hitreg::units::Seed;
+use proptest::prelude::*;
+
+use crate::traces::{reorder, set, small};
+
+/// A trace that gives out so many rows at a time.
+struct Cut<'t> {
+    trace: &'t Trace,
+    shapes: Vec<(Table, u64)>,
+    rows: usize,
+}
+
+fn cut(trace: &Trace, rows: usize) -> Cut<'_> {
+    let shape = |table: &Table| (part(table, 0..0), table.rows() as u64);
+    Cut { trace, shapes: trace.tables.iter().map(shape).collect(), rows }
+}
+
+fn part(table: &Table, rows: std::ops::Range<usize>) -> Table {
+    let mut part = table.clone();
+    reorder(&mut part, &rows.collect::<Vec<_>>());
+    part
+}
+
+impl TraceSource for Cut<'_> {
+    fn header(&self) -> &TraceHeader {
+        &self.trace.header
+    }
+
+    fn tables(&self) -> Vec<(&Table, u64)> {
+        self.shapes.iter().map(|(table, rows)| (table, *rows)).collect()
+    }
+
+    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+        let (table, mut next) = (self.trace.table(table), 0);
+        Box::new(move || {
+            let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };
+            let rows = next..table.rows().min(next + self.rows);
+            next = rows.end;
+            Ok(Some(part(table, rows)))
+        })
+    }
+
+    fn silence(&self) -> usize {
+        self.rows * 200
+    }
+}
+
+fn session() -> Session {
+    let rules = Arc::new(ArenaRules::default());
+    let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.05), ..LinkModel::default() };
+    let scenario = Scenario { players: 3, seconds: 6.0, link, ..Scenario::default() };
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    session
+}
+
+fn replayed(session: &Session, set: &[&str]) -> Trace {
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("its own settings");
+    set.iter().for_each(|pair| settings.set_pair(pair).expect("a good setting"));
+    let options = Options { settings: Some(settings), network: true, ..Options::default() };
+    replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace
+}
+
+fn same(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
+    let whole = diff(a, b, options).expect("they can be compared");
+    let parts = [cut(a, sizes[0]), cut(b, sizes[1])];
+    let streamed = diff_sources(&parts[0], &parts[1], options).expect("they can be compared");
+    // NaN is not equal to itself, and its text is.
+    if format!("{whole:?}") != format!("{streamed:?}") {
+        for (whole, streamed) in whole.tables.iter().zip(&streamed.tables) {
+            assert_eq!(format!("{whole:#?}"), format!("{streamed:#?}"));
+        }
+        assert_eq!(format!("{whole:#?}"), format!("{streamed:#?}"));
+    }
+}
+
+#[test]
+fn replays_under_other_settings_are_compared_alike() {
+    let session = session();
+    let a = replayed(&session, &[]);
+    for set in [&[][..], &["interpolation.lerp_ms=50"], &["lag_compensation.enabled=false"], &["server.tick_hz=50"]] {
+        let b = replayed(&session, set);
+        for sizes in [[64, 64], [1000, 37], [100_000, 10]] {
+            same(&a, &b, sizes, &DiffOptions::default());
+        }
+        let tolerances =
+            ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
+        for options in [
+            DiffOptions { tolerances, ..DiffOptions::default() },
+            DiffOptions { on: On::Hits, ..DiffOptions::default() },
+            DiffOptions { overlap_only: true, ..DiffOptions::default() },
+        ] {
+            same(&a, &b, [64, 50], &options);
+        }
+        let one = DiffOptions::default();
+        assert_eq!(diff(&a, &b, &one).expect("comparable").verdict == Verdict::Same, set.is_empty());
+    }
+}
+
+/// Changes a table at a place: a row goes, comes twice, moves, or has another value.
+fn edit(trace: &mut Trace, (table, what, place, far): (usize, usize, f64, usize), rng: &mut Rng) {
+    let table = table % trace.tables.len();
+    let rows = trace.tables[table].rows();
+    if rows == 0 {
+        return;
+    }
+    let row = ((rows - 1) as f64 * place) as usize;
+    let mut order: Vec<usize> = (0..rows).collect();
+    match what {
+        0 => drop(order.drain(row..(row + 1 + far).min(rows))),
+        1 => order.insert(row, row),
+        2 => {
+            let moved = order.remove(row);
+            order.insert((row + far).min(rows - 1), moved);
+        }
+        _ => {
+            let target = &trace.tables[table];
+            let column = &target.columns[rng.below(target.columns.len() as u64) as usize];
+            let (name, column) = (target.name.clone(), column.name.clone());
+            let is_name = !target.names(&column).names.is_empty();
+            set(trace, &name, &column, row, if is_name { 0.0 } else { rng.below(9) as f64 });
+            return;
+        }
+    }
+    reorder(&mut trace.tables[table], &order);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edited_traces_are_compared_alike(
+        edits in prop::collection::vec((0usize..14, 0usize..5, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 0usize..40), 1..9),
+        sizes in (1usize..300, 1usize..300), seed in any::<u64>(), is_small in any::<bool>(),
+    ) {
+        static REPLAYED: std::sync::LazyLock<Trace> = std::sync::LazyLock::new(|| replayed(&session(), &[]));
+        let a = if is_small { small() } else { REPLAYED.clone() };
+        let (mut b, mut rng) = (a.clone(), Rng::new(Seed(seed), 0));
+        edits.into_iter().for_each(|change| edit(&mut b, change, &mut rng));
+        let sizes = if is_small { [1 + sizes.0 % 4, 1 + sizes.1 % 4] } else { [sizes.0, sizes.1] };
+        same(&a, &b, sizes, &DiffOptions::default());
+        same(&b, &a, sizes, &DiffOptions { overlap_only: true, ..DiffOptions::default() });
+    }
+}
+
+/// What is in a file part by part, found by the index, is what is in it as a whole.
+#[test]
+fn the_parts_of_a_file_are_its_rows() {
+    let trace = replayed(&session(), &[]);
+    let file = write_trace(Vec::new(), &trace).expect("memory takes all");
+    let index = TraceReader::new(&file[..]).expect("a trace").index().expect("a sound trace");
+    assert_eq!(index.header(), &trace.header);
+    let whole = read_trace(&file[..]).expect("a trace");
+    for (table, (shape, rows)) in whole.tables.iter().zip(index.tables()) {
+        assert_eq!((&table.name, table.rows() as u64), (&shape.name, *rows));
+        let parts = index.parts_of(&shape.name).map(|at| index.part(&file[at as usize..], at, &[]).expect("a part"));
+        let together = parts.reduce(|mut so_far, more| {
+            so_far.append(more).expect("rows of the same table");
+            so_far
+        });
+        assert!(together.is_none_or(|together| together.digest() == table.digest()), "{}", table.name);
+    }
+    let at = index.parts_of("frames").next().expect("there are frames");
+    let named = index.part(&file[at as usize..], at, &["player", "command"]).expect("a part");
+    assert_eq!(named.columns.iter().map(|c| &*c.name).collect::<Vec<_>>(), ["player", "command"]);
+    let mut changed = file.clone();
+    changed[at as usize + 40] ^= 1;
+    assert!(index.part(&changed[at as usize..], at, &[]).is_err());
+    assert!(index.part(&file[at as usize..at as usize + 60], at, &[]).is_err());
+}
