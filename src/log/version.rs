@@ -15,6 +15,7 @@ pub struct Version {
 /// What this build writes of logs without keyframes.
 pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
 /// What it reads, and what it writes of those with keyframes.
+#[cfg(feature = "pipelines")]
 pub(crate) const KEYFRAMES_SINCE: Version = Version { major: 2, minor: 2 };
 
 /// What it writes of traces. A minor version may add tables, and columns to a table, see
