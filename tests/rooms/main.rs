@@ -23,7 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("usercmd", &["units"]),
     ("rng", &["units"]),
     // A trace names its own columns: whoever reads one needs to know no game.
-    ("trace", &["units", "usercmd"]),
+    ("trace", &["hash", "units", "usercmd"]),
     // The vocabulary of recordings. A game's payloads are opaque in it.
     ("record", &["units", "usercmd"]),
     // What a proxy needs of a game's network protocol.
@@ -77,7 +77,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
     ("recorder", &["units", "usercmd", "trace", "record", "recorded", "log", "store"]),
     // One session from the logs of its sides.
-    ("merge", &["units", "record"]),
+    ("merge", &["units", "settings", "record"]),
     // What is computed from sessions and traces alone.
     ("info", &["units", "usercmd", "stats", "settings", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
