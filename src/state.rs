@@ -1,6 +1,6 @@
 //! The state of pipelines as bytes, and back, so that a replay can begin where another one was.
 //!
-//! [`fields!`](crate::state::fields) takes a structure apart by all its fields, so that one that is left out is an error of the
+//! `fields!` takes a structure apart by all its fields, so that one that is left out is an error of the
 //! compiler. What a log says anyway near such a moment stands as a reference to it ([`Known`]): frames that were sent, and usercmds.
 
 mod known;

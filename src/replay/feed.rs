@@ -1,13 +1,19 @@
 //! A log as its replay uses it up: read a chunk at a time, as far ahead as the fate of a packet that is being sent asks for.
 
+mod link;
+mod resumed;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
+pub(super) use link::FedLink;
+pub(super) use resumed::Fed;
+
+use resumed::{Before, Near};
 
 use super::survey::Survey;
-use crate::link::{Fate, Link};
+use crate::link::Fate;
 use crate::packet::HeardPacket;
 use crate::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -34,41 +40,6 @@ pub(super) struct Feed<'a> {
     near: Option<Near>,
     /// What a replay used up that this one goes on from.
     before: Option<Before>,
-}
-
-/// Stretches, each with its number and the newest time in it.
-struct Near {
-    next: usize,
-    stretches: VecDeque<(usize, Micros, Stretch)>,
-}
-
-/// The last tick, and the last frame of each player.
-struct Before {
-    tick: Tick,
-    taken: Vec<CommandSeq>,
-}
-
-/// What of a feed is not in the log near it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Fed {
-    players: Vec<FedPlayer>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct FedPlayer {
-    frames_left: u64,
-    taken: CommandSeq,
-    /// In each direction.
-    passed: [Option<Passed>; 2],
-}
-
-/// The last packet that was passed, when it was sent, and when it arrived.
-type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
-
-impl Fed {
-    pub(super) fn players(&self) -> usize {
-        self.players.len()
-    }
 }
 
 #[derive(Default)]
@@ -99,13 +70,6 @@ enum Direction {
     Down,
 }
 
-/// A recorded link that is looked up in a feed.
-pub(super) struct FedLink<'a> {
-    feed: Rc<RefCell<Feed<'a>>>,
-    player: usize,
-    direction: Direction,
-}
-
 /// A feed that several hold.
 pub(super) type Shared<'a> = Rc<RefCell<Feed<'a>>>;
 
@@ -134,62 +98,6 @@ impl<'a> Feed<'a> {
             near,
             before,
         }))
-    }
-
-    /// Keeps what is near from now on.
-    pub(super) fn keep_near(&mut self) {
-        self.near = Some(Near { next: 0, stretches: VecDeque::new() });
-    }
-
-    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near.
-    pub(super) fn resume(&mut self, tick: Tick, at: Micros, fed: &Fed) {
-        for (of, fed) in self.players.iter_mut().zip(&fed.players) {
-            of.frames_left = fed.frames_left;
-            for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
-                way.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
-                (way.begun, way.passed) = (passed.is_some(), passed.is_some());
-            }
-        }
-        let taken = fed.players.iter().map(|player| player.taken).collect();
-        self.before = Some(Before { tick, taken });
-        (self.compared, self.now) = (tick.0 as usize, at);
-        self.keep_near();
-    }
-
-    /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
-    pub(super) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Stretch>) {
-        self.read_until(at);
-        let Some(near) = &mut self.near else { return (0, Vec::new()) };
-        while near.stretches.front().is_some_and(|(_, newest, _)| *newest < at - reach) {
-            near.stretches.pop_front();
-        }
-        let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
-        (first, near.stretches.iter().map(|(_, _, stretch)| stretch.clone()).collect())
-    }
-
-    /// Nobody will ask for what is near any more.
-    pub(super) fn forget_near(&mut self) {
-        self.near = None;
-    }
-
-    /// What has been used up; `None` where somebody was heard only, or a packet was sent so long ago that it is not near, and nobody
-    /// has asked for it.
-    pub(super) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
-        let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
-        let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
-        if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
-            return None;
-        }
-        let passed = |way: &Way| {
-            let front = way.sent.front().filter(|_| way.begun).copied();
-            front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
-        };
-        let of = |of: &OfPlayer| FedPlayer {
-            frames_left: of.frames_left,
-            taken: of.taken,
-            passed: [passed(&of.up), passed(&of.down)],
-        };
-        Some(Fed { players: self.players.iter().map(of).collect() })
     }
 
     /// Reads one more chunk.
@@ -343,29 +251,11 @@ impl Way {
     }
 }
 
-impl<'a> FedLink<'a> {
-    /// The direction from a client to the server.
-    pub(super) fn up(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
-        FedLink { feed: Rc::clone(feed), player, direction: Direction::Up }
-    }
-
-    /// The direction from the server to a client.
-    pub(super) fn down(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
-        FedLink { feed: Rc::clone(feed), player, direction: Direction::Down }
-    }
-}
-
-impl Link for FedLink<'_> {
-    fn send(&mut self, at: Micros, _bytes: u16) -> Fate {
-        self.feed.borrow_mut().send(self.player, self.direction, at)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::arena::{Arena, ArenaRules};
-    use crate::link::RecordedLink;
+    use crate::link::{Link, RecordedLink};
     use crate::record::PlayerRecords;
     use crate::session::scenario::Scenario;
     use crate::units::CommandSeq;

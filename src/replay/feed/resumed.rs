@@ -1,0 +1,103 @@
+//! Where a feed is, as a keyframe has it, and a feed that goes on from there.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Feed, OfPlayer, Way};
+use crate::link::Fate;
+use crate::record::Stretch;
+use crate::units::{CommandSeq, Micros, Tick};
+
+/// Stretches, each with its number and the newest time in it.
+pub(super) struct Near {
+    pub(super) next: usize,
+    pub(super) stretches: VecDeque<(usize, Micros, Stretch)>,
+}
+
+/// The last tick, and the last frame of each player.
+pub(super) struct Before {
+    pub(super) tick: Tick,
+    pub(super) taken: Vec<CommandSeq>,
+}
+
+/// What of a feed is not in the log near it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::replay) struct Fed {
+    players: Vec<FedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FedPlayer {
+    frames_left: u64,
+    taken: CommandSeq,
+    /// In each direction.
+    passed: [Option<Passed>; 2],
+}
+
+/// The last packet that was passed, when it was sent, and when it arrived.
+type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
+
+impl Fed {
+    pub(in crate::replay) fn players(&self) -> usize {
+        self.players.len()
+    }
+}
+
+impl Feed<'_> {
+    /// Keeps what is near from now on.
+    pub(in crate::replay) fn keep_near(&mut self) {
+        self.near = Some(Near { next: 0, stretches: VecDeque::new() });
+    }
+
+    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near.
+    pub(in crate::replay) fn resume(&mut self, tick: Tick, at: Micros, fed: &Fed) {
+        for (of, fed) in self.players.iter_mut().zip(&fed.players) {
+            of.frames_left = fed.frames_left;
+            for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
+                way.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
+                (way.begun, way.passed) = (passed.is_some(), passed.is_some());
+            }
+        }
+        let taken = fed.players.iter().map(|player| player.taken).collect();
+        self.before = Some(Before { tick, taken });
+        (self.compared, self.now) = (tick.0 as usize, at);
+        self.keep_near();
+    }
+
+    /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
+    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Stretch>) {
+        self.read_until(at);
+        let Some(near) = &mut self.near else { return (0, Vec::new()) };
+        while near.stretches.front().is_some_and(|(_, newest, _)| *newest < at - reach) {
+            near.stretches.pop_front();
+        }
+        let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
+        (first, near.stretches.iter().map(|(_, _, stretch)| stretch.clone()).collect())
+    }
+
+    /// Nobody will ask for what is near any more.
+    pub(in crate::replay) fn forget_near(&mut self) {
+        self.near = None;
+    }
+
+    /// What has been used up; `None` where somebody was heard only, or a packet was sent so long ago that it is not near, and nobody
+    /// has asked for it.
+    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
+        let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
+        let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
+        if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
+            return None;
+        }
+        let passed = |way: &Way| {
+            let front = way.sent.front().filter(|_| way.begun).copied();
+            front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
+        };
+        let of = |of: &OfPlayer| FedPlayer {
+            frames_left: of.frames_left,
+            taken: of.taken,
+            passed: [passed(&of.up), passed(&of.down)],
+        };
+        Some(Fed { players: self.players.iter().map(of).collect() })
+    }
+}
