@@ -9,6 +9,7 @@ mod event;
 mod fate;
 mod header;
 mod heard;
+mod keyframe;
 mod outline;
 mod schema;
 mod server;
@@ -24,6 +25,7 @@ pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRec
 pub use fate::Fates;
 pub use header::{Header, Origin, PlayerInfo};
 pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
+pub use keyframe::Keyframe;
 pub(crate) use outline::lowest_and_highest;
 pub use outline::{Outline, OutlineOfPlayer};
 pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields};

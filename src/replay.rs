@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
-pub use keyframes::{BadKeyframe, Due, Keyframe, Start};
+pub use keyframes::{BadKeyframe, Due, Start};
 pub use part::{Clock, Part};
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
 pub use streamed::{Ran, Source, stream};

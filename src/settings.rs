@@ -287,8 +287,17 @@ impl Settings {
     /// # Errors
     /// As [`Settings::set`], and when there is no `=`.
     pub fn set_pair(&mut self, pair: &str) -> Result<(), SettingError> {
-        let (key, value) = pair.split_once('=').ok_or_else(|| SettingError::NotAPair { text: pair.to_owned() })?;
-        self.set(key.trim(), value.trim())
+        let (key, value) = Settings::pair(pair)?;
+        self.set(key, value)
+    }
+
+    /// The key and the value of `key=value`, whatever they are.
+    ///
+    /// # Errors
+    /// When there is no `=`.
+    pub fn pair(text: &str) -> Result<(&str, &str), SettingError> {
+        let pair = text.split_once('=').ok_or_else(|| SettingError::NotAPair { text: text.to_owned() })?;
+        Ok((pair.0.trim(), pair.1.trim()))
     }
 
     /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries. Without those of

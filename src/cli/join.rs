@@ -21,7 +21,7 @@ use crate::engine::Games;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
 use crate::live::{Joining, Notice, OwnSettings, What};
-use crate::settings::SettingError;
+use crate::settings::{SettingError, Settings};
 use crate::store::Kind;
 use crate::units::Micros;
 
@@ -209,10 +209,7 @@ impl WantArgs {
             ("server.rate_bytes_per_s", &self.rate),
             ("interpolation.lerp_ms", &self.lerp_ms),
         ];
-        let of_pair = |text: &String| {
-            let pair = text.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
-            pair.ok_or_else(|| SettingError::NotAPair { text: text.clone() })
-        };
+        let of_pair = |text: &String| Settings::pair(text).map(|(key, value)| (key.to_owned(), value.to_owned()));
         let named = named.into_iter().filter_map(|(key, value)| Some(Ok((key.to_owned(), value.clone()?))));
         named.chain(self.set.iter().map(of_pair)).collect()
     }

@@ -10,8 +10,8 @@ use super::outputs::OutPath;
 use super::trouble::Trouble;
 use super::{Outcome, files};
 use crate::engine::{Games, StreamError};
-use crate::log::{KeyframeChunk, Options, RewriteError, write_keyframes};
-use crate::replay::{Due, Keyframe, Options as ReplayOptions};
+use crate::log::{Options, RewriteError, write_keyframes};
+use crate::replay::{Due, Options as ReplayOptions};
 use crate::store::{self, Kind};
 use crate::units::Micros;
 
@@ -68,10 +68,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
              of its datagrams",
         ));
     }
-    let chunk = |Keyframe { tick, at, stretch, content }| KeyframeChunk { tick, at, stretch, content };
-    let chunks: Vec<KeyframeChunk> = keyframes.into_iter().map(chunk).collect();
     let (mut wrong, from) = (None, store::open(&args.log)?);
-    let saved = store::save(&target, |out| match write_keyframes(from, out, &chunks, Options::live()) {
+    let saved = store::save(&target, |out| match write_keyframes(from, out, &keyframes, Options::live()) {
         Ok(_) => Ok(()),
         Err(RewriteError::Write(error)) => Err(error),
         Err(error) => {
@@ -87,7 +85,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let report = Report {
         path: &args.log,
         output: &args.output,
-        keyframes: chunks.len(),
+        keyframes: keyframes.len(),
         size_bytes: after,
         more_bytes: after.saturating_sub(before),
     };

@@ -12,11 +12,10 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};
 use crate::log::{
-    Found, KeyframeChunk, LogError, LogReader, SMALL_FILE, find_keyframe, keyframes_of, replay_budget,
-    write_trace_meanwhile,
+    Found, LogError, LogReader, SMALL_FILE, find_keyframe, keyframes_of, replay_budget, write_trace_meanwhile,
 };
-use crate::record::{Allowance, Header, Stretch};
-use crate::replay::{Due, Keyframe, Options, Ran, ReplayError, Source, Start, Survey};
+use crate::record::{Allowance, Header, Keyframe, Stretch};
+use crate::replay::{Due, Options, Ran, ReplayError, Source, Start, Survey};
 use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::{Micros, Tick};
@@ -75,8 +74,7 @@ impl Engine<'_> {
         let fail = |source| EngineError::content(path, source);
         let found = find_keyframe(BufReader::new(store::open_file(path)?), at).map_err(fail)?;
         let Some(Found { header, keyframe, bytes, .. }) = found else { return self.survey(path) };
-        let KeyframeChunk { tick, at, stretch, content } = keyframe;
-        let start = Start::read(&Keyframe { tick, at, stretch, content }, &header);
+        let start = Start::read(&keyframe, &header);
         let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
         (self.read)(path, &header);
         let allowance = Allowance { bytes: replay_budget(bytes, 0) };

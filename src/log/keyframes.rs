@@ -10,23 +10,11 @@ use serde_bytes::ByteBuf;
 use super::container::Chain;
 use super::error::LogError;
 use super::limits::MAX_CHUNK_BYTES;
+use crate::record::Keyframe;
 use crate::units::{Micros, Tick};
 
 pub use find::{Found, find_keyframe};
 pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
-
-/// What a replay was just after a tick, as it stands in a log. What is in it is no matter of the log's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyframeChunk {
-    /// The tick.
-    pub tick: Tick,
-    /// When that was.
-    pub at: Micros,
-    /// Before which stretch of the log it stands, counted from 0.
-    pub stretch: usize,
-    /// The replay's state.
-    pub content: Vec<u8>,
-}
 
 /// A chunk that holds a keyframe and no records.
 #[derive(Serialize, Deserialize)]
@@ -51,25 +39,23 @@ struct End {
     keyframes: Vec<(i64, u32, u32)>,
 }
 
-impl KeyframeChunk {
-    fn encode(&self, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
-        super::chunk::to_messagepack(&InChunk {
-            index,
-            before: Some(before.0),
-            tick: self.tick.0,
-            at_us: self.at.0,
-            keyframe: ByteBuf::from(self.content.clone()),
-        })
-    }
+fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
+    super::chunk::to_messagepack(&InChunk {
+        index,
+        before: Some(before.0),
+        tick: of.tick.0,
+        at_us: of.at.0,
+        keyframe: ByteBuf::from(of.content.clone()),
+    })
 }
 
 /// The keyframe in a chunk's content; `None` of any other chunk.
-pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<KeyframeChunk> {
+pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
     if content.len() > MAX_CHUNK_BYTES {
         return None;
     }
     let InChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
-    Some(KeyframeChunk { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
+    Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
 }
 
 fn corrupt(offset: u64, part: &str, what: impl Into<String>) -> LogError {

@@ -14,7 +14,7 @@ use super::{Clock, ReplayError, Survey};
 use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
-use crate::record::{Header, Session, Stretch};
+use crate::record::{Header, Keyframe, Session, Stretch};
 use crate::session::{AfterTick, Machine};
 use crate::state::{BadState, Known, Restorer, Saver};
 use crate::units::{EntityId, Micros, PlayerId, Tick};
@@ -31,19 +31,6 @@ pub enum Due {
     Every(Micros),
     /// After these, ascending.
     After(Vec<Tick>),
-}
-
-/// A keyframe as it stands in a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keyframe {
-    /// The tick that it follows.
-    pub tick: Tick,
-    /// When that was.
-    pub at: Micros,
-    /// The first stretch of the log that is needed to go on from it, counted from 0.
-    pub stretch: usize,
-    /// What there is to know.
-    pub content: Vec<u8>,
 }
 
 /// A keyframe that a replay begins with.

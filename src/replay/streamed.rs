@@ -9,11 +9,11 @@ use std::cell::RefCell;
 
 use super::feed::Feed;
 use super::{
-    Due, HashDifference, Keyframe, Mode, Options, ReplayError, Start, Survey, Traffic, closed, may_be_judged,
-    own_settings, setup_of,
+    Due, HashDifference, Mode, Options, ReplayError, Start, Survey, Traffic, closed, may_be_judged, own_settings,
+    setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
-use crate::record::{Allowance, Header, Stretch};
+use crate::record::{Allowance, Header, Keyframe, Stretch};
 use crate::trace::{Table, TraceHeader};
 use crate::units::Micros;
 

@@ -80,8 +80,8 @@ impl Axis {
     /// # Errors
     /// Says what is wrong with the text and how it is written.
     pub fn parse(text: &str) -> Result<Axis, AxisError> {
-        let (key, given) = text.split_once('=').ok_or_else(|| SettingError::NotAPair { text: text.to_owned() })?;
-        let (key, given) = (key.trim().to_owned(), given.trim());
+        let (key, given) = Settings::pair(text)?;
+        let key = key.to_owned();
         if given.is_empty() {
             return Err(AxisError::NoValues { text: text.to_owned(), key });
         }

@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use hitreg::log::{
-    KeyframeChunk, LogReader, Options, find_keyframe, keyframes_of, read_session, version_of, write_keyframes,
-    write_session,
+    LogReader, Options, find_keyframe, keyframes_of, read_session, version_of, write_keyframes, write_session,
 };
-use hitreg::record::Session;
+use hitreg::record::{Keyframe, Session};
 use hitreg::units::{Micros, Tick};
 
 /// A log in many chunks.
@@ -15,9 +14,9 @@ fn plain(session: &Session) -> Vec<u8> {
     write_session(Vec::new(), session, Options { span: Micros::from_ms(50), ..Options::live() }).unwrap()
 }
 
-pub(crate) fn keyframe(number: usize) -> KeyframeChunk {
+pub(crate) fn keyframe(number: usize) -> Keyframe {
     let content = (0..200 + number).map(|byte| (byte * 7 + number) as u8).collect();
-    KeyframeChunk {
+    Keyframe {
         tick: Tick(8 * number as u32 + 8),
         at: Micros::from_ms(100 * number as i64 + 100),
         stretch: 2 * number,
@@ -25,11 +24,11 @@ pub(crate) fn keyframe(number: usize) -> KeyframeChunk {
     }
 }
 
-pub(crate) fn with_keyframes(log: &[u8], keyframes: &[KeyframeChunk]) -> Vec<u8> {
+pub(crate) fn with_keyframes(log: &[u8], keyframes: &[Keyframe]) -> Vec<u8> {
     write_keyframes(log, Vec::new(), keyframes, Options::live()).unwrap()
 }
 
-fn all_of(log: &[u8]) -> Vec<KeyframeChunk> {
+fn all_of(log: &[u8]) -> Vec<Keyframe> {
     let mut all = Vec::new();
     keyframes_of(log, &mut |keyframe| all.push(keyframe)).unwrap();
     all
@@ -63,7 +62,7 @@ fn records_stay_as_they_are_and_keyframes_are_written_anew() {
     let keyed = with_keyframes(&log, &keyframes);
     assert_eq!(read_session(&keyed[..]).unwrap(), session);
     assert_eq!(version_of(&keyed).unwrap().to_string(), "2.2");
-    let contents = |all: Vec<KeyframeChunk>| -> Vec<_> { all.into_iter().map(|k| (k.tick, k.at, k.content)).collect() };
+    let contents = |all: Vec<Keyframe>| -> Vec<_> { all.into_iter().map(|k| (k.tick, k.at, k.content)).collect() };
     assert_eq!(contents(all_of(&keyed)), contents(keyframes));
     assert!(all_of(&log).is_empty());
     // Those that a log had make room for others.

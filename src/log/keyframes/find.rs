@@ -10,8 +10,8 @@ use super::super::error::LogError;
 use super::super::frames::{Frame, FrameKind, Frames, unpack};
 use super::super::reader::LogReader;
 use super::super::version::Version;
-use super::{End, KeyframeChunk, corrupt, keyframe_in};
-use crate::record::Header;
+use super::{End, corrupt, keyframe_in};
+use crate::record::{Header, Keyframe};
 use crate::units::Micros;
 
 /// A log that is read from a keyframe on.
@@ -21,7 +21,7 @@ pub struct Found<R> {
     /// The version of its format.
     pub format: Version,
     /// The keyframe; its stretch is the next one that the reader gives.
-    pub keyframe: KeyframeChunk,
+    pub keyframe: Keyframe,
     /// What follows it.
     pub reader: LogReader<R>,
     /// How long the whole file is.

@@ -9,7 +9,8 @@ use super::super::error::{LogError, WriteError};
 use super::super::header;
 use super::super::version::{KEYFRAMES_SINCE, Version};
 use super::super::writer::Options;
-use super::{End, KeyframeChunk, keyframe_in};
+use super::{End, encode, keyframe_in};
+use crate::record::Keyframe;
 
 /// Why a log was not written again.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +33,7 @@ pub enum RewriteError {
 pub fn write_keyframes<W: Write>(
     from: impl Read,
     out: W,
-    keyframes: &[KeyframeChunk],
+    keyframes: &[Keyframe],
     options: Options,
 ) -> Result<W, RewriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
@@ -50,7 +51,7 @@ pub fn write_keyframes<W: Write>(
         while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
             let place = sink.next();
             list.push((keyframe.at.0, keyframe.tick.0, place.0));
-            sink.chunk("a keyframe", &keyframe.encode(place)?)?;
+            sink.chunk("a keyframe", &encode(keyframe, place)?)?;
         }
         let Some(content) = next else { break };
         if keyframe_in(&content.bytes, stretch).is_none() {
@@ -69,7 +70,7 @@ pub fn write_keyframes<W: Write>(
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(KeyframeChunk)) -> Result<(), LogError> {
+pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(), LogError> {
     let open = |content: &[u8]| header::decode_log(content).map(|(_, _, sealed)| ((), sealed));
     let (mut chunks, ()) = Chunks::open(from, open)?;
     let mut stretch = 0;
