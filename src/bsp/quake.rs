@@ -4,9 +4,11 @@ mod bsp;
 mod check;
 mod entities;
 mod level;
+mod missing;
 mod outline;
 pub(crate) mod trace;
 
 pub use bsp::BspError;
 pub(crate) use level::{EMPTY, SLIME, SOLID, WATER};
-pub use level::{Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
+pub use level::{Map, MovingKind, MovingModel, Trigger, TriggerEffect};
+pub use missing::{LeaningFace, MissingWall};

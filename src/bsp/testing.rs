@@ -18,6 +18,11 @@ const WATER_LEAF: i32 = 2;
 
 /// The map as a `.bsp` of version 29.
 pub(crate) fn quake_bytes() -> Vec<u8> {
+    quake_bytes_leaning(None)
+}
+
+/// The map with what lies behind a plane solid as well: for points and not for players, as where a map was compiled anew.
+pub(crate) fn quake_bytes_leaning(plane: Option<([f32; 3], f32)>) -> Vec<u8> {
     let mut lumps: Vec<Vec<u8>> = vec![Vec::new(); 15];
     lumps[0] = ENTITIES.as_bytes().to_vec();
     let mut planes = vec![(2, 24.0), (0, 100.0), (2, 0.0), (0, -200.0), (2, -40.0)];
@@ -31,11 +36,18 @@ pub(crate) fn quake_bytes() -> Vec<u8> {
         }
         lumps[1].extend((axis as i32).to_le_bytes());
     }
+    for value in plane.iter().flat_map(|(normal, dist)| normal.iter().chain([dist])) {
+        lumps[1].extend(value.to_le_bytes());
+    }
     let leaf = |leaf: i32| (-1 - leaf) as i16;
     // Points: below the floor is solid, but for the pool's water down to 40.
-    for (plane, front, back) in
-        [(2, leaf(EMPTY_LEAF), 1), (3, leaf(SOLID_LEAF), 2), (4, leaf(WATER_LEAF), leaf(SOLID_LEAF))]
-    {
+    let mut points = vec![(2, leaf(EMPTY_LEAF), 1), (3, leaf(SOLID_LEAF), 2), (4, leaf(WATER_LEAF), leaf(SOLID_LEAF))];
+    if plane.is_some() {
+        lumps[1].extend(3i32.to_le_bytes());
+        points[0].1 = 3;
+        points.push((12, leaf(EMPTY_LEAF), leaf(SOLID_LEAF)));
+    }
+    for (plane, front, back) in points {
         lumps[5].extend(i32::to_le_bytes(plane));
         lumps[5].extend(front.to_le_bytes());
         lumps[5].extend(back.to_le_bytes());

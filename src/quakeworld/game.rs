@@ -198,7 +198,7 @@ fn touches(map: &Map, solids: &[Solid], touched: &Touched, out: &mut impl Sink<S
         match *solid {
             Solid::Mover { model, .. } => out.touch(Touch::Mover(EntityId(FIRST_MODEL.0 + model))),
             Solid::Player { slot, .. } => out.touch(Touch::Player(EntityId(u16::from(slot)))),
-            Solid::Wall { .. } => {}
+            Solid::Wall(_) => {}
         }
     }
     if touched.water_edge {

@@ -24,7 +24,7 @@ mod surroundings;
 mod testing;
 
 pub use crate::bsp::LumpError;
-pub use crate::bsp::quake::{BspError, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
+pub use crate::bsp::quake::{BspError, LeaningFace, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
 pub use body::{BodyRow, flag};
 pub use demo::{
     Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, OriginWire, OtherPlayer, OwnState,

@@ -88,13 +88,18 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
 /// [`reconcile`], and then out of any solid: a state that the wire's rounding put into a wall moves to where a player
 /// can stand and still be sent as recorded, if there is such a place.
 pub(crate) fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let state = reconcile(predicted, recorded, wire);
+    out_of_solids(world, state, recorded.origin, wire)
+}
+
+/// A state that the wire's rounding put into a wall, at a place beside `at` where a player can stand, if there is one.
+pub(crate) fn out_of_solids(world: &World<'_>, mut state: PlayerState, at: [f32; 3], wire: OriginWire) -> PlayerState {
     const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
-    let mut state = reconcile(predicted, recorded, wire);
     if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
         return state;
     }
     let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
-    let at = Vec3::from_array(recorded.origin);
+    let at = Vec3::from_array(at);
     if let Some(off) = places.find(|&off| world.has_room(at + off)) {
         state.origin = (at + off).to_array();
     }

@@ -45,7 +45,7 @@ pub(crate) fn solids(
         }
     }
     let walls = map.walls.iter().filter(|wall| wall.is_near(start.origin.to_array(), REACH));
-    solids.extend(walls.map(|wall| Solid::Wall { low: wall.low, high: wall.high }));
+    solids.extend(walls.map(|wall| Solid::Wall(*wall)));
     if start.over() {
         return solids;
     }

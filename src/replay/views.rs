@@ -38,20 +38,11 @@ impl<'a, B> Screen<'a, B> {
     }
 
     /// A value of each, in a column.
-    fn put<T: Copy + Default>(&self, to: &mut Vec<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
-        let start = to.len();
-        to.resize(start + self.len(), T::default());
-        let (before, rest) = to[start..].split_at_mut(self.before.len());
-        let (own, after) = rest.split_at_mut(usize::from(self.own.is_some()));
-        // Run by run, which is several times as fast as one by one.
-        for (cells, placed) in [(before, self.before), (after, self.after)] {
-            for (cell, (entity, placed)) in cells.iter_mut().zip(placed) {
-                *cell = value(*entity, placed);
-            }
-        }
-        for (cell, (entity, placed)) in own.iter_mut().zip(self.own) {
-            *cell = value(entity, placed);
-        }
+    fn put<T>(&self, to: &mut Vec<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
+        // Run by run, each of a known length, which is several times as fast as one by one.
+        to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
+        to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
+        to.extend(self.after.iter().map(|(entity, placed)| value(*entity, placed)));
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
     if let Some(index) = map.moving.iter().position(|moving| !moving.rests.iter().chain(&moving.sunk).all(finite)) {
         return Err(BspError::NotFinite { what: "moving model", index });
     }
-    if let Some(index) = map.walls.iter().position(|wall| !finite(&wall.low) || !finite(&wall.high)) {
+    if let Some(index) = map.walls.iter().position(|wall| !wall.is_finite()) {
         return Err(BspError::NotFinite { what: "wall", index });
     }
     if let Some(index) = map.spawns.iter().position(|spawn| !finite(spawn)) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bsp::BspError;
 use super::check::check;
+use super::missing::MissingWall;
 use super::trace::{Hull, TraceNode};
 
 /// Nothing there.
@@ -53,22 +54,6 @@ pub(crate) struct UncheckedMap {
     pub(crate) walls: Vec<MissingWall>,
     #[serde(default)]
     pub(crate) spawns: Vec<[f32; 3]>,
-}
-
-/// A wall that the played map had and the given one lacks: a box in which no player's origin can be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MissingWall {
-    /// Lowest corner, in units.
-    pub low: [f32; 3],
-    /// Highest corner, in units.
-    pub high: [f32; 3],
-}
-
-impl MissingWall {
-    /// Whether a place is at most `reach` units from the wall along each axis.
-    pub(crate) fn is_near(&self, at: [f32; 3], reach: f32) -> bool {
-        (0..3).all(|n| at[n] + reach > self.low[n] && at[n] - reach < self.high[n])
-    }
 }
 
 impl TryFrom<UncheckedMap> for Map {

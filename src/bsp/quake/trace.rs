@@ -59,6 +59,11 @@ impl<'a> Hull<'a> {
         Hull { nodes, root: 0 }
     }
 
+    /// A box's tree and, last, what is in front of it; see [`TraceNode::in_front_of_box`].
+    pub(crate) fn of_wall(nodes: &'a [TraceNode; 7]) -> Hull<'a> {
+        Hull { nodes, root: 6 }
+    }
+
     /// What fills the point `p`.
     pub(crate) fn contents(&self, p: Vec3) -> i32 {
         self.contents_below(self.root, p)
@@ -245,6 +250,11 @@ impl TraceNode {
             TraceNode { normal, dist, children: node.children }
         };
         nodes.iter().map(with_plane).collect()
+    }
+
+    /// A plane with nothing before it, and behind it what the first node says.
+    pub(crate) fn in_front_of_box(normal: [f32; 3], dist: f32) -> TraceNode {
+        TraceNode { normal, dist, children: [EMPTY, 0] }
     }
 }
 

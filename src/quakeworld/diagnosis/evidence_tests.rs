@@ -82,7 +82,9 @@ fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> b
         Cause::Knockback => health || damage || change.length() > 20.0,
         Cause::SpawnOrDeath if evidence.starts_with("reproduced") => stretch.from.dead,
         Cause::SpawnOrDeath => health || damage || events.iter().any(flash),
-        Cause::Teleport => events.iter().any(flash),
+        // The label looks at the place alone. Where packets were lost, so may the flash have been; that the predicted way led
+        // through a trigger, too, says as much.
+        Cause::Teleport => events.iter().any(flash) || run.touched.trigger.is_some(),
         Cause::OtherPlayer => stretch.solids.iter().any(|solid| match *solid {
             Solid::Player { origin, .. } => near(origin, 140.0),
             _ => false,

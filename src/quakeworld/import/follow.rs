@@ -10,7 +10,7 @@ use crate::game::shown_by_either;
 use crate::quakeworld::body::BodyRow;
 use crate::quakeworld::demo::{Demo, Event, OriginWire, OwnState};
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
-use crate::quakeworld::rounding::resume;
+use crate::quakeworld::rounding::{out_of_solids, resume};
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings::solids;
 use crate::units::EntityId;
@@ -52,14 +52,17 @@ impl Stretch<'_> {
         self.run_among(dialect, &self.solids)
     }
 
-    /// The same with one more solid.
+    /// The same with one more solid, out of which the start moves where the wire's rounding has put it there.
     pub(crate) fn run_with(&self, dialect: Dialect, solid: Solid) -> Run {
-        self.run_among(dialect, &[&self.solids[..], &[solid]].concat())
+        let solids = [&self.solids[..], &[solid]].concat();
+        let world = World { map: &self.rules.map, solids: &solids };
+        let from = out_of_solids(&world, self.from, self.from.origin, self.wire);
+        Runner { dialect, vars: self.vars, world }.run(&from, &self.commands)
     }
 
     /// The same by the given map alone.
     pub(crate) fn run_without_walls(&self, dialect: Dialect) -> Run {
-        let others = self.solids.iter().filter(|solid| !matches!(solid, Solid::Wall { .. }));
+        let others = self.solids.iter().filter(|solid| !matches!(solid, Solid::Wall(_)));
         self.run_among(dialect, &others.copied().collect::<Vec<_>>())
     }
 

@@ -1,11 +1,12 @@
 //! What an import finds out about server and map, on demos that are made by servers of every kind.
 
 use super::{Finding, ImportOptions, Imported, Trait, import};
-use crate::bsp::testing::{STANDING_Z, quake_bytes};
+use crate::bsp::testing::{STANDING_Z, quake_bytes, quake_bytes_leaning};
 use crate::quakeworld::movement::wire_angle_degrees;
 use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::{
-    BUTTON_JUMP, Dialect, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner, Solid, UserCmd, World,
+    BUTTON_JUMP, Dialect, LeaningFace, Map, MissingWall, MoveVars, PlayerState, QuakeWorld, Rules, Runner, Solid,
+    UserCmd, World,
 };
 use crate::replay::{self, replay};
 use crate::summary::{Prediction, Summary};
@@ -65,19 +66,41 @@ fn what_a_server_does_is_found_out_from_what_it_did() {
     }
 }
 
-#[test]
-fn a_wall_that_the_map_lacks_is_found() {
+/// Of a demo that is played with a wall that the map lacks: the walls that are found, and how many predictions miss with them
+/// and without.
+fn found_walls(map: &[u8], wall: MissingWall) -> (Vec<MissingWall>, [u64; 2]) {
     let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false };
-    let wall = Solid::Wall { low: [40.0, -400.0, -10.0], high: [44.0, 400.0, 400.0] };
-    let imported = imported(&demo(dialect, &[wall], 1, 4));
-    let without = Imported { walls: 0, ..self::imported(&demo(dialect, &[], 1, 4)) };
-    assert_eq!((imported.walls, without.walls), (1, 0));
+    let import = |solids: &[Solid]| import(&demo(dialect, solids, 1, 4), map, &ImportOptions::default());
+    assert_eq!(import(&[]).expect("session").walls, 0);
+    let mut imported = import(&[Solid::Wall(wall)]).expect("session");
     let misses = |imported: &Imported| predicted(imported).misses_by_cause.values().sum::<u64>();
     let with = misses(&imported);
-    let mut blind = imported;
-    let mut rules: Rules = crate::serial::from_msgpack(&blind.session.header.rules).expect("rules");
-    rules.map.walls.clear();
-    blind.session.header.rules = rmp_serde::to_vec(&rules).expect("plain data");
-    let without = misses(&blind);
+    let mut rules: Rules = crate::serial::from_msgpack(&imported.session.header.rules).expect("rules");
+    let walls = std::mem::take(&mut rules.map.walls);
+    assert_eq!(imported.walls, walls.len());
+    imported.session.header.rules = rmp_serde::to_vec(&rules).expect("plain data");
+    (walls, [with, misses(&imported)])
+}
+
+#[test]
+fn a_wall_that_the_map_lacks_is_found() {
+    let wall = MissingWall { low: [40.0, -400.0, -10.0], high: [44.0, 400.0, 400.0], face: None };
+    let (walls, [with, without]) = found_walls(&quake_bytes(), wall);
+    assert!(matches!(walls[..], [MissingWall { face: None, .. }]), "{walls:?}");
     assert!(without > 100 && with * 2 < without, "{with} misses with the wall, {without} without");
+}
+
+#[test]
+fn a_leaning_face_of_the_map_that_players_did_not_meet_is_found() {
+    let face = LeaningFace { normal: [-0.96, 0.0, -0.28], dist: -45.0 };
+    let wall = MissingWall { low: [-20.0, -400.0, -10.0], high: [90.0, 400.0, 400.0], face: Some(face) };
+    // Where a point meets it: 16 units farther along x, and 32 along z.
+    let map = quake_bytes_leaning(Some(([0.96, 0.0, 0.28], 45.0 + 0.96 * 16.0 + 0.28 * 32.0)));
+    let (walls, [with, without]) = found_walls(&map, wall);
+    let [MissingWall { face: Some(found), .. }] = walls[..] else { panic!("{walls:?}") };
+    assert!(found.normal == face.normal && (found.dist - face.dist).abs() < 1e-4, "{found:?}");
+    // Most others come out of the pool, or start anew.
+    assert!(with + 20 <= without, "{with} misses with the wall, {without} without");
+    let (walls, _) = found_walls(&quake_bytes(), wall);
+    assert!(walls.iter().all(|wall| wall.face.is_none()), "the map has no such face: {walls:?}");
 }

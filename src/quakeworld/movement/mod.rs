@@ -18,5 +18,5 @@ pub use state::{PlayerState, Touched};
 pub(crate) use usercmd::decode_angle16;
 pub(crate) use usercmd::{BUTTON_ATTACK, wire_angle_degrees};
 pub use usercmd::{BUTTON_JUMP, UserCmd};
-pub(crate) use world::MOST_SOLIDS;
+pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS};
 pub use world::{Solid, World};

@@ -4,7 +4,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use crate::bsp::quake::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
-use crate::bsp::quake::{EMPTY, Map, SOLID};
+use crate::bsp::quake::{EMPTY, Map, MissingWall, SOLID};
 
 /// Lowest corner of a player's box from the origin, in units.
 pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
@@ -32,13 +32,8 @@ pub enum Solid {
         /// Where the player is, in units.
         origin: [f32; 3],
     },
-    /// A wall that the played map has and the given one lacks: a box that no player's origin can be in.
-    Wall {
-        /// Lowest corner, in units.
-        low: [f32; 3],
-        /// Highest corner, in units.
-        high: [f32; 3],
-    },
+    /// A wall that the played map has and the given one lacks.
+    Wall(MissingWall),
 }
 
 /// The surroundings of one step.
@@ -85,7 +80,7 @@ impl World<'_> {
                     Hull::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
                 }
                 Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
-                Solid::Wall { low, high } => Hull::of_box(&box_tree(low, high)).sweep(rule, start, end),
+                Solid::Wall(wall) => wall.tree().hull().sweep(rule, start, end),
             };
             if sweep.fraction < best.0.fraction {
                 sweep.end += origin;
@@ -111,7 +106,7 @@ impl World<'_> {
                     .model(model)
                     .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
                 Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
-                Solid::Wall { low, high } => Hull::of_box(&box_tree(low, high)).contents(p) != SOLID,
+                Solid::Wall(wall) => wall.tree().hull().contents(p) != SOLID,
             }
         })
     }
@@ -148,7 +143,7 @@ impl World<'_> {
                 (model.mins, model.maxs, origin)
             }
             Solid::Player { origin, .. } => (PLAYER_MINS, PLAYER_MAXS, origin),
-            Solid::Wall { low, high } => {
+            Solid::Wall(MissingWall { low, high, .. }) => {
                 return Some((Vec3::from_array(low) - 1.0, Vec3::from_array(high) + 1.0, Vec3::ZERO));
             }
         };

@@ -1,0 +1,131 @@
+//! A wall as far as it has shown: where its face is, who met it where, and how much of it can be there, since others went by.
+
+use super::{NEIGHBOURS, ROUNDING};
+use crate::bsp::quake::{LeaningFace, MissingWall};
+use crate::quakeworld::demo::{Demo, ServerPacket};
+
+/// Visits are so many stretches apart.
+const APART: usize = 400;
+/// How far a wall may reach beyond where it showed: sideways, and up and down, in units.
+const BEYOND: [f32; 2] = [2.0, 24.0];
+/// How thick an upright wall is taken to be, in units: only its face is known.
+const THICKNESS: f32 = 4.0;
+/// So many places are looked at on the way from one packet to the next,
+const WAY_STEPS: u8 = 8;
+/// unless it is longer along an axis, in units: a teleport, or too much was lost.
+const LONGEST_WAY: f32 = 32.0;
+
+/// A wall as far as it has shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    face: Face,
+    /// Lowest and highest corner of where players met it.
+    low: [f32; 3],
+    high: [f32; 3],
+    /// Where players were when it showed: before and after each stretch.
+    pub(super) votes: Vec<[[f32; 3]; 2]>,
+    pub(super) visits: u32,
+    last: usize,
+}
+
+/// What of a wall is met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Face {
+    /// Along an axis of the map, there; the wall lies beyond it in the direction of the axis, or before it.
+    Upright {
+        axis: usize,
+        at: f32,
+        beyond: bool,
+    },
+    Leaning(LeaningFace),
+}
+
+impl Shown {
+    /// Met once, on the way from one place to another, after so many stretches.
+    pub(super) fn new(face: Face, way: [[f32; 3]; 2], count: usize) -> Shown {
+        let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
+        let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
+        Shown { face, low, high, votes: vec![way], visits: 1, last: count }
+    }
+
+    /// The wall, reaching so far beyond what has shown along each axis.
+    pub(super) fn as_box(&self, reach: [f32; 3]) -> MissingWall {
+        let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
+        let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
+        match self.face {
+            Face::Upright { axis, at, beyond } => {
+                low[axis] = if beyond { at } else { at - THICKNESS };
+                high[axis] = low[axis] + THICKNESS;
+                MissingWall { low, high, face: None }
+            }
+            Face::Leaning(face) => MissingWall { low, high, face: Some(face) },
+        }
+    }
+
+    /// As one more time that a known wall showed, or as a new one.
+    pub(super) fn add_to(self, shown: &mut Vec<Shown>) {
+        let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
+        known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
+        known.high = [0, 1, 2].map(|n| known.high[n].max(self.high[n]));
+        known.votes.extend(self.votes);
+        known.visits += u32::from(self.last > known.last + APART);
+        known.last = self.last;
+    }
+
+    fn is_of(&self, other: &Shown) -> bool {
+        let near = |n: usize| self.low[n] - NEIGHBOURS < other.high[n] && self.high[n] + NEIGHBOURS > other.low[n];
+        self.face == other.face && near(0) && near(1) && near(2)
+    }
+
+    /// The wall, cut back until no living player was ever in it or went through it, so that as much as can be is left where
+    /// it showed.
+    pub(super) fn without_places(&self, demo: &Demo) -> MissingWall {
+        let reach = match self.face {
+            Face::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
+            // Up and down, such a face is farther forward or back.
+            Face::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
+        };
+        let mut wall = self.as_box(reach);
+        let is_cut = |axis: &usize| !matches!(self.face, Face::Upright { axis: across, .. } if across == *axis);
+        for at in places(demo) {
+            let behind = wall.face.is_none_or(|face| face.distance(at) < -ROUNDING * face.slack());
+            if !behind || !(0..3).all(|n| at[n] > wall.low[n] + ROUNDING && at[n] < wall.high[n] - ROUNDING) {
+                continue;
+            }
+            let cuts = (0..3).filter(is_cut);
+            let cuts = cuts.flat_map(|n| [(n, false, at[n] - wall.low[n]), (n, true, wall.high[n] - at[n])]);
+            let votes_lost = |(axis, from_above, _): &(usize, bool, f32)| {
+                let lies_off =
+                    |place: &[f32; 3]| if *from_above { place[*axis] >= at[*axis] } else { place[*axis] <= at[*axis] };
+                self.votes.iter().filter(|places| places.iter().all(lies_off)).count()
+            };
+            let least = |a: &(usize, bool, f32), b: &(usize, bool, f32)| {
+                votes_lost(a).cmp(&votes_lost(b)).then(a.2.total_cmp(&b.2))
+            };
+            if let Some((axis, from_above, _)) = cuts.min_by(least) {
+                let side = if from_above { &mut wall.high } else { &mut wall.low };
+                side[axis] = at[axis];
+            }
+        }
+        wall
+    }
+}
+
+/// Where living players were: oneself between packets, too, and others as they were sent.
+fn places(demo: &Demo) -> impl Iterator<Item = [f32; 3]> + '_ {
+    let here = |packet: &&ServerPacket| packet.level == 0;
+    let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
+    let others = demo.packets.iter().filter(here).flat_map(|packet| packet.others.of(&demo.others));
+    let others = others.filter(|other| !other.dead).map(|other| other.origin);
+    let mut last = None;
+    let own = demo.packets.iter().filter(here).filter_map(living).flat_map(move |now| {
+        let before = last.replace(now).unwrap_or(now);
+        let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let from = if far { now } else { before };
+        (1..=WAY_STEPS).map(move |step| {
+            let share = f32::from(step) / f32::from(WAY_STEPS);
+            [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))
+        })
+    });
+    own.chain(others)
+}
