@@ -76,6 +76,10 @@ static void record(const char *path) {
     hitreg_about *nobody = hitreg_about_new("misused");
     EXPECT(hitreg_recorder_create(path, nobody, NULL, &recorder), HITREG_DESCRIPTION, "nobody plays");
     hitreg_about_free(nobody);
+    hitreg_about *slow = about();
+    EXPECT(hitreg_about_tick_hz(slow, 0), HITREG_OK, "");
+    EXPECT(hitreg_recorder_create(path, slow, NULL, &recorder), HITREG_DESCRIPTION, "from 1 to 1000");
+    hitreg_about_free(slow);
     session = about();
     EXPECT(hitreg_recorder_keep_last(60, NULL, NULL, &recorder), HITREG_NULL, "about is null");
     EXPECT(hitreg_recorder_keep_last(60, session, &options, &recorder), HITREG_SIZE, "hitreg_options.size is 4000");

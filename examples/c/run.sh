@@ -33,6 +33,11 @@ expect() {
 compile "$here/misuse.c" -o misuse
 expect 0 '^0 faults' ./misuse a.hitlog a.hittrace
 
+compile "$here/anything.c" -o anything
+expect 0 'nothing found' ./anything . 1 300
+expect 0 'nothing found' ./anything . 7 1
+expect 0 'players +3' "$hitreg" info anything-7.hitlog
+
 compile "$here/everything.c" -o everything
 expect 0 '^0 faults' ./everything everything.hitlog
 expect 0 'players +1' "$hitreg" info everything.hitlog

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn hitreg_about_free(about: *mut hitreg_about) {
     unsafe { free(about) }
 }
 
-/// How often the server ticks.
+/// How often the server ticks, 1 to 1,000 times a second.
 ///
 /// # Safety
 /// `about` is null or a description.

@@ -5,6 +5,7 @@ use crate::record::{
     CellKind, Class, Field, Header, Origin, OwnRow, PlayerInfo, SessionId, Side, UnknownKind, UnknownRecords, Value,
     usercmd_fields,
 };
+use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
 /// The kind that holds what usercmds carry besides, eight bytes a row.
@@ -62,13 +63,14 @@ impl Description {
         self
     }
 
-    /// How often the server ticks.
+    /// How often the server ticks, 1 to 1,000 times a second.
     #[must_use]
     pub fn tick_hz(self, hz: u32) -> Description {
         self.setting("server.tick_hz", hz.to_string())
     }
 
-    /// A setting, by whatever name the game has for it. Said twice, the last holds.
+    /// A setting, by whatever name the game has for it. Said twice, the last holds. One that hitreg has by that name takes what
+    /// hitreg's takes.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
         let (key, value) = (key.into(), value.into());
@@ -150,6 +152,10 @@ impl Description {
         let sides_player = header.side.and_then(|side| side.player);
         if header.game.is_empty() {
             return fault("the game has no name".into());
+        }
+        // What hitreg knows by name is read again as that, by every command.
+        if let Err(error) = Settings::from_pairs(&header.settings) {
+            return fault(error.to_string());
         }
         if header.players.is_empty() {
             return fault("nobody plays: call `player` for each place that there is".into());

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use glam::Vec3;
 use hitreg::arena::{ArenaBody, ArenaMap};
@@ -75,8 +76,8 @@ fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>
     let number = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
     let (first, seconds) = (number("HITREG_FUZZ_SEED").unwrap_or(0), number("HITREG_FUZZ_SECONDS"));
     let keeps = number("HITREG_FUZZ_KEEP").is_some();
-    let started = std::time::Instant::now();
-    let goes_on = |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| started.elapsed().as_secs() < most);
+    let started = worked();
+    let goes_on = |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| (worked() - started).as_secs() < most);
     let mut seed = first;
     while goes_on(seed) {
         let mut rng = Rng::new(Seed(seed), 0x6675_7a7a);
@@ -89,7 +90,21 @@ fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>
         }
         seed += 1;
     }
-    eprintln!("{name}: {} of {} kept or good, which come to {}", seed - first, corpus.len(), come_to.len());
+    let (tried, seconds) = (seed - first, (worked() - started).as_secs());
+    eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
+}
+
+/// How long this thread has had a processor: other work beside it does not count.
+#[cfg(unix)]
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+#[cfg(not(unix))]
+fn worked() -> Duration {
+    static BEGAN: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    BEGAN.elapsed()
 }
 
 /// Without numbers and names, which differ for ever.

@@ -75,7 +75,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // What a session's own records say, as the tables of a trace.
     ("recorded", &["units", "trace", "record"]),
     // What an engine calls. It knows no game and no pipeline; its clock says only how often it writes.
-    ("recorder", &["units", "usercmd", "trace", "record", "recorded", "log", "store"]),
+    ("recorder", &["units", "usercmd", "settings", "trace", "record", "recorded", "log", "store"]),
     // One session from the logs of its sides.
     ("merge", &["units", "settings", "record"]),
     // What is computed from sessions and traces alone.
