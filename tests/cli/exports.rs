@@ -109,6 +109,31 @@ fn a_time_line_read_as_it_is_written_is_the_same() {
     }
 }
 
+/// Of a log that is replayed as it is read, and of one that is in memory as a whole.
+#[test]
+fn a_trace_has_the_tables_that_are_asked_for() {
+    let folder = Folder::with_session();
+    let tables = |name: &str| -> Vec<String> {
+        let tables = folder.json(&format!("export {name}"));
+        let names = tables.as_array().expect("tables").iter().map(|table| table["table"].as_str().expect("a name"));
+        names.map(str::to_owned).collect()
+    };
+    assert!(tables("a.hittrace").len() > 8);
+    for more in ["", "--record again.hitlog"] {
+        folder.done(&format!("replay a.hitlog -o some.hittrace --tables shots,views {more}"));
+        assert_eq!(tables("some.hittrace"), ["views", "shots"]);
+        for table in ["views", "shots"] {
+            let rows = |name: &str| folder.done(&format!("export {name} --table {table}"));
+            assert!(rows("some.hittrace") == rows("a.hittrace"), "{table} {more}");
+        }
+        std::fs::remove_file(folder.path("some.hittrace")).expect("it was written");
+    }
+    let output = folder.run("replay a.hitlog -o some.hittrace --tables shots,bullets");
+    assert_eq!(output.status.code(), Some(128));
+    assert!(text(&output.stderr).contains("no table `bullets`"), "{}", text(&output.stderr));
+    assert!(!folder.path("some.hittrace").exists());
+}
+
 /// A Python with duckdb.
 fn duckdb() -> Option<String> {
     let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());

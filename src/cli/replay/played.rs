@@ -1,5 +1,6 @@
 //! What a replay came to, from a log in memory or from one that is read as it is used up.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
 use super::recorded::Jumps;
@@ -157,7 +158,9 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
                     ran = write_trace_meanwhile(out, |write| {
                         attempt(encoded, &mut |header, rows| {
                             gather(header, &rows);
-                            write(header, rows);
+                            if args.keeps(&rows.name) {
+                                write(header, rows);
+                            }
                         })
                     })?;
                     Ok(())
@@ -193,7 +196,7 @@ fn whole(
     let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
     if let Some(target) = trace {
-        store::save_trace(target, &replayed.trace)?;
+        store::save_trace(target, &kept(args, &replayed.trace))?;
     }
     if let Some(target) = record {
         if options.judged_under.is_some() {
@@ -230,6 +233,15 @@ fn whole(
         changed,
         seconds,
     })
+}
+
+/// What of a trace is to be kept.
+fn kept<'t>(args: &Args, trace: &'t Trace) -> Cow<'t, Trace> {
+    if trace.tables.iter().all(|table| args.keeps(&table.name)) {
+        return Cow::Borrowed(trace);
+    }
+    let tables = trace.tables.iter().filter(|table| args.keeps(&table.name)).cloned().collect();
+    Cow::Owned(Trace { header: trace.header.clone(), tables })
 }
 
 /// A part that begins or ends with the session has the times of that.
