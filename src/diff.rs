@@ -5,6 +5,7 @@
 //! authoritative states: each table is held against the table of its name.
 
 mod cell;
+mod changed;
 mod clock;
 mod distributions;
 mod divergence;
@@ -33,6 +34,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use cell::{Class, Value};
+pub use changed::ChangedShots;
 use distributions::Tally;
 pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
 pub use divergence::{Divergence, Values, What};

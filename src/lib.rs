@@ -143,6 +143,7 @@ pub mod trace;
 pub mod traffic;
 pub mod units;
 pub mod usercmd;
+mod varint;
 #[cfg(feature = "pipelines")]
 pub mod verify;
 pub mod why;

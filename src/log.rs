@@ -48,7 +48,7 @@ mod writer;
 pub use error::{LogError, Torn, WriteError};
 pub use header::{FileKind, kind_of, version_of};
 #[cfg(feature = "pipelines")]
-pub use keyframes::{Found, RewriteError, find_keyframe, keyframes_of, write_keyframes};
+pub use keyframes::{Found, RewriteError, Sought, find_keyframe, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub use limits::grant_memory;

@@ -5,13 +5,14 @@
 //! overlap, `s`, `t` and `f` are the stations of an arrow, which is of the slice that is open where it stands, `C` is a value, and
 //! `M` gives names. Times are microseconds.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::trace::schema::{corrections, executed, frames, shots, ticks};
-use crate::trace::{Series, Trace};
+use crate::trace::{Series, Table, Trace, TraceSource, each_part, gathered};
 use crate::traffic::Packet;
 
 /// The process that stands for the server; player `n` is process `n + 2`.
@@ -48,20 +49,109 @@ struct Event<'a> {
     args: Value,
 }
 
-/// Writes a trace, with the packets of its log or its own.
+/// Why a trace was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwritten {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unread(String),
+    /// It cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The tables that it shows, but for those of packets.
+pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
+
+/// Writes a trace, with the packets of its log or its own. Of a trace that is not in memory no more is than the ticks, the shots,
+/// and what there is of one player.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn write(trace: &Trace, packets: &[Packet], out: &mut dyn Write) -> io::Result<()> {
+/// When it cannot be read or written.
+pub fn write(
+    trace: &dyn TraceSource,
+    packets: impl Iterator<Item = Result<Packet, String>>,
+    out: &mut dyn Write,
+) -> Result<(), Unwritten> {
     let mut events = Events { out, is_first: true };
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-    events.names(trace)?;
-    events.ticks(trace)?;
-    events.frames(trace)?;
-    events.acks(trace)?;
-    events.shots(trace)?;
+    let players = players(trace).map_err(Unwritten::Unread)?;
+    events.names(&players)?;
+    let ticks = some(trace, &[Wanted::of(ticks::NAME, &["tick", "at_us"], &all)])?;
+    events.ticks(&ticks)?;
+    for player in &players {
+        let of_player = |rows: &Table| rows_where(rows, "player", |of, _| of == *player);
+        events.frames(&some(trace, &[Wanted::of(frames::NAME, &FRAME, &of_player)])?)?;
+    }
+    for player in &players {
+        let of_player = |rows: &Table| rows_where(rows, "player", |of, _| of == *player);
+        let mut of_player = some(
+            trace,
+            &[
+                Wanted::of(corrections::NAME, &[], &of_player),
+                Wanted::of(frames::NAME, &MADE, &of_player),
+                Wanted::of(executed::NAME, &["player", "command", "tick"], &of_player),
+            ],
+        )?;
+        of_player.tables.extend(ticks.tables.iter().cloned());
+        events.acks(&of_player)?;
+    }
+    let mut shot = some(trace, &[Wanted::of(shots::NAME, &[], &all)])?;
+    let fired = {
+        let shots = shots::Columns::of(&shot);
+        shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
+    };
+    let of_shots = |rows: &Table| rows_where(rows, "player", |player, command| fired.contains(&(player, command)));
+    shot.tables.extend(some(trace, &[Wanted::of(frames::NAME, &MADE, &of_shots)])?.tables);
+    events.shots(&shot)?;
     events.packets(packets)?;
-    events.out.write_all(b"\n]}\n")
+    Ok(events.out.write_all(b"\n]}\n")?)
+}
+
+/// What is shown of frames, and what tells when one made a usercmd.
+const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
+const MADE: [&str; 3] = ["player", "at_us", "command"];
+
+/// Which rows of a table, and which of its columns; all where none are named.
+struct Wanted<'w> {
+    table: &'w str,
+    columns: &'w [&'w str],
+    keep: &'w dyn Fn(&Table) -> Vec<u32>,
+}
+
+impl<'w> Wanted<'w> {
+    fn of(table: &'w str, columns: &'w [&'w str], keep: &'w dyn Fn(&Table) -> Vec<u32>) -> Wanted<'w> {
+        Wanted { table, columns, keep }
+    }
+}
+
+fn some(trace: &dyn TraceSource, wanted: &[Wanted<'_>]) -> Result<Trace, Unwritten> {
+    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
+    let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(Unwritten::Unread)?;
+    Ok(Trace { header: trace.header().clone(), tables })
+}
+
+fn all(rows: &Table) -> Vec<u32> {
+    (0..rows.rows() as u32).collect()
+}
+
+/// Rows by whose they are and their usercmd.
+fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+    let commands = rows.u32s("command").iter().copied().chain(std::iter::repeat(0));
+    let keys = rows.u32s(whose).iter().copied().zip(commands);
+    (0..).zip(keys).filter(|(_, (whose, command))| keep(*whose, *command)).map(|(row, _)| row).collect()
+}
+
+/// Whoever has a frame, a shot or an ack.
+fn players(trace: &dyn TraceSource) -> Result<BTreeSet<u32>, String> {
+    let mut players = BTreeSet::new();
+    for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
+        each_part(trace, table, &[whose], &mut |rows| {
+            players.extend(rows.u32s(whose));
+            Ok(())
+        })?;
+    }
+    Ok(players)
 }
 
 struct Events<'o> {
@@ -80,19 +170,15 @@ impl Events<'_> {
         Ok(serde_json::to_writer(&mut *self.out, event)?)
     }
 
-    fn names(&mut self, trace: &Trace) -> io::Result<()> {
+    fn names(&mut self, players: &BTreeSet<u32>) -> io::Result<()> {
         let named =
             |name, pid, tid, called: String| Event { pid, tid, args: json!({ "name": called }), ..plain("M", name) };
         self.put(&named("process_name", SERVER, 0, "server".to_owned()))?;
         self.put(&named("thread_name", SERVER, FRAMES, "ticks".to_owned()))?;
-        let (frames, shots) = (frames::Columns::of(trace), shots::Columns::of(trace));
-        let acks = corrections::Columns::of(trace);
-        let players: std::collections::BTreeSet<u32> =
-            [frames.player, shots.shooter, acks.player].concat().into_iter().collect();
         for player in players {
-            self.put(&named("process_name", process(player), 0, format!("p{player}")))?;
-            self.put(&named("thread_name", process(player), FRAMES, "frames".to_owned()))?;
-            self.put(&named("thread_name", process(player), ACKS, "acks".to_owned()))?;
+            self.put(&named("process_name", process(*player), 0, format!("p{player}")))?;
+            self.put(&named("thread_name", process(*player), FRAMES, "frames".to_owned()))?;
+            self.put(&named("thread_name", process(*player), ACKS, "acks".to_owned()))?;
         }
         Ok(())
     }
@@ -191,8 +277,9 @@ impl Events<'_> {
         Ok(())
     }
 
-    fn packets(&mut self, packets: &[Packet]) -> io::Result<()> {
-        for (number, packet) in packets.iter().enumerate() {
+    fn packets(&mut self, packets: impl Iterator<Item = Result<Packet, String>>) -> Result<(), Unwritten> {
+        for (number, packet) in packets.enumerate() {
+            let packet = packet.map_err(Unwritten::Unread)?;
             let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
             let (category, way) = if packet.is_up { ("packets up", "up") } else { ("packets down", "down") };
             let name = if packet.took_us.is_none() { "lost" } else { way };

@@ -1,8 +1,12 @@
 //! Percentiles, the way all of hitreg's output means them.
 
-use std::borrow::Cow;
+mod counted;
+mod packed;
 
 use serde::Serialize;
+
+pub use counted::Counted;
+pub(crate) use packed::{Packed, merged};
 
 /// The nearest-rank percentile of ascending values: the smallest value that at least `percent` of them do not exceed.
 /// `None` of no values.
@@ -78,131 +82,6 @@ impl Tail {
     }
 }
 
-/// Values as they come, each kept once with how often it came: what comes again and again takes no room. Of more than
-/// [`Counted::MOST`] different values those are kept together that differ in their last bits alone, as few as will do: their
-/// percentiles are told a little too low, by less than a two thousandth of the value. It is the same in whatever order they come.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    /// By their bits in the order of the values, without the last ones.
-    values: Vec<(i32, u64)>,
-    without_bits: u32,
-    /// What came since these were put in order.
-    fresh: Vec<i32>,
-    count: u64,
-}
-
-/// So many values are put in order at once.
-const FRESH: usize = 1 << 16;
-
-impl Counted {
-    /// Takes a value in; NaN is left out.
-    pub fn add(&mut self, value: f32) {
-        if value.is_nan() {
-            return;
-        }
-        self.count += 1;
-        self.fresh.push(in_order(value.to_bits() as i32));
-        if self.fresh.len() >= FRESH {
-            self.settle();
-        }
-    }
-
-    /// So many different values are told apart in any case.
-    pub const MOST: usize = 1 << 16;
-
-    /// Whether no value came.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Puts what came among what was there.
-    fn settle(&mut self) {
-        let mut fresh = std::mem::take(&mut self.fresh);
-        fresh.iter_mut().for_each(|value| *value >>= self.without_bits);
-        fresh.sort_unstable();
-        let new = fresh.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64));
-        self.values = merged(std::mem::take(&mut self.values), new);
-        while self.values.len() > Counted::MOST {
-            self.without_bits += 1;
-            let shorter = self.values.iter().map(|(value, count)| (value >> 1, *count));
-            self.values = merged(Vec::new(), shorter);
-        }
-        fresh.clear();
-        self.fresh = fresh;
-    }
-
-    fn settled(&self) -> Cow<'_, Counted> {
-        if self.fresh.is_empty() {
-            return Cow::Borrowed(self);
-        }
-        let mut settled = self.clone();
-        settled.settle();
-        Cow::Owned(settled)
-    }
-
-    /// The values in ascending order, each with how often it came.
-    pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> + use<> {
-        let Counted { values, without_bits, .. } = self.settled().into_owned();
-        values.into_iter().map(move |(value, count)| (of_place(value, without_bits), count))
-    }
-
-    /// Their tail; `None` of no values.
-    pub fn tail(&self) -> Option<Tail> {
-        let settled = self.settled();
-        let at = |percent| settled.at_rank(percent);
-        Some(Tail { p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)? })
-    }
-
-    /// How they are spread; `None` of no values.
-    pub fn spread(&self) -> Option<Spread> {
-        let settled = self.settled();
-        let max = of_place(settled.values.last()?.0, settled.without_bits);
-        Some(Spread { p50: settled.at_rank(50.0)?, p95: settled.at_rank(95.0)?, max })
-    }
-
-    /// As [`percentile`] of them all.
-    pub fn percentile(&self, percent: f64) -> Option<f32> {
-        self.settled().at_rank(percent)
-    }
-
-    fn at_rank(&self, percent: f64) -> Option<f32> {
-        let rank = (libm::ceil(percent / 100.0 * self.count as f64) as u64).max(1);
-        let mut before = 0;
-        let at = self.values.iter().find(|(_, count)| {
-            before += *count;
-            before >= rank
-        });
-        at.map(|(value, _)| of_place(*value, self.without_bits))
-    }
-}
-
-/// Both in ascending order, each value once.
-fn merged(known: Vec<(i32, u64)>, new: impl Iterator<Item = (i32, u64)>) -> Vec<(i32, u64)> {
-    let mut all: Vec<(i32, u64)> = Vec::with_capacity(known.len());
-    let mut put = |(value, count): (i32, u64)| match all.last_mut().filter(|(last, _)| *last == value) {
-        Some((_, before)) => *before += count,
-        None => all.push((value, count)),
-    };
-    let mut known = known.into_iter().peekable();
-    for next in new {
-        while let Some(smaller) = known.next_if(|(value, _)| *value <= next.0) {
-            put(smaller);
-        }
-        put(next);
-    }
-    known.for_each(put);
-    all
-}
-
-fn of_place(place: i32, without_bits: u32) -> f32 {
-    f32::from_bits(in_order(place << without_bits) as u32)
-}
-
-/// The bits of floats as numbers in the same order, and back.
-fn in_order(bits: i32) -> i32 {
-    bits ^ (((bits >> 31) as u32) >> 1) as i32
-}
-
 fn ascending(values: impl IntoIterator<Item = f32>) -> Vec<f32> {
     let mut values: Vec<f32> = values.into_iter().filter(|v| !v.is_nan()).collect();
     values.sort_unstable_by(f32::total_cmp);
@@ -230,30 +109,6 @@ mod tests {
         assert_eq!(confidence_95(&[1.0]), None);
         for (degrees, quantile) in [(1, 12.706), (15, 2.131), (30, 2.042), (31, 2.040), (40, 2.021), (120, 1.980)] {
             assert!((t_975(degrees) - quantile).abs() < 0.001, "{degrees}: {}", t_975(degrees));
-        }
-    }
-
-    #[test]
-    fn counted_values_are_spread_as_all_of_them() {
-        let values = [-0.0, 3.5, f32::NAN, -7.25, 0.0, 1e9, 3.5, -1.0, f32::INFINITY, 2.0];
-        let mut counted = Counted::default();
-        for end in 0..=values.len() {
-            assert_eq!(counted.spread(), Spread::of(values[..end].iter().copied()));
-            assert_eq!(counted.tail(), Tail::of(values[..end].iter().copied()));
-            values.get(end).into_iter().for_each(|value| counted.add(*value));
-        }
-    }
-
-    #[test]
-    fn many_values_are_counted_in_little_room_in_any_order() {
-        let values: Vec<f32> = (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 1000.0).collect();
-        let (mut there, mut back) = (Counted::default(), Counted::default());
-        values.iter().for_each(|value| there.add(*value));
-        values.iter().rev().for_each(|value| back.add(*value));
-        assert!(there.iter().eq(back.iter()) && there.iter().count() <= Counted::MOST);
-        let (exact, told) = (Tail::of(values).expect("values"), there.tail().expect("values"));
-        for (exact, told) in [(exact.p50, told.p50), (exact.p95, told.p95), (exact.p99, told.p99)] {
-            assert!(told <= exact && exact - told < exact / 2000.0, "{exact} {told}");
         }
     }
 

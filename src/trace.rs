@@ -37,6 +37,7 @@ use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
 pub use source::{NextRows, TraceSource};
+pub(crate) use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};
 

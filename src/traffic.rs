@@ -1,8 +1,11 @@
 //! Every packet between the server and its clients, as a log has it, or as a trace says.
 
-use crate::record::{ArrivalRecord, Fates, Session};
-use crate::trace::Trace;
+use std::collections::BTreeSet;
+
+use crate::record::{ArrivalRecord, Fates, PacketRecord, PlayerRecords, Session, SnapshotRecord, Stretch};
 use crate::trace::schema::{packets, snapshots};
+use crate::trace::{Column, Data, Table, Trace, TraceSource, each_part, gathered};
+use crate::units::{Micros, SnapshotSeq};
 
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,12 +29,16 @@ pub struct Packet {
 pub fn of_session(session: &Session) -> Vec<Packet> {
     let mut all = Vec::new();
     for (player, records) in (0..).zip(&session.players) {
-        let up = records.sent.iter().map(|sent| (sent.number, sent.at.0, sent.bytes, 0));
-        add(&mut all, (player, true), up, &records.reached);
-        let down = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at.0, sent.bytes, sent.choked));
-        add(&mut all, (player, false), down, &records.received);
+        of_player(&mut all, player, records);
     }
     all
+}
+
+fn of_player(all: &mut Vec<Packet>, player: u32, records: &PlayerRecords) {
+    let up = records.sent.iter().map(|sent| (sent.number, sent.at.0, sent.bytes, 0));
+    add(all, (player, true), up, &records.reached);
+    let down = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at.0, sent.bytes, sent.choked));
+    add(all, (player, false), down, &records.received);
 }
 
 fn add(
@@ -85,6 +92,117 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         last_arrived.insert((packet.player, packet.is_up), packet.sent_us);
     }
     all.retain(|packet| last_arrived.get(&(packet.player, packet.is_up)).is_some_and(|last| packet.sent_us <= *last));
+    all
+}
+
+/// Where [`put_by`] puts what was sent, and what arrived: tables of its own, beside those of a replay.
+const SENT: &str = "traffic.sent";
+const ARRIVED: &str = "traffic.arrived";
+
+/// What a stretch of a log says of packets, as rows that [`of_log_beside`] finds in a trace.
+pub fn put_by(stretch: &Stretch) -> [Table; 2] {
+    let (mut sent, mut arrived): ([Vec<u32>; 5], [Vec<u32>; 3]) = Default::default();
+    let mut times: [Vec<i64>; 2] = Default::default();
+    for (player, records) in (0u32..).zip(&stretch.players) {
+        let mut left = |down: u32, number: u32, at: Micros, bytes: u16, choked: u8| {
+            let row = [player, down, number, bytes.into(), choked.into()];
+            sent.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+            times[0].push(at.0);
+        };
+        records.sent.iter().for_each(|packet| left(0, packet.number, packet.at, packet.bytes, 0));
+        records.snapshots.iter().for_each(|told| left(1, told.seq.0, told.at, told.bytes, told.choked));
+        let mut came = |down: u32, arrival: &ArrivalRecord| {
+            arrived.iter_mut().zip([player, down, arrival.number]).for_each(|(column, cell)| column.push(cell));
+            times[1].push(arrival.at.0);
+        };
+        records.reached.iter().for_each(|arrival| came(0, arrival));
+        records.received.iter().for_each(|arrival| came(1, arrival));
+    }
+    let [sent_us, arrived_us] = times;
+    let table = |name: &str, names: &[&str], columns: Vec<Vec<u32>>, times| {
+        let numbers = names.iter().zip(columns).map(|(name, cells)| Column::new(*name, Data::U32(cells)));
+        let all = numbers.chain([Column::new("at_us", Data::I64(times))]);
+        Table::new(name, all.collect())
+    };
+    [
+        table(SENT, &["player", "down", "number", "bytes", "choked"], sent.into(), sent_us),
+        table(ARRIVED, &["player", "down", "number"], arrived.into(), arrived_us),
+    ]
+}
+
+/// The packets of its log that were [put by](put_by) in a trace, as [`of_session`] has them. What keeps them from being read comes
+/// in their place.
+///
+/// # Errors
+/// When it cannot be read who sent any.
+pub fn of_log_beside(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+    by_player(trace, [SENT, ARRIVED], |player, [sent, arrived]| of_rows(player, &sent, &arrived))
+}
+
+/// Those that a trace says, as [`of_trace`] has them.
+///
+/// # Errors
+/// When it cannot be read who sent any.
+pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+    let of_tables = |_, tables: [Table; 2]| of_trace(&Trace { tables: tables.into(), ..Trace::default() });
+    by_player(trace, [packets::NAME, snapshots::NAME], of_tables)
+}
+
+/// What two tables say of one player after the other.
+fn by_player<'s>(
+    trace: &'s dyn TraceSource,
+    tables: [&'static str; 2],
+    packets: impl Fn(u32, [Table; 2]) -> Vec<Packet> + 's,
+) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
+    let mut players = BTreeSet::new();
+    for table in tables {
+        each_part(trace, table, &["player"], &mut |rows| {
+            players.extend(rows.u32s("player"));
+            Ok(())
+        })?;
+    }
+    Ok(players.into_iter().flat_map(move |player| {
+        let of_player = |rows: &Table| rows_of(rows, player);
+        let (all, failed) = match tables.map(|table| gathered(trace, table, &[], &of_player)) {
+            [Ok(one), Ok(other)] => (packets(player, [one, other]), None),
+            [one, other] => (Vec::new(), one.err().or(other.err())),
+        };
+        all.into_iter().map(Ok).chain(failed.map(Err))
+    }))
+}
+
+fn rows_of(rows: &Table, player: u32) -> Vec<u32> {
+    (0..).zip(rows.u32s("player")).filter(|(_, of)| **of == player).map(|(row, _)| row).collect()
+}
+
+fn of_rows(player: u32, sent: &Table, arrived: &Table) -> Vec<Packet> {
+    let mut records = PlayerRecords::default();
+    let cells = |table: &Table, row: usize| {
+        let number = |name: &str| table.u32s(name).get(row).copied().unwrap_or_default();
+        (number("down") > 0, number("number"), Micros(table.i64s("at_us").get(row).copied().unwrap_or_default()))
+    };
+    for row in 0..sent.rows() {
+        let (is_down, number, at) = cells(sent, row);
+        let bytes = sent.u32s("bytes").get(row).map_or(0, |bytes| *bytes as u16);
+        let choked = sent.u32s("choked").get(row).map_or(0, |choked| *choked as u8);
+        match is_down {
+            true => records.snapshots.push(SnapshotRecord {
+                seq: SnapshotSeq(number),
+                at,
+                bytes,
+                choked,
+                ..Default::default()
+            }),
+            false => records.sent.push(PacketRecord { number, at, bytes, ..Default::default() }),
+        }
+    }
+    for row in 0..arrived.rows() {
+        let (is_down, number, at) = cells(arrived, row);
+        let to = if is_down { &mut records.received } else { &mut records.reached };
+        to.push(ArrivalRecord { number, at });
+    }
+    let mut all = Vec::new();
+    of_player(&mut all, player, &records);
     all
 }
 

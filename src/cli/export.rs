@@ -1,5 +1,6 @@
 //! `hitreg export`: a trace's tables as JSONL or CSV, or all of it as events for Perfetto.
 
+mod events;
 mod replayed;
 mod rows;
 
@@ -18,7 +19,6 @@ use super::what_if::WhatIf;
 use super::{Outcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
-use crate::perfetto;
 use crate::record::Session;
 use crate::recorded;
 use crate::store::{self, Kind, Target, TemporaryFolder};
@@ -73,13 +73,7 @@ struct Listed<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     if args.perfetto {
-        let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
-        let (trace, packets) = trace_of(games, args, false)?;
-        match &target {
-            Some(target) => store::save(target, |out| Ok(perfetto::write(&trace, &packets, out)?))?,
-            None => perfetto::write(&trace, &packets, output.raw())?,
-        }
-        return Ok(Outcome::Done);
+        return events::run(games, args, output);
     }
     let target = match (&args.table, &args.output) {
         (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
@@ -145,7 +139,8 @@ impl Tables {
             };
         }
         let log = files::engine(games).survey(path)?;
-        match log.as_ref().map(|log| Replayed::of(games, args, log)).transpose()?.flatten() {
+        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
+        match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, false)).transpose()?.flatten() {
             Some(Replayed { folder, shapes }) => {
                 let path = folder.file(Replayed::NAME).path().to_owned();
                 Ok(Tables::File { path, shapes, _folder: Some(folder) })
@@ -164,20 +159,7 @@ impl Tables {
 
     fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), Trouble> {
         find(&self.shapes(), name, &args.file)?;
-        let mut unread = None;
-        let saved = store::save(target, |out| match self.write(name, args, out) {
-            Ok(()) => Ok(()),
-            Err(Failed::Writing(error)) => Err(error.into()),
-            // What is half written does not get its name.
-            Err(Failed::Reading(trouble)) => {
-                unread = Some(trouble);
-                Err(std::io::Error::other("it cannot be read").into())
-            }
-        });
-        match unread {
-            Some(trouble) => Err(trouble),
-            None => Ok(saved?),
-        }
+        save(target, &mut |out| self.write(name, args, out))
     }
 
     fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
@@ -214,6 +196,23 @@ impl From<Failed> for Trouble {
             Failed::Reading(trouble) => trouble,
             Failed::Writing(error) => error.into(),
         }
+    }
+}
+
+/// Writes a file; what is half written does not get its name.
+fn save(target: &Target, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Failed>) -> Result<(), Trouble> {
+    let mut unread = None;
+    let saved = store::save(target, |out| match write(out) {
+        Ok(()) => Ok(()),
+        Err(Failed::Writing(error)) => Err(error.into()),
+        Err(Failed::Reading(trouble)) => {
+            unread = Some(trouble);
+            Err(std::io::Error::other("it cannot be read").into())
+        }
+    });
+    match unread {
+        Some(trouble) => Err(trouble),
+        None => Ok(saved?),
     }
 }
 

@@ -41,14 +41,6 @@ impl PartArgs {
         Ok(Some(Part { from: time(self.from, Part::WHOLE.from)?, to: time(self.to, Part::WHOLE.to)? }))
     }
 
-    /// When it begins, where that is said as a time.
-    pub(super) fn begins(&self) -> Option<Micros> {
-        match self.from {
-            Some(Moment::At(at)) => Some(at),
-            Some(Moment::Tick(_)) | None => None,
-        }
-    }
-
     /// Whether no part is asked for.
     pub(super) fn is_whole(&self) -> bool {
         self.from.is_none() && self.to.is_none()

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Outcome;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
@@ -18,6 +17,7 @@ use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
+use super::{Outcome, offered};
 use crate::drawing::Drawn;
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
@@ -26,6 +26,7 @@ use crate::replay::{Clock, Options, Replayed, own_settings};
 use crate::score::ModeScore;
 use crate::store::Kind;
 use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots};
+use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -45,6 +46,7 @@ use recorded::{Hit, Jumps};
 Examples:
   hitreg replay match.hitlog
   hitreg replay match.hitlog -o match.hittrace
+  hitreg replay match.hitlog -o shots.hittrace --tables shots,corrections
   hitreg replay match.hitlog --from 40:00 --to 40:30 -o fight.hittrace
   hitreg replay match.hitlog --record again.hitlog
   hitreg replay match.hitlog --set lag_compensation.enabled=false --what-if rejudge
@@ -56,6 +58,16 @@ pub(super) struct Args {
     /// Keep everything that the pipelines put out in this trace
     #[arg(short, long, value_name = "TRACE")]
     output: Option<OutPath>,
+    /// Keep only these tables, such as `shots,corrections`
+    #[arg(
+        long,
+        value_name = "NAMES",
+        requires = "output",
+        value_delimiter = ',',
+        value_parser = offered::tables(),
+        hide_possible_values = true
+    )]
+    tables: Vec<String>,
     /// Keep the run itself as a new log: the same input, with what this build's server makes of it
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutPath>,
@@ -130,7 +142,22 @@ struct Hashes {
     first_difference_tick: Option<u32>,
 }
 
+impl Args {
+    /// Whether a table is to be kept in the trace.
+    fn keeps(&self, table: &str) -> bool {
+        self.tables.is_empty() || self.tables.iter().any(|name| name == table)
+    }
+
+    /// Refuses names of which a replay has no table.
+    fn check_tables(&self) -> Result<(), Trouble> {
+        let Some(strange) = self.tables.iter().find(|name| TableSchema::of(name).is_none()) else { return Ok(()) };
+        let known = TABLES.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
+        Err(Trouble::Request(format!("--tables: a replay has no table `{strange}`; it has {known}")))
+    }
+}
+
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    args.check_tables()?;
     let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;

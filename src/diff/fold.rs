@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::changed::ChangedShots;
 use super::clock::{Clock, Times};
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::Exactness;
 use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
 use super::hits::{ChangedShot, Texts};
 use super::keys::{Key, Side};
-use super::mark::{Mark, Rank, by_time};
+use super::mark::{Mark, by_time};
 use super::options::DiffOptions;
 use super::pairing::{Owner, Pairing, Spot};
 use super::place::Row;
@@ -34,8 +35,8 @@ pub(super) struct Fold<'o> {
     thorough: bool,
     first: Option<(Mark, Owner, Divergence)>,
     /// Shots that came out differently.
-    changed: Vec<(Rank, ChangedShot)>,
-    /// The names in them.
+    changed: ChangedShots,
+    /// The names of shots.
     texts: Texts,
     /// How many rows have been taken in.
     before: [u64; 2],
@@ -68,7 +69,7 @@ impl<'o> Fold<'o> {
             last,
             thorough,
             first: None,
-            changed: Vec::new(),
+            changed: ChangedShots::default(),
             texts: Texts::default(),
             before: [0; 2],
             times,
@@ -119,7 +120,7 @@ impl<'o> Fold<'o> {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
-                let mut note = |spot: &Spot, shot| self.changed.push((pairing.rank(spot), shot));
+                let mut note = |spot: &Spot, shot: &ChangedShot| self.changed.push(&pairing.rank(spot), shot);
                 self.found.hits.add(&pairing, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
@@ -248,8 +249,8 @@ impl<'o> Fold<'o> {
 
     /// What came of it, when all rows have been taken in.
     pub(super) fn compared(mut self) -> Compared {
-        self.changed.sort_unstable_by(|x, y| x.0.cmp(&y.0));
-        self.found.hits.changed = self.changed.into_iter().map(|(_, shot)| shot).collect();
+        self.changed.put_in_order();
+        self.found.hits.changed = self.changed;
         let diff = &mut self.found.diff;
         diff.status = status(diff, self.key.joined, self.options);
         if diff.status == Status::Untestable {

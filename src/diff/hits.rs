@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::cell::Value;
+use super::changed::ChangedShots;
 use super::keys::Side;
 use super::pairing::{Pairing, Spot};
 use crate::trace::Table;
@@ -33,7 +34,7 @@ pub struct Hits {
     /// Shots that A did not have at all.
     pub shots_only_in_b: u64,
     /// Every shot that came out differently, in the order of their time.
-    pub changed: Vec<ChangedShot>,
+    pub changed: ChangedShots,
 }
 
 /// How a shot came out differently.
@@ -50,6 +51,11 @@ pub enum Change {
     OtherWound,
     /// Missed for another reason, or was not fired at all in one of them.
     OtherReason,
+}
+
+impl Change {
+    pub(super) const ALL: [Change; 5] =
+        [Change::OnlyA, Change::OnlyB, Change::OtherTarget, Change::OtherWound, Change::OtherReason];
 }
 
 /// A shot that came out differently.
@@ -109,7 +115,7 @@ impl Serialize for Text {
 pub(crate) struct Texts(BTreeMap<String, Text>);
 
 impl Texts {
-    fn of(&mut self, name: &str) -> Text {
+    pub(super) fn of(&mut self, name: &str) -> Text {
         if let Some(known) = self.0.get(name) {
             return known.clone();
         }
@@ -156,7 +162,7 @@ impl Hits {
         &mut self,
         pairing: &Pairing<'_>,
         texts: &mut Texts,
-        changed: &mut dyn FnMut(&Spot, ChangedShot),
+        changed: &mut dyn FnMut(&Spot, &ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| Judged::of(table, texts));
         for pair in 0..pairing.joined.len() {
@@ -164,7 +170,7 @@ impl Hits {
             let (a, b) = (of_a.outcome(i), of_b.outcome(j));
             if let Some(change) = self.count(Some(&a), Some(&b)) {
                 let shot = ChangedShot::of(pairing.a, i, change, Some(a), Some(b));
-                changed(&pairing.spot(pair), shot);
+                changed(&pairing.spot(pair), &shot);
             }
         }
         for row in &pairing.joined.only_a {
@@ -172,7 +178,7 @@ impl Hits {
             self.shots_only_in_a += 1;
             if let Some(change) = self.count(Some(&outcome), None) {
                 let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
-                changed(&pairing.spot_of(Side::A, *row), shot);
+                changed(&pairing.spot_of(Side::A, *row), &shot);
             }
         }
         for row in &pairing.joined.only_b {
@@ -180,7 +186,7 @@ impl Hits {
             self.shots_only_in_b += 1;
             if let Some(change) = self.count(None, Some(&outcome)) {
                 let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
-                changed(&pairing.spot_of(Side::B, *row), shot);
+                changed(&pairing.spot_of(Side::B, *row), &shot);
             }
         }
     }
@@ -263,28 +269,48 @@ impl<'t> Judged<'t> {
         let name = |(names, codes): &(Vec<Text>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
-        let [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target] =
-            self.names.each_ref().map(name);
-        let integer = |name| integer(self.table, name, row);
-        Outcome {
-            at_us: integer("at_us"),
-            tick: integer("tick"),
-            weapon,
-            reason,
-            target,
-            hitgroup,
-            damage: integer("damage"),
-            pellets: integer("pellets"),
-            rewind_us: integer("rewind_us"),
-            limit,
-            view_error_units: self.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
-            predicted_reason,
-            predicted_target,
-        }
+        let numbers = ["at_us", "tick", "damage", "pellets", "rewind_us"].map(|name| integer(self.table, name, row));
+        let view_error_units = self.view_error_units.get(row).copied().filter(|v| !v.is_nan());
+        Outcome::of(numbers, view_error_units, self.names.each_ref().map(name))
     }
 }
 
 impl Outcome {
+    pub(super) const NUMBERS: usize = 5;
+    pub(super) const NAMES: usize = 7;
+
+    pub(super) fn numbers(&self) -> [Option<i64>; Outcome::NUMBERS] {
+        [self.at_us, self.tick, self.damage, self.pellets, self.rewind_us]
+    }
+
+    pub(super) fn names(&self) -> [&Text; Outcome::NAMES] {
+        let Outcome { weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target, .. } = self;
+        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]
+    }
+
+    /// Of what [`Outcome::numbers`] and [`Outcome::names`] give.
+    pub(super) fn of(
+        [at_us, tick, damage, pellets, rewind_us]: [Option<i64>; Outcome::NUMBERS],
+        view_error_units: Option<f32>,
+        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]: [Text; Outcome::NAMES],
+    ) -> Outcome {
+        Outcome {
+            at_us,
+            tick,
+            weapon,
+            reason,
+            target,
+            hitgroup,
+            damage,
+            pellets,
+            rewind_us,
+            limit,
+            view_error_units,
+            predicted_reason,
+            predicted_target,
+        }
+    }
+
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
         (self.hitgroup.as_str(), self.damage, self.pellets)
     }

@@ -1,24 +1,22 @@
 //! Logs that are read chunk by chunk, twice: once to look through them, and again as their replay uses them up. However long
 //! one is, it takes the same memory.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+mod keyframes;
+
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use xxhash_rust::xxh3::xxh3_128;
+use keyframes::StandsThere;
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};
-use crate::log::{
-    Found, LogError, LogReader, SMALL_FILE, find_keyframe, keyframes_of, replay_budget, write_trace_meanwhile,
-};
-use crate::record::{Allowance, Header, Keyframe, Stretch};
-use crate::replay::{Due, Options, Ran, ReplayError, Source, Start, Survey};
+use crate::log::{LogError, LogReader, SMALL_FILE, Sought, find_keyframe, replay_budget, write_trace_meanwhile};
+use crate::record::{Allowance, Header, Stretch};
+use crate::replay::{Options, Ran, ReplayError, Source, Start, Survey};
 use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
-use crate::units::{Micros, Tick};
+use crate::units::Micros;
 
 /// A log that has been looked through.
 #[derive(Debug)]
@@ -32,7 +30,8 @@ pub struct SurveyedLog {
     pub digest: Option<Digest>,
     allowance: Allowance,
     bytes: u64,
-    has_keyframes: bool,
+    /// The keyframes that stand in it.
+    keyframes: Vec<StandsThere>,
     /// The keyframe that it is replayed from; `None` where it is replayed from its beginning.
     start: Option<Start>,
 }
@@ -48,77 +47,23 @@ pub enum StreamError {
     Replay(#[from] ReplayError),
 }
 
+/// Whether a file is one that is looked through before it is replayed, and no pipe.
+pub fn can_be_read_twice(path: &Path) -> bool {
+    !is_standard_stream(path) && store::check_regular(path).is_ok()
+}
+
 impl Engine<'_> {
     /// Looks through a log that must be whole. `None` of what cannot be read twice, such as a pipe.
     ///
     /// # Errors
     /// When it cannot be read or is not one.
     pub fn survey(&self, path: &Path) -> Result<Option<SurveyedLog>, EngineError> {
-        if is_standard_stream(path) || store::check_regular(path).is_err() {
+        if !can_be_read_twice(path) {
             return Ok(None);
         }
         let log = SurveyedLog::of(path)?;
         (self.read)(path, &log.header);
         Ok(Some(log))
-    }
-
-    /// The same of a log that is to be replayed from some time on: where it has a keyframe at or before that time, nothing is read
-    /// but what leads to the keyframe.
-    ///
-    /// # Errors
-    /// When it cannot be read, is not one, or its keyframe is damaged.
-    pub fn survey_from(&self, path: &Path, at: Option<Micros>) -> Result<Option<SurveyedLog>, EngineError> {
-        let Some(at) = at.filter(|_| !is_standard_stream(path) && store::check_regular(path).is_ok()) else {
-            return self.survey(path);
-        };
-        let fail = |source| EngineError::content(path, source);
-        let found = find_keyframe(BufReader::new(store::open_file(path)?), at).map_err(fail)?;
-        let Some(Found { header, keyframe, bytes, .. }) = found else { return self.survey(path) };
-        let start = Start::read(&keyframe, &header);
-        let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
-        (self.read)(path, &header);
-        let allowance = Allowance { bytes: replay_budget(bytes, 0) };
-        let (survey, digest) = (start.survey.clone(), None);
-        Ok(Some(SurveyedLog {
-            path: path.to_owned(),
-            header,
-            survey,
-            digest,
-            allowance,
-            bytes,
-            has_keyframes: true,
-            start: Some(start),
-        }))
-    }
-
-    /// The first tick after which a keyframe of the log is not the state that its replay has there.
-    pub(super) fn unlike_keyframe(&self, log: &SurveyedLog) -> Result<Option<Tick>, StreamError> {
-        if !log.has_keyframes {
-            return Ok(None);
-        }
-        let of = |content: &[u8]| xxh3_128(content);
-        let mut said = Vec::new();
-        let read = store::open(&log.path).map_err(EngineError::from)?;
-        keyframes_of(read, &mut |keyframe| said.push((keyframe.tick, of(&keyframe.content))))
-            .map_err(|source| EngineError::content(&log.path, source))?;
-        let due = Due::After(said.iter().map(|(tick, _)| *tick).collect());
-        let played: BTreeMap<Tick, u128> =
-            self.keyframes(log, &due)?.into_iter().map(|keyframe| (keyframe.tick, of(&keyframe.content))).collect();
-        Ok(said.into_iter().find(|(tick, content)| played.get(tick) != Some(content)).map(|(tick, _)| tick))
-    }
-
-    /// What keyframes of a log are as its replay has them; none where its state cannot be written down.
-    ///
-    /// # Errors
-    /// When it cannot be read again, or replayed.
-    pub fn keyframes(&self, log: &SurveyedLog, due: &Due) -> Result<Vec<Keyframe>, StreamError> {
-        let game = self.games.of_header(&log.header);
-        let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
-        let keyframes = RefCell::new(Vec::new());
-        let source = Source { keyframes: Some((due, &keyframes)), ..log.source() };
-        let options = (&Options::default(), false);
-        let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, &mut |_| {})?;
-        Ok(if ran.is_some() { keyframes.into_inner() } else { Vec::new() })
     }
 }
 
@@ -127,10 +72,11 @@ impl SurveyedLog {
         let fail = |source| EngineError::content(path, source);
         let mut read = Digested::new(store::open(path)?);
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
-        let (header, has_keyframes) = (reader.header().clone(), reader.may_have_keyframes());
-        let mut survey = Survey::new(&header);
+        let header = reader.header().clone();
+        let (mut survey, mut keyframes) = (Survey::new(&header), Vec::new());
         loop {
-            let chunks = reader.next_chunks().map_err(fail)?;
+            let chunks =
+                reader.next_chunks(&mut |keyframe| keyframes.push(StandsThere::of(&keyframe))).map_err(fail)?;
             if chunks.is_empty() {
                 break;
             }
@@ -141,7 +87,7 @@ impl SurveyedLog {
         let bytes = read.bytes();
         let allowance = Allowance { bytes: replay_budget(bytes, 0) };
         let digest = Some(read.digest());
-        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, allowance, bytes, has_keyframes, start: None })
+        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, allowance, bytes, keyframes, start: None })
     }
 
     fn source(&self) -> Source<'_> {
@@ -153,21 +99,6 @@ impl SurveyedLog {
     /// may take in memory is not taken twice.
     pub(crate) fn is_short(&self) -> bool {
         self.bytes <= SMALL_FILE
-    }
-
-    /// When a tick was; `None` where the log has no such tick.
-    ///
-    /// # Errors
-    /// When it cannot be read again.
-    pub fn time_of(&self, tick: Tick) -> Result<Option<Micros>, EngineError> {
-        let fail = |source| EngineError::content(&self.path, source);
-        let mut reader = LogReader::new(store::open(&self.path)?).map_err(fail)?;
-        while let Some(chunk) = reader.next_chunk().map_err(fail)? {
-            if let Some(found) = chunk.ticks.iter().find(|record| record.tick == tick) {
-                return Ok(Some(found.at));
-            }
-        }
-        Ok(None)
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.
@@ -216,7 +147,7 @@ impl SurveyedLog {
             None => Box::new(LogReader::new(store::open(&self.path).map_err(EngineError::from)?).map_err(fail)?),
             Some(start) => {
                 let file = BufReader::new(store::open_file(&self.path).map_err(EngineError::from)?);
-                let found = find_keyframe(file, start.at).map_err(fail)?;
+                let found = find_keyframe(file, Sought::At(start.at)).map_err(fail)?;
                 Box::new(found.ok_or(ReplayError::NoKeyframe)?.reader)
             }
         };

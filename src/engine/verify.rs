@@ -13,7 +13,7 @@ use serde::Serialize;
 pub use golden::{Golden, Keep, Proposal, proposals_below};
 pub use played::Player;
 
-use super::{Engine, EngineError, StreamError, SurveyedLog};
+use super::{Engine, EngineError, SurveyedLog};
 use crate::golden::is_of_first_version as golden_is_of_first_version;
 use crate::replay::Options;
 use crate::store::Targets;
@@ -134,21 +134,7 @@ impl Verify<'_> {
                 let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
                 let verified = judge_played(&Facts::of_log(&log.header, &log.survey), played, against);
                 match replays {
-                    Ok((_, Some(detail))) if verified.verdict == Verdict::Same => {
-                        verified.but(Verdict::Broken, Why::Contradiction, detail)
-                    }
-                    Ok(_) if verified.verdict == Verdict::Same => match engine.unlike_keyframe(log) {
-                        Ok(None) => verified,
-                        Ok(Some(tick)) => {
-                            let detail =
-                                format!("the keyframe after tick {tick} is not the state that its replay has there");
-                            verified.but(Verdict::Differs, Why::RecordedState, detail)
-                        }
-                        Err(StreamError::Read(error)) => return Ok(broken(error)),
-                        Err(StreamError::Replay(error)) => {
-                            verified.but(Verdict::Broken, Why::Unreadable, error.to_string())
-                        }
-                    },
+                    Ok((_, unlike)) if verified.verdict == Verdict::Same => unlike.judge(verified),
                     _ => verified,
                 }
             }

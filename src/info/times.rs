@@ -1,23 +1,24 @@
 //! Times of which there are many, kept by how many there are of each.
 
 use super::Percentiles;
+use crate::stats::{Packed, merged};
 use crate::units::Micros;
 
 /// Times in any order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
-    /// Those that have been put in order, each with how many there are.
-    counted: Vec<(Micros, u64)>,
+    /// Those that have been put in order.
+    counted: Packed,
     /// Those that have not.
-    new: Vec<Micros>,
+    new: Vec<i64>,
 }
 
 /// So many are put in order at once.
-const AT_ONCE: usize = 1 << 15;
+const AT_ONCE: usize = 1 << 13;
 
 impl Times {
     pub(super) fn add(&mut self, time: Micros) {
-        self.new.push(time);
+        self.new.push(time.0);
         if self.new.len() >= AT_ONCE {
             self.put_in_order();
         }
@@ -25,8 +26,8 @@ impl Times {
 
     /// All of these, too.
     pub(super) fn add_all(&mut self, others: &Times) {
-        self.merge(others.counted.iter().copied());
-        others.new.iter().for_each(|time| self.add(*time));
+        self.counted = merged(self.counted.iter(), others.counted.iter());
+        others.new.iter().for_each(|time| self.add(Micros(*time)));
     }
 
     /// Nearest-rank percentiles, in ms.
@@ -40,38 +41,24 @@ impl Times {
                 so_far += count;
                 so_far >= rank
             });
-            reached.map(|(time, _)| time.as_ms_f64())
+            reached.map(|(time, _)| Micros(time).as_ms_f64())
         };
         Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
     }
 
     /// Each of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = Micros> + '_ {
-        let counted = self.counted.iter().flat_map(|(time, count)| std::iter::repeat_n(*time, *count as usize));
-        counted.chain(self.new.iter().copied())
+        let counted = self.counted.iter().flat_map(|(time, count)| std::iter::repeat_n(time, count as usize));
+        counted.chain(self.new.iter().copied()).map(Micros)
     }
 
     fn put_in_order(&mut self) {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();
-        self.merge(new.chunk_by(|one, next| one == next).map(|same| (same[0], same.len() as u64)));
+        let each = new.chunk_by(|one, next| one == next).map(|same| (same[0], same.len() as u64));
+        self.counted = merged(self.counted.iter(), each);
         new.clear();
         self.new = new;
-    }
-
-    /// Merges others, which are in order.
-    fn merge(&mut self, others: impl Iterator<Item = (Micros, u64)>) {
-        let mut merged: Vec<(Micros, u64)> = Vec::with_capacity(self.counted.len());
-        let mut known = std::mem::take(&mut self.counted).into_iter().peekable();
-        for (time, count) in others {
-            while let Some(earlier) = known.next_if(|(known, _)| *known < time) {
-                merged.push(earlier);
-            }
-            let same = known.next_if(|(known, _)| *known == time).map_or(0, |(_, count)| count);
-            merged.push((time, same + count));
-        }
-        merged.extend(known);
-        self.counted = merged;
     }
 }
 
@@ -82,7 +69,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_all_in_order() {
-        let mut all: Vec<Micros> = (0..100_001i64).map(|n| Micros(n * 7919 % 997)).collect();
+        let mut all: Vec<Micros> = (0..100_001i64).map(|n| Micros(n * 7919 % 997 - 100)).collect();
         let (mut times, mut others) = (Times::default(), Times::default());
         for (n, time) in all.iter().enumerate() {
             if n % 3 == 0 { others.add(*time) } else { times.add(*time) }
@@ -97,5 +84,10 @@ mod tests {
         assert_eq!([found.p5, found.p50, found.p95, found.p99], [5.0, 50.0, 95.0, 99.0].map(at));
         assert!(times.counted.len() < 1_000);
         assert_eq!(Times::default().percentiles(), Percentiles::default());
+        let ends = [Micros(i64::MIN), Micros(i64::MAX)];
+        let mut far = Times::default();
+        ends.into_iter().rev().for_each(|time| far.add(time));
+        far.put_in_order();
+        assert_eq!(far.iter().collect::<Vec<_>>(), ends);
     }
 }

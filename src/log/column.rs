@@ -5,17 +5,17 @@
 //! column uses is chosen by what they cost on that very column; the first byte says it. The layout is in
 //! `docs/format.md`, under "Packed columns".
 
-mod bytes;
 mod cost;
 mod float;
 mod packing;
 mod predict;
 
-pub(crate) use bytes::Cursor;
-
 use float::Form;
 use packing::Packing;
 use predict::{Order, Residuals};
+
+pub(crate) use crate::varint::Cursor;
+use crate::varint::put_varint;
 
 /// Packs whole numbers.
 pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
@@ -187,7 +187,7 @@ impl Candidate {
     fn write(&self) -> Vec<u8> {
         let mut out = vec![self.residuals.order as u8 | (self.packing as u8) << 2 | self.form.code() << 4];
         self.form.write_parameter(&mut out);
-        bytes::put_varint(&mut out, self.residuals.unit);
+        put_varint(&mut out, self.residuals.unit);
         self.residuals.write_firsts(&mut out);
         packing::write(self.packing, &self.residuals.rest, &mut out);
         out

@@ -13,7 +13,7 @@ use super::limits::MAX_CHUNK_BYTES;
 use crate::record::Keyframe;
 use crate::units::{Micros, Tick};
 
-pub use find::{Found, find_keyframe};
+pub use find::{Found, Sought, find_keyframe};
 pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
 
 /// A chunk that holds a keyframe and no records.

@@ -12,12 +12,16 @@ use super::chunks::Content;
 use super::error::{LogError, Torn};
 use super::header;
 #[cfg(feature = "pipelines")]
+use super::keyframes::keyframe_in;
+#[cfg(feature = "pipelines")]
 use super::limits::MAX_CHUNK_MEMORY;
 use super::limits::{replay_budget, session_budget};
 use super::schema::Schema;
 #[cfg(feature = "pipelines")]
 use super::version::KEYFRAMES_SINCE;
 use super::version::Version;
+#[cfg(feature = "pipelines")]
+use crate::record::Keyframe;
 use crate::record::{Allowance, Header, Outline, Session, Stretch};
 use crate::units::Micros;
 
@@ -61,12 +65,6 @@ impl<R: Read> LogReader<R> {
         &self.header
     }
 
-    /// Whether it is of a format that has keyframes.
-    #[cfg(feature = "pipelines")]
-    pub(crate) fn may_have_keyframes(&self) -> bool {
-        self.schema.version() >= KEYFRAMES_SINCE
-    }
-
     /// The version of its format.
     pub fn format(&self) -> Version {
         self.schema.version()
@@ -81,17 +79,23 @@ impl<R: Read> LogReader<R> {
         chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
     }
 
-    /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound.
+    /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound. `keyframe` gets each
+    /// keyframe that stands among them, and its number is that of the stretch that stands for it, which is empty.
     ///
     /// # Errors
     /// When the log is torn or damaged in them. What was given out before is good.
     #[cfg(feature = "pipelines")]
-    pub fn next_chunks(&mut self) -> Result<Vec<Stretch>, LogError> {
+    pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<Stretch>, LogError> {
         const AT_ONCE: usize = 8;
+        let has_keyframes = self.schema.version() >= KEYFRAMES_SINCE;
         let mut contents = Vec::with_capacity(AT_ONCE);
         while contents.len() < AT_ONCE
             && let Some(content) = self.chunks.next()?
         {
+            if has_keyframes {
+                // The header is chunk 0.
+                keyframe_in(&content.bytes, content.index as usize - 1).into_iter().for_each(&mut *keyframe);
+            }
             contents.push(content);
         }
         let (header, schema) = (&self.header, &self.schema);

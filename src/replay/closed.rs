@@ -4,7 +4,6 @@
 mod input;
 mod watch;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -161,7 +160,7 @@ struct Keyframes<'a, 'f> {
     feed: &'a Shared<'f>,
     /// The last one.
     tick: Tick,
-    /// When the next is due.
+    /// When the next is due; `None` where that is not known yet, or none is.
     next: Option<Micros>,
     failed: Option<ReplayError>,
 }
@@ -170,29 +169,39 @@ impl Keyframes<'_, '_> {
     fn after<G: Netcode>(
         &mut self,
         machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
-        (due, to): (&Due, &RefCell<Vec<Keyframe>>),
+        (due, to): (&Due, &dyn Fn(Keyframe)),
     ) {
-        let at = machine.at;
-        self.tick = self.tick.next();
-        let is_due = match due {
-            Due::Every(every) => at >= *self.next.get_or_insert(at + *every),
-            Due::After(ticks) => ticks.binary_search(&self.tick).is_ok(),
+        let (tick, at) = (self.tick.next(), machine.at);
+        self.tick = tick;
+        let is_due = match (due, self.next) {
+            (Due::Every(_), next) => next.is_some_and(|next| at >= next),
+            (Due::After(ticks), _) => ticks.binary_search_by_key(&tick, |(due, _)| *due).is_ok(),
         };
-        if !is_due || self.failed.is_some() {
-            return;
+        if is_due && self.failed.is_none() {
+            match self.made(machine, tick, at) {
+                Ok(keyframe) => keyframe.into_iter().for_each(to),
+                Err(error) => self.failed = Some(error),
+            }
         }
-        if let Due::Every(every) = due {
-            self.next = Some(at + *every);
+        if is_due || self.next.is_none() {
+            self.next = due.next((tick, at));
+            let never = Micros(i64::MAX);
+            self.feed.borrow_mut().keep_since(self.next.map_or(never, |next| next - REACH));
         }
+    }
+
+    /// `None` where the state cannot be written down.
+    fn made<G: Netcode>(
+        &self,
+        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
+        tick: Tick,
+        at: Micros,
+    ) -> Result<Option<Keyframe>, ReplayError> {
         let mut feed = self.feed.borrow_mut();
         let (stretch, near) = feed.near(at, REACH);
-        let Some(fed) = feed.fed(at, REACH) else { return };
-        let tick = self.tick;
-        match keyframes::content(machine, (self.source.header, self.source.survey, fed), &near) {
-            Ok(Some(content)) => to.borrow_mut().push(Keyframe { tick, at, stretch, content }),
-            Ok(None) => {}
-            Err(error) => self.failed = Some(error),
-        }
+        let Some(fed) = feed.fed(at, REACH) else { return Ok(None) };
+        let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
+        Ok(content.map(|content| Keyframe { tick, at, stretch, content }))
     }
 }
 

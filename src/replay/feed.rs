@@ -109,8 +109,7 @@ impl<'a> Feed<'a> {
         let newest = chunk.times().max();
         self.newest = self.newest.max(newest);
         if let Some(near) = &mut self.near {
-            near.stretches.push_back((near.next, newest.unwrap_or(Micros(i64::MIN)), chunk.clone()));
-            near.next += 1;
+            near.add(&chunk, newest);
         }
         let mut chunk = chunk;
         if let Some(Before { tick, taken }) = &self.before {

@@ -2,6 +2,7 @@
 //! and usercmds, stands in it as a reference.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,21 @@ const VERSION: u32 = 1;
 pub enum Due {
     /// Each so long after the last one, the first after as long.
     Every(Micros),
-    /// After these, ascending.
-    After(Vec<Tick>),
+    /// After these, ascending, and at these times.
+    After(Vec<(Tick, Micros)>),
+}
+
+impl Due {
+    /// About when the next one is due after a tick; `None` after the last.
+    pub(super) fn next(&self, (tick, at): (Tick, Micros)) -> Option<Micros> {
+        match self {
+            Due::Every(every) => Some(at + *every),
+            Due::After(ticks) => {
+                let next = ticks.partition_point(|(due, _)| *due <= tick);
+                ticks.get(next).map(|(_, at)| *at)
+            }
+        }
+    }
 }
 
 /// A keyframe that a replay begins with.
@@ -108,7 +122,7 @@ impl Start {
         &self,
         machine: &mut Machine<G, L, C>,
         header: &Header,
-        near: &[Stretch],
+        near: &[Rc<Stretch>],
     ) -> Result<(), ReplayError> {
         let fail = |why| ReplayError::Keyframe { tick: self.tick, at: Clock(self.at), why };
         let known = known::<G>(header, near, self.at)?;
@@ -130,7 +144,7 @@ pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterT
 pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     machine: &AfterTick<'_, G, L, C>,
     (header, survey, fed): (&Header, &Survey, Fed),
-    near: &[Stretch],
+    near: &[Rc<Stretch>],
 ) -> Result<Option<Vec<u8>>, ReplayError> {
     let Some(digest) = digest(machine) else { return Ok(None) };
     let known = known::<G>(header, near, machine.at)?;
@@ -141,19 +155,23 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
 }
 
 /// The frames and usercmds of these stretches up to a time.
-fn known<G: Game>(header: &Header, near: &[Stretch], until: Micros) -> Result<Known<G::Body>, ReplayError> {
+fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Result<Known<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
-    near.iter().for_each(|stretch| session.append(stretch.clone()));
+    for stretch in near {
+        session.states.append(&stretch.states);
+        for (all, player) in session.players.iter_mut().zip(&stretch.players) {
+            all.frames.extend(player.frames.iter().filter(|frame| frame.at <= until));
+            all.snapshots.extend(player.snapshots.iter().filter(|record| record.at <= until).cloned());
+        }
+    }
     session.put_in_order();
     let mut known = Known::default();
     let mut told: BTreeMap<Tick, Vec<&[EntityId]>> = BTreeMap::new();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);
-        for frame in records.frames.iter().filter(|frame| frame.at <= until) {
-            known.add_command(player, frame.command);
-        }
-        for record in records.snapshots.iter().filter(|record| record.at <= until) {
+        records.frames.iter().for_each(|frame| known.add_command(player, frame.command));
+        for record in &records.snapshots {
             let of_tick = told.entry(record.tick).or_default();
             // Where two were told of the same entities, it is nearly always the same of them.
             if !of_tick.contains(&&record.entities[..])

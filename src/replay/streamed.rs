@@ -5,8 +5,6 @@
 //! long anything was on its way at most. So the replay reads ahead by that much, and what it knows of the past is what its
 //! pipelines and the rows that wait for something ask for: a packet for its arrival, a shot for the frames of its moment.
 
-use std::cell::RefCell;
-
 use super::feed::Feed;
 use super::{
     Due, HashDifference, Mode, Options, ReplayError, Start, Survey, Traffic, closed, may_be_judged, own_settings,
@@ -28,7 +26,7 @@ pub struct Source<'a> {
     /// The keyframe that its replay begins with: the first of its chunks is [`Keyframe::stretch`].
     pub start: Option<&'a Start>,
     /// When keyframes are due, and where they go.
-    pub keyframes: Option<(&'a Due, &'a RefCell<Vec<Keyframe>>)>,
+    pub keyframes: Option<(&'a Due, &'a dyn Fn(Keyframe))>,
 }
 
 /// What a replay came to, besides the rows that it put out.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{
-    ArrivalRecord, CellKind, Header, Holds, PlayerRecords, States, Stretch, TickRecord, sent_differently,
+    ArrivalRecord, CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
 };
 use crate::units::{Micros, Tick};
 
@@ -142,8 +142,10 @@ impl Survey {
     pub fn add(&mut self, header: &Header, chunk: &mut Stretch) {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
-        // What is missing is judged by what is around it.
+        // What is missing is judged by what is around it, and what the session begins with stands at its beginning.
         self.whole |= !chunk.gaps.is_empty();
+        let begins = |key: &StateKey| key.tick == Tick(0);
+        self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
         for tick in &chunk.ticks {
             self.ticks.add(tick);
         }
@@ -175,12 +177,10 @@ impl Survey {
     }
 
     fn look_at_states(&mut self, header: &Header, chunk: &Stretch) {
+        self.begin_with(chunk);
         for (key, cells) in chunk.states.iter() {
-            if key.tick == Tick(0) {
-                self.beginning.push(key, cells);
-            }
             if self.floats.0 {
-                continue;
+                break;
             }
             let fields = header.classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
             let floats = fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32);
@@ -189,6 +189,15 @@ impl Survey {
             }
         }
         self.hidden.extend(sent_differently(&header.classes, &chunk.states).into_iter().map(str::to_owned));
+    }
+
+    /// Takes the states in that the session begins with.
+    pub fn begin_with(&mut self, chunk: &Stretch) {
+        chunk
+            .states
+            .iter()
+            .filter(|(key, _)| key.tick == Tick(0))
+            .for_each(|(key, cells)| self.beginning.push(key, cells));
     }
 
     /// All chunks have been seen.

@@ -6,7 +6,7 @@ use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
 use super::text_diff::settings;
-use crate::diff::{Change, ChangedShot, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
+use crate::diff::{Change, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
 
 /// A sentence, and at most some 25 lines; of two that are the same the sentence alone. Of hits ([`On::Hits`]) all that
 /// changed, with what the server and the screen of the shooter made of each.
@@ -44,7 +44,7 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
 fn story(diff: &TraceDiff) -> Option<String> {
     let changed = &diff.hits.changed;
     let shots = Some(changed.len()).filter(|shots| *shots > 0)?;
-    let outcomes = changed.iter().flat_map(|shot| [&shot.a, &shot.b]).flatten();
+    let outcomes = changed.iter().flat_map(|shot| [shot.a, shot.b]).flatten();
     let first = outcomes.filter_map(|outcome| outcome.at_us).min();
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
@@ -91,10 +91,9 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
     page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
     // Hits that changed come before misses that have another reason.
-    let (hits, misses): (Vec<&ChangedShot>, Vec<&ChangedShot>) =
-        found.changed.iter().partition(|shot| shot.change != Change::OtherReason);
-    for shot in hits.iter().chain(&misses).take(MOST_SHOTS) {
-        page.note(2, &change(shot));
+    let those = |misses: bool| found.changed.iter().filter(move |shot| (shot.change == Change::OtherReason) == misses);
+    for shot in those(false).chain(those(true)).take(MOST_SHOTS) {
+        page.note(2, &change(&shot));
     }
     if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
         page.note(

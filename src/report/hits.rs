@@ -26,7 +26,7 @@ pub(super) fn hits(hits: &Hits) -> Page {
         page.note(2, &format!("of those in neither, for another reason: {}", count(hits.other_reason)));
     }
     for shot in hits.changed.iter().take(MOST_SHOTS) {
-        changed(&mut page, shot);
+        changed(&mut page, &shot);
     }
     if hits.changed.len() > MOST_SHOTS {
         let more = (hits.changed.len() - MOST_SHOTS) as u64;

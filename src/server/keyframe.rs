@@ -5,7 +5,7 @@ use crate::game::Game;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::PlayerId;
 
-/// False where there is more than the world and what is known of the clients: something to be polled, or a check that runs along.
+/// False where there is more than the world and what is known of the clients: something to be polled.
 pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> bool {
     let Server {
         rules,
@@ -20,13 +20,14 @@ pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> 
         snapshots,
         events,
         words: _,
-        rollback,
+        // It looks on.
+        rollback: _,
         judged_under: _,
     } = server;
     let mut words = Vec::new();
     G::save(world, &mut words);
     let is_offered = matches!(G::load(rules, &words), Ok(Some(_)));
-    if !is_offered || !inbox.is_empty() || !snapshots.is_empty() || !events.is_empty() || rollback.is_some() {
+    if !is_offered || !inbox.is_empty() || !snapshots.is_empty() || !events.is_empty() {
         return false;
     }
     (*tick, *now).put(to);

@@ -4,7 +4,7 @@ use super::Property::{DiffMirror, DiffSelf};
 use super::check::{Finding, broken, otherwise, replayed};
 use super::plan::Plan;
 use super::{Broken, Exercised, Property};
-use crate::diff::{DiffOptions, Hits, Rows, Status, TraceDiff, Verdict, diff};
+use crate::diff::{ChangedShots, DiffOptions, Hits, Rows, Status, TraceDiff, Verdict, diff};
 use crate::record::Session;
 use crate::replay::Options;
 use crate::rng::Rng;
@@ -80,9 +80,10 @@ fn mirrored_rows(rows: Rows) -> Rows {
 
 /// The counts of the shots, from the other side; each of those that changed is looked at by itself.
 fn mirrored(hits: &Hits, there: &Hits) -> Hits {
-    let changed_alike = there.changed.len() == hits.changed.len()
+    let here: Vec<_> = hits.changed.iter().collect();
+    let changed_alike = there.changed.len() == here.len()
         && there.changed.iter().all(|one| {
-            hits.changed.iter().any(|other| {
+            here.iter().any(|other| {
                 (one.shooter, one.command, one.index) == (other.shooter, other.command, other.index)
                     && one.a == other.b
                     && one.b == other.a
@@ -93,7 +94,7 @@ fn mirrored(hits: &Hits, there: &Hits) -> Hits {
         only_b: hits.only_a,
         shots_only_in_a: hits.shots_only_in_b,
         shots_only_in_b: hits.shots_only_in_a,
-        changed: if changed_alike { there.changed.clone() } else { Vec::new() },
+        changed: if changed_alike { there.changed.clone() } else { ChangedShots::default() },
         ..hits.clone()
     }
 }

@@ -51,3 +51,38 @@ impl TraceSource for Trace {
         Some(self)
     }
 }
+
+/// Some rows of a table, put together: those that `keep` lets pass. Without a table of that name there are none.
+///
+/// # Errors
+/// In words, what keeps them from being read.
+pub(crate) fn gathered(
+    trace: &dyn TraceSource,
+    table: &str,
+    only: &[&str],
+    keep: &dyn Fn(&Table) -> Vec<u32>,
+) -> Result<Table, String> {
+    let mut all = Table::new(table, Vec::new());
+    each_part(trace, table, only, &mut |rows| all.append(rows.select(&keep(rows))))?;
+    Ok(all)
+}
+
+/// Goes through the rows of a table.
+///
+/// # Errors
+/// In words, what keeps them from being read, and what `to` says.
+pub(crate) fn each_part(
+    trace: &dyn TraceSource,
+    table: &str,
+    only: &[&str],
+    to: &mut dyn FnMut(&Table) -> Result<(), String>,
+) -> Result<(), String> {
+    if let Some(trace) = trace.in_memory() {
+        return trace.table(table).map_or(Ok(()), to);
+    }
+    let mut rows = trace.rows(table, only);
+    while let Some(rows) = rows()? {
+        to(&rows)?;
+    }
+    Ok(())
+}

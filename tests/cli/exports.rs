@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::folder::{Folder, text};
+use super::habits::fed;
 
 fn events(folder: &Folder, line: &str) -> Vec<Value> {
     let file: Value = serde_json::from_str(&folder.done(&format!("export {line} --perfetto"))).expect("JSON");
@@ -86,6 +87,51 @@ fn a_time_line_keeps_the_rules_of_its_format() {
     assert_eq!(spans.keys().filter(|id| id.contains("\"shots\"")).count() as u64, rows["shots"]);
     let named: Vec<&Value> = of_kind(&events, &["M"]).filter(|event| event["name"] == "process_name").collect();
     assert_eq!(named.len(), 5, "the server and four players: {named:?}");
+}
+
+/// What is read from a pipe is in memory as a whole. A time line of a file, which is read player by player, is the same to the byte.
+#[test]
+fn a_time_line_read_as_it_is_written_is_the_same() {
+    let folder = Folder::empty();
+    folder.done("record synth -o a.hitlog --players 3 --seconds 40 --delay-ms 60 --jitter-ms 15 --loss 5%");
+    folder.done("replay a.hitlog -o a.hittrace");
+    let piped = |name: &str, options: &str| {
+        let file = std::fs::read(folder.path(name)).expect("it was written");
+        text(&fed(&folder, &format!("export - --perfetto {options}"), &file).stdout)
+    };
+    for (name, options) in [("a.hitlog", ""), ("a.hitlog", "--set interpolation.lerp_ms=50"), ("a.hittrace", "")] {
+        let whole = piped(name, options);
+        assert!(whole.len() > 1_000_000 && whole.contains("lost"), "{} bytes", whole.len());
+        let streamed = folder.done(&format!("export {name} --perfetto {options}"));
+        assert!(streamed == whole, "{name} {options}: another time line");
+        folder.done(&format!("export {name} --perfetto {options} -o line.json"));
+        assert_eq!(std::fs::read_to_string(folder.path("line.json")).expect("it was written"), whole);
+    }
+}
+
+/// Of a log that is replayed as it is read, and of one that is in memory as a whole.
+#[test]
+fn a_trace_has_the_tables_that_are_asked_for() {
+    let folder = Folder::with_session();
+    let tables = |name: &str| -> Vec<String> {
+        let tables = folder.json(&format!("export {name}"));
+        let names = tables.as_array().expect("tables").iter().map(|table| table["table"].as_str().expect("a name"));
+        names.map(str::to_owned).collect()
+    };
+    assert!(tables("a.hittrace").len() > 8);
+    for more in ["", "--record again.hitlog"] {
+        folder.done(&format!("replay a.hitlog -o some.hittrace --tables shots,views {more}"));
+        assert_eq!(tables("some.hittrace"), ["views", "shots"]);
+        for table in ["views", "shots"] {
+            let rows = |name: &str| folder.done(&format!("export {name} --table {table}"));
+            assert!(rows("some.hittrace") == rows("a.hittrace"), "{table} {more}");
+        }
+        std::fs::remove_file(folder.path("some.hittrace")).expect("it was written");
+    }
+    let output = folder.run("replay a.hitlog -o some.hittrace --tables shots,bullets");
+    assert_eq!(output.status.code(), Some(128));
+    assert!(text(&output.stderr).contains("no table `bullets`"), "{}", text(&output.stderr));
+    assert!(!folder.path("some.hittrace").exists());
 }
 
 /// A Python with duckdb.

@@ -10,7 +10,7 @@ use super::folder::{Folder, code, exit_of, text};
 use super::pucks::example;
 
 /// Runs it with a file as standard input.
-fn fed(folder: &Folder, line: &str, input: &[u8]) -> Output {
+pub(crate) fn fed(folder: &Folder, line: &str, input: &[u8]) -> Output {
     let mut command = folder.command(line);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

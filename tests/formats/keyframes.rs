@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use hitreg::log::{
-    LogReader, Options, find_keyframe, keyframes_of, read_session, version_of, write_keyframes, write_session,
+    LogReader, Options, Sought, find_keyframe, keyframes_of, read_session, version_of, write_keyframes, write_session,
 };
 use hitreg::record::{Keyframe, Session};
 use hitreg::units::{Micros, Tick};
@@ -79,10 +79,10 @@ fn the_last_keyframe_before_a_time_is_found_and_what_follows_it() {
     let mut reader = LogReader::new(&log[..]).unwrap();
     stretches.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
     let keyed = with_keyframes(&log, &(0..4).map(keyframe).collect::<Vec<_>>());
-    assert!(find_keyframe(Cursor::new(&log[..]), Micros::from_s(9)).unwrap().is_none());
-    assert!(find_keyframe(Cursor::new(&keyed[..]), Micros::from_ms(99)).unwrap().is_none());
+    assert!(find_keyframe(Cursor::new(&log[..]), Sought::At(Micros::from_s(9))).unwrap().is_none());
+    assert!(find_keyframe(Cursor::new(&keyed[..]), Sought::At(Micros::from_ms(99))).unwrap().is_none());
     for (at_ms, number) in [(100, 0), (199, 0), (200, 1), (300, 2), (399, 2), (9_000, 3)] {
-        let found = find_keyframe(Cursor::new(&keyed[..]), Micros::from_ms(at_ms)).unwrap().unwrap();
+        let found = find_keyframe(Cursor::new(&keyed[..]), Sought::At(Micros::from_ms(at_ms))).unwrap().unwrap();
         let expected = keyframe(number);
         assert_eq!((found.keyframe.tick, &found.keyframe.content), (expected.tick, &expected.content));
         let mut reader = found.reader;
@@ -98,7 +98,8 @@ fn what_is_before_a_keyframe_is_not_read() {
     let log = plain(&session);
     let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
     let read = Cell::new(0);
-    let found = find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, Micros::from_s(60)).unwrap();
+    let found =
+        find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, Sought::At(Micros::from_s(60))).unwrap();
     assert_eq!(found.unwrap().keyframe.tick, keyframe(200).tick);
     assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
 }
@@ -108,7 +109,7 @@ fn what_is_before_a_keyframe_is_not_read() {
 fn damage_on_the_way_to_a_keyframe_is_found() {
     let session = crate::log_sessions::session(2, 60);
     let keyed = with_keyframes(&plain(&session), &[keyframe(0), keyframe(1)]);
-    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), Micros::from_s(9));
+    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), Sought::At(Micros::from_s(9)));
     for place in 0..keyed.len() {
         let mut bytes = keyed.clone();
         bytes[place] ^= 0x10;

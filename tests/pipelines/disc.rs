@@ -1,6 +1,8 @@
 //! A game small enough to know what must come out: discs on an endless plane that go where they are told, and shoot along
 //! their view. Not the built-in game, so that the pipelines are seen to need nothing of it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use glam::Vec3;
 use hitreg::game::{
     BadCells, Body, Bots, Categorize, Effect, Judge, Placed, Reason, Reconcile, Scene, Simulate, Sink, Touch, Verdict,
@@ -57,7 +59,13 @@ pub(crate) struct Rules {
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
     pub(crate) push_units: f32,
+    /// Counts the usercmds that run in [`STEPS`].
+    #[serde(default)]
+    pub(crate) counted: bool,
 }
+
+/// How often a usercmd ran where the rules say that it counts.
+pub(crate) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
@@ -93,6 +101,9 @@ impl Simulate for Discs {
         command: &Usercmd,
         out: &mut impl Sink<Line>,
     ) -> Disc {
+        if rules.counted {
+            STEPS.fetch_add(1, Ordering::Relaxed);
+        }
         let input = &command.input;
         let mut next = *body;
         next.viewangles = input.viewangles;

@@ -18,6 +18,7 @@ mod entities;
 mod folder;
 mod goldens;
 mod history;
+mod keyed;
 mod merge;
 mod movement_vectors;
 mod network;

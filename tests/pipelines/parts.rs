@@ -159,7 +159,7 @@ impl Log {
         &self,
         from: Option<&Keyframe>,
         part: Option<Part>,
-        keyframes: Option<(&Due, &RefCell<Vec<Keyframe>>)>,
+        keyframes: Option<(&Due, &dyn Fn(Keyframe))>,
     ) -> Result<(Trace, Ran), ReplayError> {
         let start = from.map(|keyframe| Start::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
@@ -179,7 +179,8 @@ impl Log {
 
     fn keyframes(&self, every: Micros) -> Vec<Keyframe> {
         let keyframes = RefCell::new(Vec::new());
-        self.play(None, None, Some((&Due::Every(every), &keyframes))).expect("a log of this build");
+        let take = |keyframe| keyframes.borrow_mut().push(keyframe);
+        self.play(None, None, Some((&Due::Every(every), &take))).expect("a log of this build");
         keyframes.into_inner()
     }
 }

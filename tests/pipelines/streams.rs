@@ -269,7 +269,7 @@ fn chunks_that_are_decoded_at_once_are_those_that_come_one_by_one() {
     let [mut few, mut one] = [(); 2].map(|()| LogReader::new(&file[..]).expect("a log"));
     let mut chunks = 0;
     loop {
-        let at_once = few.next_chunks().expect("a sound log");
+        let at_once = few.next_chunks(&mut |_| {}).expect("a sound log");
         if at_once.is_empty() {
             break;
         }
@@ -281,6 +281,6 @@ fn chunks_that_are_decoded_at_once_are_those_that_come_one_by_one() {
     assert!(chunks > 30 && one.next_chunk().expect("a sound log").is_none());
     file.truncate(file.len() * 2 / 3);
     let mut few = LogReader::new(&file[..]).expect("a log");
-    let torn = (0..chunks).find_map(|_| few.next_chunks().err());
+    let torn = (0..chunks).find_map(|_| few.next_chunks(&mut |_| {}).err());
     assert!(matches!(torn, Some(LogError::Torn(_))), "{torn:?}");
 }

@@ -12,7 +12,8 @@ use source::{paths, tokens};
 /// never in a circle; that server and client do not know each other follows from their lines.
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
-    ("stats", &[]),
+    ("varint", &[]),
+    ("stats", &["varint"]),
     ("geometry", &[]),
     ("hash", &[]),
     // Two texts, line by line.
@@ -70,7 +71,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     // Bytes only: no file, no game, no pipeline.
-    ("log", &["serial", "units", "usercmd", "trace", "game", "record"]),
+    ("log", &["varint", "serial", "units", "usercmd", "trace", "game", "record"]),
     ("store", &["units", "trace", "record", "log"]),
     // What a session's own records say, as the tables of a trace.
     ("recorded", &["units", "trace", "record"]),
@@ -79,13 +80,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     // One session from the logs of its sides.
     ("merge", &["units", "settings", "record"]),
     // What is computed from sessions and traces alone.
-    ("info", &["units", "usercmd", "stats", "settings", "record"]),
+    ("info", &["varint", "units", "usercmd", "stats", "settings", "record"]),
     ("score", &["units", "stats", "settings", "game", "record", "history"]),
     ("summary", &["stats", "trace"]),
     ("golden", &["text_diff", "summary", "trace"]),
     ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),
     // Comparing traces knows no game and no pipeline; what has to replay on the way is given a way to.
-    ("diff", &["units", "stats", "trace", "summary"]),
+    ("diff", &["varint", "units", "stats", "trace", "summary"]),
     ("fairness", &["units", "stats", "trace", "summary"]),
     ("bisect", &["units", "trace", "game", "record", "diff"]),
     ("shrink", &["units", "usercmd", "stats", "settings", "trace", "game", "record", "pipeline", "link", "replay"]),

@@ -1,6 +1,7 @@
 //! A log's replay, put by as it goes on: the tables that are to be written go into a trace in a temporary file, so that they are
 //! never in memory.
 
+use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
 use super::Args;
@@ -8,10 +9,12 @@ use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
 use crate::log::write_trace_meanwhile;
+use crate::record::Stretch;
 use crate::replay::Options;
 use crate::store::{self, TemporaryFolder};
-use crate::trace::Table;
 use crate::trace::schema::TABLES;
+use crate::trace::{Table, TraceHeader};
+use crate::traffic;
 
 /// Where the rows are, and which tables the replay has.
 pub(super) struct Replayed {
@@ -25,28 +28,39 @@ impl Replayed {
     /// The trace's name in its folder.
     pub(super) const NAME: &str = "replayed.hittrace";
 
-    /// `None` of a log that is not replayed as it is read.
-    pub(super) fn of(games: &Games, args: &Args, log: &SurveyedLog) -> Result<Option<Replayed>, Trouble> {
+    /// Those tables of a replay that are wanted, and the log's packets where they are. `None` of a log that is not replayed as it
+    /// is read.
+    pub(super) fn of(
+        games: &Games,
+        args: &Args,
+        log: &SurveyedLog,
+        wanted: &dyn Fn(&str) -> bool,
+        packets: bool,
+    ) -> Result<Option<Replayed>, Trouble> {
         let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
         let (options, _) = args.what_if.options(&log.header)?;
         let options = Options { network: true, ..options };
         if !log.streams(&options) {
             return Ok(None);
         }
-        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
         let target = folder.file(Replayed::NAME);
         let shapes = until_whole(&AtomicBool::new(false), |encoded| {
             let (mut shapes, mut ran) = (Vec::new(), Ok(None));
             let written = store::prepare(&target, |out| {
                 ran = write_trace_meanwhile(out, |write| {
+                    let write = RefCell::new(write);
                     let mut rows = |header: &_, rows: Table| {
                         note(&mut shapes, &rows);
                         if wanted(&rows.name) {
-                            write(header, rows);
+                            write.borrow_mut()(header, rows);
                         }
                     };
-                    log.attempt(game, (&options, encoded), &mut |_| {}, &mut rows, &mut |at| progress.reached(at))
+                    let mut seen = |stretch: &Stretch| {
+                        let tables = packets.then(|| traffic::put_by(stretch)).into_iter().flatten();
+                        tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
+                    };
+                    log.attempt(game, (&options, encoded), &mut seen, &mut rows, &mut |at| progress.reached(at))
                 })?;
                 Ok(())
             })?;

@@ -1,5 +1,6 @@
 //! What a replay came to, from a log in memory or from one that is read as it is used up.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
 use super::recorded::Jumps;
@@ -9,7 +10,7 @@ use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::Trouble;
 use crate::drawing::{Drawing, Drawn};
-use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
+use crate::engine::{Games, StreamError, SurveyedLog, can_be_read_twice, until_whole};
 use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
@@ -78,8 +79,8 @@ pub(super) fn play(
         true => survey(games, args)?,
         false => None,
     };
-    let Some(log) = surveyed else { return whole(games, args, false, trace, record) };
-    let part = args.part.of(|tick| Ok(log.time_of(tick)?))?.map(|part| within(part, log.survey.played()));
+    let Some((log, part)) = surveyed else { return whole(games, args, false, trace, record) };
+    let part = part.map(|part| within(part, log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
     let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
     if !log.streams(&options) {
@@ -120,16 +121,20 @@ pub(super) fn play(
     })
 }
 
-/// Looks through the log, or finds the keyframe that its part is to be replayed from.
-fn survey(games: &Games, args: &Args) -> Result<Option<SurveyedLog>, Trouble> {
-    let engine = files::engine(games);
-    let from = args.part.begins().filter(|_| !args.sizes).map(Part::needs_from);
-    let log = engine.survey_from(&args.log, from)?;
-    let is_usable = |log: &SurveyedLog| Ok::<_, Trouble>(log.starts(&args.what_if.options(&log.header)?.0));
-    match &log {
-        Some(found) if !is_usable(found)? => Ok(engine.survey(&args.log)?),
-        _ => Ok(log),
+/// Looks through the log, or finds the keyframe that tells of it; and the part that is asked for.
+fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part>)>, Trouble> {
+    if !can_be_read_twice(&args.log) {
+        return Ok(None);
     }
+    let engine = files::engine(games);
+    let part = args.part.of(|tick| Ok(engine.time_of(&args.log, tick)?))?;
+    let found = match part {
+        None => engine.survey(&args.log)?,
+        Some(part) => engine.survey_from(&args.log, Part::needs_from(part.from))?,
+    };
+    let Some(log) = found else { return Ok(None) };
+    let is_usable = log.starts(&options(args, &log.header, part)?.0);
+    Ok(Some((if is_usable { log } else { log.from_its_beginning()? }, part)))
 }
 
 type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;
@@ -153,7 +158,9 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
                     ran = write_trace_meanwhile(out, |write| {
                         attempt(encoded, &mut |header, rows| {
                             gather(header, &rows);
-                            write(header, rows);
+                            if args.keeps(&rows.name) {
+                                write(header, rows);
+                            }
                         })
                     })?;
                     Ok(())
@@ -189,7 +196,7 @@ fn whole(
     let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
     if let Some(target) = trace {
-        store::save_trace(target, &replayed.trace)?;
+        store::save_trace(target, &kept(args, &replayed.trace))?;
     }
     if let Some(target) = record {
         if options.judged_under.is_some() {
@@ -226,6 +233,15 @@ fn whole(
         changed,
         seconds,
     })
+}
+
+/// What of a trace is to be kept.
+fn kept<'t>(args: &Args, trace: &'t Trace) -> Cow<'t, Trace> {
+    if trace.tables.iter().all(|table| args.keeps(&table.name)) {
+        return Cow::Borrowed(trace);
+    }
+    let tables = trace.tables.iter().filter(|table| args.keeps(&table.name)).cloned().collect();
+    Cow::Owned(Trace { header: trace.header.clone(), tables })
 }
 
 /// A part that begins or ends with the session has the times of that.

@@ -17,7 +17,8 @@ use crate::recorded::recorded;
 use crate::replay::{Options, Replayed, held_against};
 use crate::store;
 use crate::trace::{Digest, Table, Trace, TraceHeader};
-use crate::verify::{Played, THREADS};
+use crate::units::Tick;
+use crate::verify::{Played, THREADS, Verdict, Verified, Why};
 
 /// Who plays a log.
 pub enum Player<'a> {
@@ -142,10 +143,35 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     )))
 }
 
-/// What came of replays, and what in the log contradicts the first of them; or why there are none.
-type Streamed = Result<(Vec<Played>, Option<String>), String>;
+/// What came of replays, and what in the log is not as they have it; or why there are none.
+type Streamed = Result<(Vec<Played>, Unlike), String>;
 
-/// Replays of this build of a log that is read meanwhile, and where the log contradicts the first of them; or why there are none.
+/// What in a log is not as its replays have it.
+#[derive(Default)]
+pub(super) struct Unlike {
+    /// What contradicts the first of them although the state hashes are its.
+    pub(super) contradicts: Option<Contradicts>,
+    /// The tick that a keyframe follows which is another than the last of them has there.
+    pub(super) keyframe: Option<Tick>,
+}
+
+impl Unlike {
+    /// What is found about a log that is the same otherwise.
+    pub(super) fn judge(self, verified: Verified) -> Verified {
+        match self {
+            Unlike { contradicts: Some(Contradicts(detail)), .. } => {
+                verified.but(Verdict::Broken, Why::Contradiction, detail)
+            }
+            Unlike { keyframe: Some(tick), .. } => {
+                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
+                verified.but(Verdict::Differs, Why::RecordedState, detail)
+            }
+            Unlike { contradicts: None, keyframe: None } => verified,
+        }
+    }
+}
+
+/// Replays of this build of a log that is read meanwhile, and what in the log is not as they have it; or why there are none.
 /// All run at once where `at_once`, but for those of a short log.
 pub(super) fn streamed(
     engine: &Engine<'_>,
@@ -162,43 +188,55 @@ pub(super) fn streamed(
     // What one replay found out about datagrams is so in the others.
     let encoded = AtomicBool::new(false);
     let play = |(number, threads): (usize, usize)| {
-        let first = number == 0;
-        let attempt = |encoded| attempt(game, log, (&options, encoded), (first, first && golden));
+        let attempt = |encoded| match number {
+            0 => beside_records(game, log, (&options, encoded), golden),
+            _ => beside_keyframes(game, log, (&options, encoded)),
+        };
         thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
     };
     let made: Vec<Result<_, StreamError>> = match at_once && !log.is_short() {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };
-    let (mut all, mut contradiction) = (Vec::new(), None);
+    let (mut all, mut unlike) = (Vec::new(), Unlike::default());
     for made in made {
         match made {
-            Ok((played, said)) => {
-                contradiction = contradiction.or(said.filter(|_| played.ran.hashes_compared > 0));
+            Ok((played, found)) => {
+                let contradicts = found.contradicts.filter(|_| played.ran.hashes_compared > 0);
+                unlike.contradicts = unlike.contradicts.or(contradicts);
+                unlike.keyframe = unlike.keyframe.or(found.keyframe);
                 all.push(played);
             }
             Err(StreamError::Replay(error)) => return Ok(Err(error.to_string())),
             Err(StreamError::Read(error)) => return Err(error),
         }
     }
-    Ok(Ok((all, contradiction.map(|found| found.0))))
+    Ok(Ok((all, unlike)))
 }
 
-fn attempt(
-    game: &dyn Playable,
-    log: &SurveyedLog,
-    options: (&Options, bool),
-    (compare, golden): (bool, bool),
-) -> Result<Option<(Played, Option<Contradicts>)>, StreamError> {
+type Attempt = Result<Option<(Played, Unlike)>, StreamError>;
+
+/// A replay that the log's records are held against, and a golden may be.
+fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
     let mut gist: Option<Gist> = None;
     let said = Said::new(&log.header, &log.survey.hidden);
-    said::meanwhile(said, compare, |said| {
+    let (ran, contradicts) = said::meanwhile(said, |said| {
         let mut seen = |chunk: &Stretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
             gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
             said.rows(rows);
         };
         log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})
-    })
-    .map(|(ran, said)| ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, said)))
+    })?;
+    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike { contradicts, keyframe: None })))
+}
+
+/// A replay that the log's keyframes are held against.
+fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool)) -> Attempt {
+    let mut gist: Option<Gist> = None;
+    let mut rows = |header: &TraceHeader, rows: Table| {
+        gist.get_or_insert_with(|| Gist::new(header.clone(), false)).add(&rows);
+    };
+    let ran = log.attempt_beside_keyframes(game, options, &mut rows)?;
+    Ok(ran.zip(gist).map(|((ran, keyframe), gist)| (Played { gist, ran }, Unlike { contradicts: None, keyframe })))
 }

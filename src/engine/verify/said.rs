@@ -33,13 +33,11 @@ enum Heard {
 }
 
 /// Whoever replays a log tells of it here.
-pub(super) struct Telling(Option<SyncSender<Heard>>);
+pub(super) struct Telling(SyncSender<Heard>);
 
 impl Telling {
     pub(super) fn chunk(&self, chunk: &Stretch) {
-        if self.0.is_some() {
-            self.tell(Heard::Chunk(Box::new(chunk.clone())));
-        }
+        self.tell(Heard::Chunk(Box::new(chunk.clone())));
     }
 
     pub(super) fn rows(&self, rows: Table) {
@@ -50,24 +48,18 @@ impl Telling {
 
     fn tell(&self, heard: Heard) {
         // A listener that has stopped has panicked, which goes on where it is waited for.
-        if let Some(listener) = &self.0 {
-            let _ = listener.send(heard);
-        }
+        let _ = self.0.send(heard);
     }
 }
 
 /// How many chunks and rows may wait to be compared.
 const WAITING: usize = 16;
 
-/// Replays, and compares on another thread meanwhile, if that is wanted; what came of both.
+/// Replays, and compares on another thread meanwhile; what came of both.
 pub(super) fn meanwhile<T, E: From<EngineError>>(
     mut said: Said<'_>,
-    compare: bool,
     replay: impl FnOnce(&Telling) -> Result<T, E>,
 ) -> Result<(T, Option<Contradicts>), E> {
-    if !compare {
-        return Ok((replay(&Telling(None))?, None));
-    }
     let (telling, waiting) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let listen = move || {
@@ -76,7 +68,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
         };
         let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
         let listener = listener.map_err(EngineError::NoThread)?;
-        let telling = Telling(Some(telling));
+        let telling = Telling(telling);
         let made = replay(&telling);
         drop(telling);
         match listener.join() {

@@ -1,6 +1,6 @@
 //! IEEE 754 singles as whole numbers, so that neighbours in value are neighbours in number.
 
-use super::bytes::Cursor;
+use crate::varint::Cursor;
 
 /// What the numbers of a column stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Residuals as bytes, in the way that leaves zstd the least to do.
 
-use super::bytes::{Cursor, put_varint, unzigzag, zigzag};
 use super::cost::Histogram;
+use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
 /// How residuals are laid out. All are zigzag numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

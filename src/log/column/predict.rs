@@ -1,6 +1,6 @@
 //! Prediction within a series, and what remains of the values after it.
 
-use super::bytes::{Cursor, put_varint, unzigzag, zigzag};
+use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
 /// What a value is predicted to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

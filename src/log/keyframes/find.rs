@@ -12,7 +12,7 @@ use super::super::reader::LogReader;
 use super::super::version::Version;
 use super::{End, corrupt, keyframe_in};
 use crate::record::{Header, Keyframe};
-use crate::units::Micros;
+use crate::units::{Micros, Tick};
 
 /// A log that is read from a keyframe on.
 pub struct Found<R> {
@@ -28,14 +28,35 @@ pub struct Found<R> {
     pub bytes: u64,
 }
 
+/// Which keyframe is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The first of all.
+    First,
+    /// The last one at or before a time.
+    At(Micros),
+    /// The last one before a tick.
+    Before(Tick),
+}
+
+impl Sought {
+    fn may_be(self, tick: Tick, at: Micros) -> bool {
+        match self {
+            Sought::First => true,
+            Sought::At(sought) => at <= sought,
+            Sought::Before(sought) => tick < sought,
+        }
+    }
+}
+
 /// The most of a file that its seek table may be.
 const TABLE_BYTES_MOST: u64 = 16 << 20;
 
-/// The last keyframe of a log at or before a time. `None` where there is none, and of a file that does not end as one that has any.
+/// A keyframe of a log. `None` where there is none such, and of a file that does not end as one that has any.
 ///
 /// # Errors
 /// When the log cannot be read, or what leads to the keyframe is damaged.
-pub fn find_keyframe<R: Read + Seek>(mut from: R, at: Micros) -> Result<Option<Found<R>>, LogError> {
+pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Option<Found<R>>, LogError> {
     let (header, schema, sealed) = {
         let reader = LogReader::new(&mut from)?;
         reader.opened()
@@ -63,7 +84,8 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, at: Micros) -> Result<Option<F
     if found != tail {
         return Err(corrupt(frame.offset, "the end", "the last chunk, the seal and the seek table do not agree"));
     }
-    let wanted = keyframes.iter().rev().find(|(when, ..)| *when <= at.0);
+    let mut those = keyframes.iter().filter(|(at, tick, _)| sought.may_be(Tick(*tick), Micros(*at)));
+    let wanted = if sought == Sought::First { those.next() } else { those.next_back() };
     let Some((_, _, chunk)) = wanted else { return Ok(None) };
     let chunk = *chunk as usize;
     if chunk == 0 || chunk >= last {
@@ -74,7 +96,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, at: Micros) -> Result<Option<F
     let content = unpack(&frame).map_err(|what| corrupt(frame.offset, &part, what))?;
     let Place { index, before, .. } = place(&content).map_err(|what| corrupt(frame.offset, &part, what))?;
     let keyframe = keyframe_in(&content, 0).filter(|_| index as usize == chunk);
-    let Some(keyframe) = keyframe.filter(|keyframe| keyframe.at <= at) else {
+    let Some(keyframe) = keyframe.filter(|keyframe| sought.may_be(keyframe.tick, keyframe.at)) else {
         return Err(corrupt(frame.offset, &part, "it is not the keyframe that the last chunk names"));
     };
     let mut table = SeekTable::default();

@@ -1,6 +1,7 @@
 //! Where a feed is, as a keyframe has it, and a feed that goes on from there.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,27 @@ use crate::units::{CommandSeq, Micros, Tick};
 
 /// Stretches, each with its number and the newest time in it.
 pub(super) struct Near {
-    pub(super) next: usize,
-    pub(super) stretches: VecDeque<(usize, Micros, Stretch)>,
+    next: usize,
+    stretches: VecDeque<(usize, Micros, Rc<Stretch>)>,
+    /// Before then nobody wants to go on from here, nor from what was near then.
+    since: Micros,
+}
+
+impl Near {
+    /// Takes the next stretch in, as it was read.
+    pub(super) fn add(&mut self, stretch: &Stretch, newest: Option<Micros>) {
+        let newest = newest.unwrap_or(Micros(i64::MIN));
+        if !self.stretches.is_empty() || newest >= self.since {
+            self.stretches.push_back((self.next, newest, Rc::new(stretch.clone())));
+        }
+        self.next += 1;
+    }
+
+    fn forget_before(&mut self, at: Micros) {
+        while self.stretches.front().is_some_and(|(_, newest, _)| *newest < at) {
+            self.stretches.pop_front();
+        }
+    }
 }
 
 /// The last tick, and the last frame of each player.
@@ -47,7 +67,15 @@ impl Fed {
 impl Feed<'_> {
     /// Keeps what is near from now on.
     pub(in crate::replay) fn keep_near(&mut self) {
-        self.near = Some(Near { next: 0, stretches: VecDeque::new() });
+        self.near = Some(Near { next: 0, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+    }
+
+    /// What is older will not be near any more: nobody asks before a time of which it is too long ago.
+    pub(in crate::replay) fn keep_since(&mut self, at: Micros) {
+        if let Some(near) = &mut self.near {
+            near.since = at;
+            near.forget_before(at);
+        }
     }
 
     /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near.
@@ -66,14 +94,12 @@ impl Feed<'_> {
     }
 
     /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
-    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Stretch>) {
+    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<Stretch>>) {
         self.read_until(at);
         let Some(near) = &mut self.near else { return (0, Vec::new()) };
-        while near.stretches.front().is_some_and(|(_, newest, _)| *newest < at - reach) {
-            near.stretches.pop_front();
-        }
+        near.forget_before(at - reach);
         let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
-        (first, near.stretches.iter().map(|(_, _, stretch)| stretch.clone()).collect())
+        (first, near.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
     }
 
     /// Nobody will ask for what is near any more.

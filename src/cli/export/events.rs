@@ -1,0 +1,77 @@
+//! `hitreg export --perfetto`: a time line, from a trace that is read as it is written.
+
+use std::io::Write;
+
+use super::replayed::Replayed;
+use super::{Args, Failed, save, trace_of};
+use crate::cli::output::Output;
+use crate::cli::trouble::Trouble;
+use crate::cli::{Outcome, files};
+use crate::engine::{Games, can_be_read_twice};
+use crate::log::FileKind;
+use crate::perfetto::{self, SHOWN, Unwritten};
+use crate::store::{self, Kind, TemporaryFolder, TraceFile};
+use crate::trace::Trace;
+use crate::trace::schema::{packets, snapshots};
+use crate::traffic::{self, Packet};
+
+/// What is written.
+enum Events {
+    /// A trace in memory, and the packets.
+    Whole(Trace, Vec<Packet>),
+    /// A trace in a file.
+    File(TraceFile),
+    /// A replay in a file that is not to stay, and whether its log's packets stand beside it.
+    Replay { trace: TraceFile, has_packets: bool, _folder: TemporaryFolder },
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
+    let events = Events::of(games, args)?;
+    match &target {
+        Some(target) => save(target, &mut |out| events.write(args, out))?,
+        None => events.write(args, output.raw())?,
+    }
+    Ok(Outcome::Done)
+}
+
+impl Events {
+    fn of(games: &Games, args: &Args) -> Result<Events, Trouble> {
+        let path = &args.file;
+        let whole = |told| trace_of(games, args, told).map(|(trace, packets)| Events::Whole(trace, packets));
+        if !can_be_read_twice(path) {
+            return whole(false);
+        }
+        let of_its_own = args.what_if.is_plain();
+        if store::kind_of(path)? == FileKind::Trace {
+            return if of_its_own { Ok(Events::File(TraceFile::open(path)?)) } else { whole(false) };
+        }
+        let log = files::engine(games).survey(path)?;
+        // The log's packets have their bytes, and are the replay's where it is of its own settings.
+        let sent = |name: &str| !of_its_own && [packets::NAME, snapshots::NAME].contains(&name);
+        let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
+        match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {
+            Some(Replayed { folder, .. }) => {
+                let trace = TraceFile::open(folder.file(Replayed::NAME).path())?;
+                Ok(Events::Replay { trace, has_packets: of_its_own, _folder: folder })
+            }
+            None => whole(log.is_some()),
+        }
+    }
+
+    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
+        let written = match self {
+            Events::Whole(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
+            Events::Replay { trace, has_packets: true, .. } => traffic::of_log_beside(trace)
+                .map_err(Unwritten::Unread)
+                .and_then(|packets| perfetto::write(trace, packets, out)),
+            Events::File(trace) | Events::Replay { trace, .. } => traffic::of_source(trace)
+                .map_err(Unwritten::Unread)
+                .and_then(|packets| perfetto::write(trace, packets, out)),
+        };
+        written.map_err(|error| match error {
+            Unwritten::Unread(what) => Failed::Reading(Trouble::file(&args.file, what)),
+            Unwritten::Io(error) => Failed::Writing(error),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! Logs with keyframes as the engine takes them: verified without a replay of their own, and replayed from wherever is asked for.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use hitreg::engine::{Engine, Games, Keep, LogReport, Player, SurveyedLog, Verify};
+use hitreg::log::{Options as LogOptions, write_keyframes};
+use hitreg::record::{Keyframe, Session, StateKey};
+use hitreg::replay::{Due, Options, Part, rerecord};
+use hitreg::trace::Trace;
+use hitreg::units::{EntityId, Micros, Tick};
+use hitreg::verify::Verdict;
+use tempfile::TempDir;
+
+use crate::disc::{Disc, Discs, Rules, STEPS};
+use crate::{streams, traces};
+
+fn games() -> Games {
+    Games::default().recording::<Discs>(|_| Ok(Rules::default()))
+}
+
+/// A session in a folder, as a log without keyframes, `a.hitlog`, and with them.
+struct Logs {
+    folder: TempDir,
+    keyframes: Vec<Keyframe>,
+}
+
+impl Logs {
+    fn of(session: &Session) -> Logs {
+        let folder = TempDir::new().expect("a temporary folder");
+        std::fs::write(folder.path().join("a.hitlog"), streams::file(session, Micros::from_ms(400))).expect("written");
+        let games = games();
+        let engine = Engine::new(&games);
+        let log = engine.survey(&folder.path().join("a.hitlog")).expect("a sound log").expect("a file");
+        let keyframes = engine.keyframes(&log, &Due::Every(Micros::from_s(2))).expect("a log of this build");
+        assert!(keyframes.len() >= 3, "{}", keyframes.len());
+        let logs = Logs { folder, keyframes };
+        logs.write("k.hitlog", &logs.keyframes);
+        logs
+    }
+
+    fn write(&self, name: &str, keyframes: &[Keyframe]) {
+        let log = std::fs::read(self.folder.path().join("a.hitlog")).expect("it was written");
+        let keyed = write_keyframes(&log[..], Vec::new(), keyframes, LogOptions::live()).expect("written");
+        std::fs::write(self.folder.path().join(name), keyed).expect("written");
+    }
+
+    fn verified(&self, name: &str, rollback_every: Option<u32>) -> LogReport {
+        let games = games();
+        let verify = Verify {
+            player: Player::Own,
+            keep: Keep::Nothing,
+            needs_golden: false,
+            rollback_every,
+            threads: 1,
+            clock: &|| 0.0,
+        };
+        let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)], &|| {});
+        reports.expect("it can be verified").remove(0)
+    }
+}
+
+/// A log with keyframes takes no usercmd more than one without, and a keyframe that is another is found by that.
+#[test]
+fn keyframes_are_verified_by_the_replays_that_there_are() {
+    let logs = Logs::of(&traces::session(3, 9.0, Rules { counted: true, ..Rules::default() }));
+    let steps = |name| {
+        let before = STEPS.load(Ordering::Relaxed);
+        assert_eq!(logs.verified(name, None).verdict, Verdict::Same, "{name}");
+        STEPS.load(Ordering::Relaxed) - before
+    };
+    let without = steps("a.hitlog");
+    assert!(without > 1_000, "{without}");
+    assert_eq!(steps("k.hitlog"), without);
+
+    let good = &logs.keyframes;
+    let forge = |change: &dyn Fn(&mut Keyframe)| {
+        let mut forged = good.clone();
+        change(&mut forged[1]);
+        logs.write("forged.hitlog", &forged);
+    };
+    let forgeries: [&dyn Fn(&mut Keyframe); 4] = [
+        &|keyframe| keyframe.content = good[2].content.clone(),
+        &|keyframe| keyframe.at += Micros(1),
+        // It would be gone on from without the records that it refers to.
+        &|keyframe| keyframe.stretch += 1,
+        &|keyframe| keyframe.tick = keyframe.tick.next(),
+    ];
+    // A check that runs along is none of the state.
+    for rollback_every in [None, Some(16)] {
+        let report = logs.verified("k.hitlog", rollback_every);
+        assert_eq!((report.verdict, report.rollbacks > 10), (Verdict::Same, rollback_every.is_some()));
+        for forgery in forgeries {
+            forge(forgery);
+            let report = logs.verified("forged.hitlog", rollback_every);
+            assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+            assert!(report.detail.is_some_and(|detail| detail.contains("the keyframe after tick")));
+        }
+    }
+}
+
+fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
+    let mut trace = Trace::default();
+    let options = Options { part: Some(part), ..Options::default() };
+    let game = games.of_header(&log.header).expect("discs");
+    let mut put = |_: &_, rows: hitreg::trace::Table| match trace.tables.iter_mut().find(|t| t.name == rows.name) {
+        Some(table) => table.append(rows).expect("the same columns"),
+        None => trace.tables.push(rows),
+    };
+    let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});
+    assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
+    trace
+}
+
+/// Before the first keyframe that one tells what a pass over the log would, and the beginning of the log what is at its beginning.
+#[test]
+fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
+    let mut session = traces::session(4, 9.0, Rules::default());
+    let row = hitreg::game::StateRows::own::<Discs>();
+    for entity in 0..session.players.len() as u16 {
+        let disc =
+            Disc { origin: glam::Vec3::new(70.0, 90.0 * f32::from(entity), 0.0), alive: true, ..Disc::default() };
+        let mut cells = Vec::new();
+        let class = row.write::<Discs>(&disc, &mut cells);
+        session.states.push(StateKey { tick: Tick(0), viewer: None, entity: EntityId(entity), class }, &cells);
+    }
+    session.put_in_order();
+    let session = rerecord::<Discs>(&session, None).expect("it can be run again");
+    let logs = Logs::of(&session);
+    let games = games();
+    let engine = Engine::new(&games);
+    let path = |name: &str| logs.folder.path().join(name);
+    let surveyed = |path: &Path, at| engine.survey_from(path, at).expect("a sound log").expect("a file");
+    let first = logs.keyframes[0].at;
+    let part = Part { from: Micros::from_ms(500), to: first };
+    let whole = played(&surveyed(&path("a.hitlog"), part.from), &games, part);
+    assert!(whole.table("bodies").is_some_and(|bodies| bodies.rows() > 100));
+    // Damage behind the first keyframe does no harm there.
+    let mut bytes = std::fs::read(path("k.hitlog")).expect("it was written");
+    let late = bytes.len() * 3 / 4;
+    bytes[late] ^= 0x55;
+    std::fs::write(path("damaged.hitlog"), &bytes).expect("written");
+    assert!(engine.survey(&path("damaged.hitlog")).is_err());
+    for name in ["k.hitlog", "damaged.hitlog"] {
+        assert_eq!(played(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
+        // So is what begins at a keyframe and is to be replayed otherwise.
+        let again = surveyed(&path(name), first).from_its_beginning().expect("a sound beginning");
+        assert_eq!(played(&again, &games, part).digest(), whole.digest(), "{name}");
+    }
+    for (tick, at) in session.ticks.iter().map(|tick| (tick.tick, tick.at)) {
+        assert_eq!(engine.time_of(&path("k.hitlog"), tick).expect("a sound log"), Some(at));
+        if at < first {
+            assert_eq!(engine.time_of(&path("damaged.hitlog"), tick).expect("sound so far"), Some(at));
+        }
+    }
+    assert_eq!(engine.time_of(&path("k.hitlog"), Tick(100_000)).expect("a sound log"), None);
+}
