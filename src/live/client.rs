@@ -208,7 +208,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    let packed = Packed { bytes, saw_avatar_right: None };
+                    let packed = Packed { bytes, ..Packed::default() };
                     Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);

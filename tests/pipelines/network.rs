@@ -70,6 +70,10 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
         }
         let rows: Vec<usize> = (0..down.rows).filter(|row| down.player[*row] as usize == player).collect();
         assert_eq!(rows.len(), records.snapshots.len());
+        for row in &rows {
+            let bits: u32 = down.bits.iter().map(|part| part[*row]).sum();
+            assert_eq!(bits, 8 * down.bytes[*row], "what bits are for is all of them");
+        }
         let received = arrivals(&records.received);
         for (row, sent) in rows.into_iter().zip(&records.snapshots) {
             let told = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
@@ -85,6 +89,9 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
     assert!(down.saw_avatar_right.iter().filter(|saw| *saw == "yes").count() > 100);
     let network = Summary::of(&trace).network.expect("the tables are there");
     assert_eq!((network.up.lost, network.usercmds_per_packet > 3.9), (lost.into(), true));
+    let bytes_for: f64 = network.bytes_for.values().sum();
+    assert_eq!(Some(bytes_for as u64), network.down.bytes);
+    assert!(network.bytes_for["controlled"] > 1_000.0 && network.bytes_for["authoritative"] > 1_000.0, "{network:?}");
 }
 
 #[test]
@@ -120,6 +127,7 @@ fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
     let not_asked = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
     assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
     assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
+    assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
     assert_eq!(found.verdict, Verdict::Same);
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
