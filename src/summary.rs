@@ -36,7 +36,7 @@ pub struct Network {
     /// Usercmds that the server warned of, because they came out of sequence.
     pub warnings: u64,
     /// What the bytes of snapshots are for, where datagrams were asked for: values of variables by category, which entities
-    /// and variables they are of (`which`), effects, warnings and notices (`events`), `headers`. Bits are eighths.
+    /// and variables they are of (`naming`), effects, warnings and notices (`events`), `headers`. Bits are eighths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bytes_for: BTreeMap<&'static str, f64>,
 }

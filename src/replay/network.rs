@@ -195,7 +195,7 @@ mod tests {
     fn the_parts_of_bits_are_the_categories_and_three_more() {
         let parts: Vec<&str> = OptionalBits::PARTS.iter().map(|part| &part[1..]).collect();
         let categories = Category::NAMES.iter().copied();
-        assert_eq!(parts, categories.chain(["which", "events", "headers"]).collect::<Vec<_>>());
+        assert_eq!(parts, categories.chain(["naming", "events", "headers"]).collect::<Vec<_>>());
     }
 
     #[test]

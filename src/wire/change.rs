@@ -71,7 +71,7 @@ impl Change {
             all_values += bits;
         };
         self.put_counted(layout, usual, &mut values, out);
-        told.which = (out.len_bits() - begun - all_values) as u32;
+        told.naming = (out.len_bits() - begun - all_values) as u32;
         told
     }
 

@@ -14,7 +14,7 @@ pub struct Told {
     /// Values of variables, by the category that a variable has for the client which is told.
     pub values: [u32; CATEGORIES],
     /// Of which entities and which variables they are: types, ids, controllers, bases, bitfields and masks.
-    pub which: u32,
+    pub naming: u32,
     /// Effects, warnings, notices, and the echo of packets.
     pub events: u32,
     /// Headers, `FRAME`, seals, and what fills the last byte.
@@ -25,12 +25,12 @@ impl Told {
     /// How many parts there are.
     pub const PARTS: usize = CATEGORIES + 3;
 
-    /// All parts: categories in their order, then `which`, `events` and `headers`.
+    /// All parts: categories in their order, then `naming`, `events` and `headers`.
     pub fn parts(&self) -> [u32; Told::PARTS] {
-        let Told { values, which, events, headers } = self;
+        let Told { values, naming, events, headers } = self;
         let mut parts = [0; Told::PARTS];
         parts[..CATEGORIES].copy_from_slice(values);
-        parts[CATEGORIES..].copy_from_slice(&[*which, *events, *headers]);
+        parts[CATEGORIES..].copy_from_slice(&[*naming, *events, *headers]);
         parts
     }
 
@@ -45,9 +45,9 @@ impl Told {
     }
 
     pub(super) fn add(&mut self, more: &Told) {
-        let Told { values, which, events, headers } = more;
+        let Told { values, naming, events, headers } = more;
         self.values.iter_mut().zip(values).for_each(|(sum, bits)| *sum += bits);
-        self.which += which;
+        self.naming += naming;
         self.events += events;
         self.headers += headers;
     }

@@ -133,6 +133,26 @@ fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
 }
 
+/// Player 0's frames are regular, player 1's those of a loaded computer.
+#[test]
+fn bots_frames_are_as_irregular_as_their_settings_say() {
+    let own = [("client.cmd_hz", "30"), ("p1.client.frames", "loaded")];
+    let settings = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
+    let scenario = Scenario { players: 2, seconds: 20.0, settings, ..Scenario::default() };
+    let session = record(&scenario);
+    let frame_ms = |player: usize| session.players[player].frames.iter().skip(1).map(|frame| frame.command.input.msec);
+    assert!(frame_ms(0).all(|ms| (33..=34).contains(&ms)));
+    let late = frame_ms(1).filter(|ms| *ms >= 47).count() as f64 / frame_ms(1).count() as f64;
+    assert!((0.1..0.4).contains(&late) && frame_ms(1).all(|ms| ms >= 33), "{late}");
+    let times = |player: usize| session.players[player].frames.iter().map(|frame| frame.at).collect::<Vec<_>>();
+    let passed = *times(1).last().expect("frames") - times(1)[0];
+    let simulated: i64 = frame_ms(1).map(i64::from).sum();
+    assert!((passed.0 / 1000 - simulated).abs() <= 1, "no time is lost");
+    assert_eq!(record(&scenario), session, "the same again");
+    let again = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    assert_eq!(again.first_difference, None);
+}
+
 #[test]
 fn players_settings_are_their_own_in_replays_too() {
     let session = record(&Scenario { players: 2, seconds: 4.0, ..Scenario::default() });

@@ -148,7 +148,7 @@ impl Kind for OptionalBits {
         ".deterministic-ai",
         ".reactive",
         ".inverted",
-        ".which",
+        ".naming",
         ".events",
         ".headers",
     ];

@@ -250,8 +250,8 @@ fn what_bits_are_for_is_all_of_the_datagrams() {
         }
         ack(&mut client, &mut server, seq);
     }
-    let Told { values, which, events, headers } = all;
-    assert!([which, events, headers].iter().all(|bits| *bits > 1_000), "{all:?}");
+    let Told { values, naming, events, headers } = all;
+    assert!([naming, events, headers].iter().all(|bits| *bits > 1_000), "{all:?}");
     for category in Category::ALL {
         use Category::{Authoritative, Constant, Controlled, Simulated};
         let is_used = [Authoritative, Constant, Controlled, Simulated].contains(&category);
