@@ -4,6 +4,7 @@
 
 mod batches;
 mod bots;
+mod late_frames;
 mod machine;
 mod network;
 mod observe;
@@ -18,6 +19,8 @@ pub use batches::{Batches, HandedOver};
 pub(crate) use bots::BotInput;
 #[cfg(feature = "live")]
 pub(crate) use bots::{BotPlayer, frame_phase};
+#[cfg(any(feature = "live", feature = "arena"))]
+pub(crate) use late_frames::LateFrames;
 pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
 #[cfg(feature = "arena")]

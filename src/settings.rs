@@ -4,14 +4,18 @@
 mod choices;
 mod engine_names;
 mod keys;
+mod kind;
 mod known;
 mod nearest;
 mod players;
 mod preset;
 
-pub use choices::{Among, ClockMode, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone};
+pub use choices::{
+    Among, ClockMode, Frames, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone,
+};
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
-pub use keys::{KEYS, Key, Kind};
+pub use keys::{KEYS, Key};
+pub use kind::Kind;
 pub use players::{Players, without_players};
 pub(crate) use players::{is_of_players, player_of};
 pub use preset::{PRESETS, Preset};
@@ -21,7 +25,7 @@ use engine_names::our_name;
 use nearest::nearest;
 
 /// Keys that logs of format 2.1 did not have at first; what they are by default is what there was without them.
-const LATER: &[&str] = &["interpolation.ease_ms", "server.zone", "server.zone_units"];
+const LATER: &[&str] = &["client.frames", "interpolation.ease_ms", "server.zone", "server.zone_units"];
 
 /// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +116,8 @@ pub struct Server {
 pub struct Client {
     /// Usercmds per second.
     pub cmd_hz: Hz,
+    /// How regularly a bot's client makes its frames.
+    pub frames: Frames,
     /// Usercmds in each packet: the newest and repeats of those before it.
     pub redundancy: i64,
     /// How the client follows the server's clock.

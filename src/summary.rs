@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::{Counted, Spread};
-use crate::trace::schema::{corrections, frames, packets, shots, snapshots, ticks};
+use crate::trace::schema::{Kind as _, OptionalBits, corrections, frames, packets, shots, snapshots, ticks};
 use crate::trace::{Table, Trace};
 
 /// The headline figures.
@@ -23,7 +23,7 @@ pub struct Summary {
 }
 
 /// What went over the network.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// Packets from the clients to the server.
     pub up: Direction,
@@ -35,6 +35,10 @@ pub struct Network {
     pub choked: u64,
     /// Usercmds that the server warned of, because they came out of sequence.
     pub warnings: u64,
+    /// What the bytes of snapshots are for, where datagrams were asked for: values of variables by category, which entities
+    /// and variables they are of (`naming`), effects, warnings and notices (`events`), `headers`. Bits are eighths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bytes_for: BTreeMap<&'static str, f64>,
 }
 
 /// One direction.
@@ -137,6 +141,8 @@ pub struct Summing {
     up: Way,
     down: Way,
     usercmds_sent: u64,
+    /// What the bits of snapshots are for.
+    bits_for: BTreeMap<&'static str, u64>,
     /// Whether there is a table of packets at all.
     network: bool,
 }
@@ -192,6 +198,9 @@ impl Summing {
                 self.down.add(told.arrived, told.took_ms, told.bytes);
                 self.down.choked += sum(told.choked);
                 self.down.warnings += sum(told.warnings);
+                for (part, bits) in OptionalBits::PARTS.iter().zip(told.bits).filter(|(_, bits)| !bits.is_empty()) {
+                    *self.bits_for.entry(part.trim_start_matches('.')).or_default() += sum(bits);
+                }
             }
             _ => {}
         }
@@ -214,6 +223,7 @@ impl Summing {
             down: self.down.direction(),
             choked: self.down.choked,
             warnings: self.down.warnings,
+            bytes_for: self.bits_for.iter().map(|(part, bits)| (*part, *bits as f64 / 8.0)).collect(),
         });
         summary
     }

@@ -14,9 +14,11 @@ use crate::game::{Categorize as _, Category, Effect, Placed};
 use crate::session::record_synthetic;
 use crate::session::scenario::Scenario;
 use crate::units::{EntityId, Micros};
+use crate::wire::Told;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-constant", constant),
+    claim!(Nereids, "constant-told-once", constant_told_once),
     claim!(Nereids, "category-self-contained", self_contained),
     claim!(Nereids, "category-authoritative", authoritative),
     claim!(Nereids, "category-controlled", controlled),
@@ -43,6 +45,26 @@ fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
     });
     let moved: Vec<f64> = moved.collect();
     Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
+}
+
+fn constant_told_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
+    let (from, _) = seen.inspect;
+    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.told?)));
+    let bytes = |later: bool, bits: &dyn Fn(&Told) -> u32| {
+        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, told)| f64::from(bits(&told)));
+        Some(of.sum::<f64>() / 8.0)
+    };
+    let constant = |told: &Told| told.of(Category::Constant);
+    let others = |told: &Told| told.values.iter().sum::<u32>() - told.of(Category::Constant);
+    let whole =
+        seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
+    Ok(vec![
+        ("values of what is Constant, in the first second", bytes(false, &constant)),
+        ("values of what is Constant, after it", bytes(true, &constant)),
+        ("values of all else, after it", bytes(true, &others)),
+        ("bits that are not counted, or counted twice", count(whole.sum::<u64>() as usize)),
+    ])
 }
 
 fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {

@@ -69,26 +69,34 @@ fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let regular = experiment.play_variant("regular")?;
-    let irregular = experiment.play_variant(if experiment.is_off() { "regular" } else { "irregular" })?;
+    let play = |variant| experiment.play_variant(if experiment.is_off() { "regular" } else { variant });
+    let regular = play("regular")?;
+    let [irregular, capped, hitches, loaded] = ["irregular", "capped", "hitches", "loaded"].map(play);
+    let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
     // What a frame simulates, less the time until the next frame, which it is shown for.
     let off = |seen: &Seen| {
         let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
         let off =
             |pair: &[&SeenFrame]| (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs();
-        greatest(&frames.windows(2).map(off).collect::<Vec<_>>())
+        frames.windows(2).map(off).collect::<Vec<f64>>()
     };
-    let in_all = |seen: &Seen| {
+    let in_all = |seen: &&Seen| {
         let (first, last) = (seen.inspected(0).next()?, seen.inspected(0).next_back()?);
         let simulated: f64 = seen.inspected(0).skip(1).map(|frame| f64::from(frame.command.input.msec)).sum();
         Some((simulated - (last.at - first.at).as_ms_f64()).abs())
     };
-    let wrong = irregular.received_by(0).filter(|s| s.correction.is_some()).count();
+    let all = [&irregular, &capped, &hitches, &loaded];
+    let wrong = all.iter().flat_map(|seen| seen.received_by(0)).filter(|s| s.correction.is_some()).count();
+    let capped = off(&capped);
+    let late = capped.iter().filter(|off| **off > 1.0).count() as f64;
     Ok(vec![
-        ("regular frames: frame time off from the frame's own, most", off(&regular)),
-        ("irregular frames: the same, most", off(&irregular)),
-        ("irregular frames: in all", in_all(&irregular)),
-        ("irregular frames: corrections", count(wrong)),
+        ("regular frames: frame time off from the frame's own, most", greatest(&off(&regular))),
+        ("irregular frames: the same, most", greatest(&off(&irregular))),
+        ("a capped computer's frames: off by more than 1 ms", Some(100.0 * late / capped.len() as f64)),
+        ("frames with hitches: off, most", greatest(&off(&hitches))),
+        ("a loaded computer's frames: off, median", median(&off(&loaded))),
+        ("all of these: in all, most", greatest(&all.iter().filter_map(in_all).collect::<Vec<_>>())),
+        ("all of these: corrections", count(wrong)),
     ])
 }
 

@@ -7,7 +7,7 @@ use glam::Vec3;
 use super::script::{Button, Player, Scene, Step};
 use crate::arena::{Arena, ArenaBody};
 use crate::rng::Rng;
-use crate::session::{InputSource, Screen};
+use crate::session::{InputSource, LateFrames, Screen};
 use crate::settings::Settings;
 use crate::units::{Hz, Micros, PlayerId, Seed};
 use crate::usercmd::{Input, buttons};
@@ -33,6 +33,8 @@ struct ScriptedPlayer {
     cmd_hz: Hz,
     jitter: Micros,
     rng: Rng,
+    late: LateFrames,
+    /// When its first frame would have been, were all frames since on time.
     phase: Micros,
     frames: i64,
     /// The end of the last frame, in whole milliseconds.
@@ -47,13 +49,15 @@ impl Scripted {
     /// The input of a scene's players.
     pub(super) fn new(scene: &Scene, settings: &Arc<Settings>) -> Scripted {
         let player = |(index, player): (u16, &Player)| {
-            let cmd_hz = settings.of_player(PlayerId(index)).client.cmd_hz;
+            let own = settings.of_player(PlayerId(index));
+            let cmd_hz = own.client.cmd_hz;
             let phase = Micros::from_ms_f64(player.first_frame_ms);
             ScriptedPlayer {
                 steps: player.input.clone(),
                 cmd_hz,
                 jitter: Micros::from_ms_f64(player.frame_jitter_ms),
                 rng: Rng::new(Seed(scene.seed), 0x6672_616d_6500_0000 | u64::from(index)),
+                late: LateFrames::new(own.client.frames, Seed(scene.seed), PlayerId(index)),
                 phase,
                 frames: 0,
                 last_ms: (phase - cmd_hz.interval()).0 / 1000,
@@ -68,6 +72,9 @@ impl Scripted {
 impl InputSource<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = self.players.get_mut(usize::from(player.0))?;
+        if player.frames > 0 {
+            player.phase += player.late.next();
+        }
         let late = player.rng.below(player.jitter.0.unsigned_abs() + 1);
         let at = player.phase + player.cmd_hz.turn(player.frames) + Micros(late as i64);
         player.frames += 1;

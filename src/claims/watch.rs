@@ -14,6 +14,7 @@ use crate::record::{ArrivalRecord, Execution, PacketRecord};
 use crate::session::{Observer, Packed, Shown};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
+use crate::wire::Told;
 
 /// A session as it was seen.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +80,9 @@ pub(super) struct SeenSent {
     pub(super) warnings: Vec<i16>,
     /// Whether the server agrees to where the client saw its avatar.
     pub(super) saw_avatar_right: Option<bool>,
+    pub(super) bytes: u16,
+    /// What the bits of its datagrams are for.
+    pub(super) told: Option<Told>,
 }
 
 /// A usercmd that the server dealt with.
@@ -248,8 +252,8 @@ impl Observer<Arena> for Seen {
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: Packed) {
         let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
-        let saw_avatar_right = packed.saw_avatar_right;
-        self.sent.push(SeenSent { player, at, helper_ms: snapshot.helper_ms, warnings, saw_avatar_right });
+        let (helper_ms, Packed { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
+        self.sent.push(SeenSent { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
     }
 
     fn snapshot_received(

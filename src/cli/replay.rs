@@ -353,6 +353,13 @@ fn print_network(page: &mut Page, network: &Network) {
     let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
     let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
     page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
+    let all: f64 = network.bytes_for.values().sum();
+    let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();
+    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let part = |(part, bytes): (&&str, &f64)| format!("{part} {:.1} %", 100.0 * bytes / all);
+    if !parts.is_empty() {
+        page.pair("down, for", &parts.into_iter().map(part).collect::<Vec<_>>().join(", "));
+    }
 }
 
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {

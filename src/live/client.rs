@@ -18,7 +18,7 @@ use crate::game::{Body, Bots};
 use crate::packet::ClientPacket;
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::sequence::{self, ClientEnd};
-use crate::session::{BotPlayer, Observer, Packed, Recorder, Screen, frame_phase};
+use crate::session::{BotPlayer, LateFrames, Observer, Packed, Recorder, Screen, frame_phase};
 use crate::settings::Settings;
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{
@@ -129,6 +129,7 @@ where
     running.end.connection.set_ready(clock.now(), true);
     let mut frames: Option<Schedule> = None;
     let cmd_hz = settings.client.cmd_hz;
+    let mut late = LateFrames::new(settings.client.frames, seed, player);
     loop {
         if socket.is_over() {
             running.end.connection.send_disconnect(Leaving::Done);
@@ -143,6 +144,7 @@ where
             Some(schedule) if clock.now() >= schedule.due() => {
                 running.frame();
                 schedule.advance(clock.now());
+                schedule.put_off(late.next());
                 continue;
             }
             Some(schedule) => clock.until(schedule.due()).min(LOOK_UP_EVERY),
@@ -208,7 +210,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    let packed = Packed { bytes, saw_avatar_right: None };
+                    let packed = Packed { bytes, ..Packed::default() };
                     Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);

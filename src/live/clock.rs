@@ -56,6 +56,11 @@ impl Schedule {
         self.first + self.hz.turn(self.turn)
     }
 
+    /// Puts all turns from the next on off by so much.
+    pub(super) fn put_off(&mut self, late: Micros) {
+        self.first += late;
+    }
+
     /// Goes on to the first turn after `now`, and returns how many were left out.
     pub(super) fn advance(&mut self, now: Micros) -> u64 {
         self.turn += 1;
@@ -89,5 +94,9 @@ mod tests {
         assert_eq!(schedule.due(), Micros(500 + 15_625));
         assert_eq!(schedule.advance(Micros(500 + 3 * 15_625 + 1)), 2);
         assert_eq!(schedule.due(), Micros(500 + 4 * 15_625));
+        schedule.put_off(Micros(70));
+        assert_eq!(schedule.due(), Micros(570 + 4 * 15_625));
+        assert_eq!(schedule.advance(Micros(600 + 4 * 15_625)), 0);
+        assert_eq!(schedule.due(), Micros(570 + 5 * 15_625));
     }
 }

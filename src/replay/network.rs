@@ -80,6 +80,7 @@ impl Network {
             warnings: snapshot.warnings.len() as u32,
             bytes: self.with_sizes.then_some(packed.bytes.into()),
             saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
+            bits: packed.told.filter(|_| self.with_sizes).map(|told| told.parts()),
         };
         let Network { down, snapshots, .. } = self;
         down.settle(at, |row| snapshots.push(row));
@@ -165,6 +166,8 @@ fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::Category;
+    use crate::trace::schema::{Kind as _, OptionalBits};
     use crate::units::CommandSeq;
 
     fn packet(number: u32, ms: i64) -> PacketRecord {
@@ -186,6 +189,13 @@ mod tests {
     fn arrived(network: &mut Network) -> Vec<u32> {
         network.end();
         packets::Columns::read(&network.take_packets()).arrived.to_vec()
+    }
+
+    #[test]
+    fn the_parts_of_bits_are_the_categories_and_three_more() {
+        let parts: Vec<&str> = OptionalBits::PARTS.iter().map(|part| &part[1..]).collect();
+        let categories = Category::NAMES.iter().copied();
+        assert_eq!(parts, categories.chain(["naming", "events", "headers"]).collect::<Vec<_>>());
     }
 
     #[test]

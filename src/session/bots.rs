@@ -1,7 +1,8 @@
-//! Bots as players: at regular frames, each with its own phase, so that no two clients run in step.
+//! Bots as players: at regular frames, or late ones, each with its own phase, so that no two clients run in step.
 
 use std::sync::Arc;
 
+use super::late_frames::LateFrames;
 use super::{InputSource, Screen};
 use crate::game::Bots;
 use crate::rng::Rng;
@@ -12,14 +13,16 @@ use crate::usercmd::Input;
 /// The bots of a synthetic session.
 pub(crate) struct BotInput<G: Bots> {
     rules: Arc<G::Rules>,
-    players: Vec<Regular<G>>,
+    players: Vec<Player<G>>,
 }
 
-struct Regular<G: Bots> {
+struct Player<G: Bots> {
     bot: BotPlayer<G>,
     cmd_hz: Hz,
+    /// When its first frame would have been, were all frames since on time.
     phase: Micros,
     frames: i64,
+    late: LateFrames,
 }
 
 /// One bot at the keys.
@@ -46,9 +49,11 @@ impl<G: Bots> BotInput<G> {
         let players = (0u16..)
             .zip(bots)
             .map(|(p, bot)| {
-                let cmd_hz = settings.of_player(PlayerId(p)).client.cmd_hz;
+                let own = settings.of_player(PlayerId(p));
+                let cmd_hz = own.client.cmd_hz;
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);
-                Regular { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0 }
+                let late = LateFrames::new(own.client.frames, seed, PlayerId(p));
+                Player { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0, late }
             })
             .collect();
         BotInput { rules, players }
@@ -59,6 +64,7 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = &mut self.players[usize::from(player.0)];
         player.frames += 1;
+        player.phase += player.late.next();
         Some(player.phase + player.cmd_hz.turn(player.frames))
     }
 

@@ -13,7 +13,7 @@ use super::Packed;
 use super::queue::{Carried, Queue};
 use super::sequence::{ClientEnd, ServerEnds};
 use super::unencoded::Unencoded;
-use crate::game::Body;
+use crate::game::{Body, Game};
 use crate::link::Link;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
@@ -81,8 +81,7 @@ impl<B: Body, L: Link> Network<B, L> {
             Sizes::Nominal => Carriage::Nominal,
             Sizes::Datagrams => {
                 let most = setup.settings.wire.message_max_bytes.unsigned_abs() as usize;
-                let (servers, clients) = connect(G::NAME, setup.seed, links.len() as u16, most);
-                Carriage::Datagrams { servers, clients }
+                connect::<G>(setup.seed, links.len() as u16, most)
             }
         };
         Network::over(links, carriage)
@@ -211,7 +210,7 @@ impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
                 let sent = servers[index].send_snapshot(snapshot);
                 Some(sent.map_or_else(|_| Packed::default(), |sent| Packed::of(&sent)))
             }
-            Carriage::Nominal => Some(Packed { bytes: snapshot.nominal_bytes(), saw_avatar_right: None }),
+            Carriage::Nominal => Some(Packed::nominal(snapshot.nominal_bytes())),
             Carriage::Unencoded(unencoded) => {
                 unencoded.send_snapshot(index, at, snapshot);
                 None
@@ -332,15 +331,10 @@ fn size(bytes: usize) -> u16 {
 
 /// Connects all players, each by the handshake that it would have live, at no cost of time: a session begins when all are
 /// there. Keys and salts come from the seed, so that the same session has the same datagrams.
-fn connect<B: Body>(
-    game: &str,
-    seed: Seed,
-    players: u16,
-    message_bytes_max: usize,
-) -> (Vec<ServerConnection<B>>, Vec<ClientConnection<B>>) {
+fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Carriage<G::Body> {
     let now = Micros::ZERO;
     let options = EndpointOptions {
-        game: game.to_owned(),
+        game: G::NAME.to_owned(),
         places: players,
         welcome: Vec::new(),
         unready_per_host: players,
@@ -350,7 +344,7 @@ fn connect<B: Body>(
     let (mut servers, mut clients) = (Vec::new(), Vec::new());
     for player in 0..players {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, player));
-        let mut client = ClientConnection::new(ConnectOptions::new(game), u64::from(player), now);
+        let mut client = ClientConnection::new(ConnectOptions::new(G::NAME), u64::from(player), now);
         while client.player().is_none() {
             client.handle_timeout(now);
             let Some(datagram) = client.poll_transmit() else { break };
@@ -359,6 +353,7 @@ fn connect<B: Body>(
                 Incoming::Joined { player, key, reply, .. } => {
                     let mut connection = ServerConnection::new(key, player, players, now);
                     connection.limit_messages(message_bytes_max);
+                    connection.categorize(G::category);
                     servers.push(connection);
                     reply
                 }
@@ -369,5 +364,5 @@ fn connect<B: Body>(
         }
         clients.push(client);
     }
-    (servers, clients)
+    Carriage::Datagrams { servers, clients }
 }

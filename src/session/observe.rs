@@ -5,7 +5,7 @@ use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use crate::wire::Sent;
+use crate::wire::{Sent, Told};
 
 /// A snapshot that was made ready to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,12 +15,19 @@ pub struct Packed {
     /// Whether the client saw its avatar where the server had it after the usercmd that the snapshot acks. `None` where the
     /// client has not said, and where no datagrams are made.
     pub saw_avatar_right: Option<bool>,
+    /// What the bits of its datagrams are for; `None` where none are made.
+    pub told: Option<Told>,
 }
 
 impl Packed {
+    /// What is not made: of so many bytes by name.
+    pub(crate) fn nominal(bytes: u16) -> Packed {
+        Packed { bytes, ..Packed::default() }
+    }
+
     pub(crate) fn of(sent: &Sent) -> Packed {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
-        Packed { bytes, saw_avatar_right: sent.saw_avatar_right }
+        Packed { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn tick<G: Netcode>(
         if let Some(packed) = packed {
             server.handle_sent(player, packed.bytes);
         }
-        let nominal = || Packed { bytes: snapshot.nominal_bytes(), saw_avatar_right: None };
+        let nominal = || Packed::nominal(snapshot.nominal_bytes());
         observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
         ends.send(at, player, snapshot);
     }

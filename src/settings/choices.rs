@@ -117,3 +117,16 @@ choice! {
         Calibrated = "calibrated",
     }
 }
+choice! {
+    /// How regularly a bot's client makes its frames.
+    Frames {
+        /// Each an interval after the last.
+        Regular = "regular",
+        /// By a computer that mostly keeps up with its cap on frames: one in seventeen is late by some milliseconds, few by much.
+        Capped = "capped",
+        /// On time, but for a hitch of some 36 ms in each thousand frames.
+        Hitches = "hitches",
+        /// By a computer that does not keep up: late by as much as the scene asks for.
+        Loaded = "loaded",
+    }
+}

@@ -16,7 +16,9 @@ mod usercmd;
 
 pub use document::document;
 pub(crate) use kinds::NONE;
-pub use kinds::{Code, Kind, NameCells, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text};
+pub use kinds::{
+    Code, Kind, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text,
+};
 pub use tables::*;
 
 /// One table, as it is declared.

@@ -6,7 +6,8 @@ use super::bits::BitWriter;
 use super::fragment::{FRAGMENT_OVERHEAD_BYTES, PIECE_BYTES_MAX};
 use super::header::SEAL_BYTES;
 use super::layout::Layout;
-use super::sender::{EFFECT_BITS_MAX, SUBMESSAGES_MAX};
+use super::page::SUBMESSAGES_MAX;
+use super::sender::EFFECT_BITS_MAX;
 use crate::game::Body;
 use crate::history::Frame;
 
@@ -71,7 +72,7 @@ pub(crate) fn told_bytes_max<B: Body>(frame: &Frame<B>, known: Option<&Known<B>>
     };
     let bits = |old: &[u32], new: &[u32]| {
         let mut out = BitWriter::new();
-        layout.put_update(&mut out, old, new);
+        layout.put_update(&mut out, old, new, &mut |_, _| {});
         out.len_bits()
     };
     let nothing = vec![0; B::CELLS];

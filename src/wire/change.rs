@@ -8,8 +8,9 @@ use super::layout::Layout;
 use super::notice::{ID_CHUNK_BITS, kind};
 use super::number::{get_varint, put_varint};
 use super::priority::Urgency;
+use super::told::Told;
 use super::track::Track;
-use crate::game::Body;
+use crate::game::{Body, Category};
 use crate::units::{EntityId, SnapshotSeq};
 
 const BASE_CHUNK_BITS: u32 = 4;
@@ -53,8 +54,34 @@ impl Change {
         if self.cells.is_some() && self.base.is_none() { 2 } else { 1 }
     }
 
-    /// Writes it. `usual` is the distance to the snapshot that most entities are coded against.
-    pub(crate) fn put<B: Body>(&self, layout: &Layout<B>, usual: Option<u32>, out: &mut BitWriter) {
+    /// Writes it, and says what its bits are for. `usual` is the distance to the snapshot that most entities are coded against,
+    /// `categories` are those of the entity's cells.
+    pub(crate) fn put<B: Body>(
+        &self,
+        layout: &Layout<B>,
+        usual: Option<u32>,
+        categories: &[Category],
+        out: &mut BitWriter,
+    ) -> Told {
+        let begun = out.len_bits();
+        let mut told = Told::default();
+        let mut all_values = 0;
+        let mut values = |cell: usize, bits: usize| {
+            told.values[categories[cell] as usize] += bits as u32;
+            all_values += bits;
+        };
+        self.put_counted(layout, usual, &mut values, out);
+        told.naming = (out.len_bits() - begun - all_values) as u32;
+        told
+    }
+
+    fn put_counted<B: Body>(
+        &self,
+        layout: &Layout<B>,
+        usual: Option<u32>,
+        values: &mut impl FnMut(usize, usize),
+        out: &mut BitWriter,
+    ) {
         let Some(cells) = &self.cells else {
             put_kind(out, kind::ENTITY_REMOVAL, self.id);
             return;
@@ -66,13 +93,13 @@ impl Change {
                 if Some(*distance) != usual {
                     put_varint(out, u64::from(*distance), BASE_CHUNK_BITS);
                 }
-                layout.put_update(out, old, cells);
+                layout.put_update(out, old, cells, values);
             }
             None => {
                 put_kind(out, kind::ENTITY_DEFINITION, self.id);
                 out.put(u64::from(self.controller), 16);
                 put_kind(out, kind::ENTITY_UPDATE, self.id);
-                layout.put_update(out, &vec![0; cells.len()], cells);
+                layout.put_update(out, &vec![0; cells.len()], cells, values);
             }
         }
     }

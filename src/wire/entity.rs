@@ -4,7 +4,7 @@
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
 use super::layout::{GROUPS, HEAD, Layout, ORIENTATION, Turn};
-use super::number::{get_change, get_maybe_changed, put_change, put_maybe_changed};
+use super::number::{get_change, get_maybe_changed, put_change};
 use crate::game::{Body, CellKind};
 
 /// Groups of more cells than this say which changed in two steps: which nibbles of the mask have bits, then those.
@@ -33,17 +33,35 @@ impl<B: Body> Layout<B> {
         bits
     }
 
-    /// Writes the bitfield and its data.
-    pub(crate) fn put_update(&self, out: &mut BitWriter, old: &[u32], new: &[u32]) {
+    /// Writes the bitfield and its data. `values` is told how many bits the value of each cell takes.
+    pub(crate) fn put_update(
+        &self,
+        out: &mut BitWriter,
+        old: &[u32],
+        new: &[u32],
+        values: &mut impl FnMut(usize, usize),
+    ) {
         let bits = self.update_bits(old, new);
         out.put(u64::from(bits), 8);
+        let mut put = |out: &mut BitWriter, i: usize| {
+            let before = out.len_bits();
+            put_change(out, self.kinds[i], old[i], new[i]);
+            values(i, out.len_bits() - before);
+        };
         for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
-            self.put_group(out, bit, old, new);
-            match (bit, &self.turn) {
-                (ORIENTATION, Some(turn)) => self.put_turn(out, turn, old, new),
-                (HEAD, Some(turn)) if self.is_on_ground(new) => {
-                    put_maybe_changed(out, CellKind::F32, old[turn.pitch], new[turn.pitch]);
+            let differs = |i: &usize| old[*i] != new[*i];
+            let group = &self.groups[bit];
+            put_mask(out, group.len(), |place| differs(&group[place]));
+            group.iter().copied().filter(differs).for_each(|i| put(out, i));
+            let mut put_maybe = |out: &mut BitWriter, i: usize| {
+                out.put_bool(differs(&i));
+                if differs(&i) {
+                    put(out, i);
                 }
+            };
+            match (bit, &self.turn) {
+                (ORIENTATION, Some(turn)) => self.put_turn(out, turn, new, &mut put_maybe),
+                (HEAD, Some(turn)) if self.is_on_ground(new) => put_maybe(out, turn.pitch),
                 _ => {}
             }
         }
@@ -67,8 +85,7 @@ impl<B: Body> Layout<B> {
 
     /// On the ground a body turns about the up axis only, and one bit says that the head is level with it; a head that
     /// is not has bit 0. Elsewhere the whole rotation follows.
-    fn put_turn(&self, out: &mut BitWriter, turn: &Turn, old: &[u32], new: &[u32]) {
-        let put = |out: &mut BitWriter, i: usize| put_maybe_changed(out, CellKind::F32, old[i], new[i]);
+    fn put_turn(&self, out: &mut BitWriter, turn: &Turn, new: &[u32], put: &mut impl FnMut(&mut BitWriter, usize)) {
         if self.is_on_ground(new) {
             let upright = is_upright(turn, new);
             out.put_bool(upright);
@@ -102,14 +119,6 @@ impl<B: Body> Layout<B> {
             cells[turn.roll] = get_maybe_changed(from, CellKind::F32, cells[turn.roll])?;
         }
         Ok(())
-    }
-
-    fn put_group(&self, out: &mut BitWriter, bit: usize, old: &[u32], new: &[u32]) {
-        let group = &self.groups[bit];
-        put_mask(out, group.len(), |i| old[group[i]] != new[group[i]]);
-        for i in group.iter().filter(|i| old[**i] != new[**i]) {
-            put_change(out, self.kinds[*i], old[*i], new[*i]);
-        }
     }
 
     fn get_group(&self, from: &mut BitReader<'_>, bit: usize, cells: &mut [u32]) -> Result<(), DecodeError> {
@@ -199,8 +208,10 @@ mod tests {
 
     fn through(layout: &Layout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
         let mut out = BitWriter::new();
-        layout.put_update(&mut out, old, new);
+        let mut values = 0;
+        layout.put_update(&mut out, old, new, &mut |_, bits| values += bits);
         let bits = out.len_bits();
+        assert!(values + 8 <= bits, "values are a part of it");
         let bytes = out.into_bytes();
         let mut from = BitReader::new(&bytes);
         let mut cells = old.to_vec();

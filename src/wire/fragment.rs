@@ -9,11 +9,11 @@ use super::{DecodeError, bits::BitWriter};
 use crate::units::SnapshotSeq;
 
 /// What stands before a fragment's bytes: filter, type, number, place and count.
-const HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
+pub(super) const FRAGMENT_HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
 /// The most bytes of a message in one fragment.
-pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES - SEAL_BYTES;
+pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAGMENT_HEADER_BYTES - SEAL_BYTES;
 /// What a fragment has besides its piece.
-pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
+pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = FRAGMENT_HEADER_BYTES + SEAL_BYTES;
 /// The most fragments of a message.
 pub(crate) const FRAGMENTS_MAX: usize = 16;
 /// No message is longer, in bytes; the seals not included.
@@ -89,7 +89,8 @@ impl Reassembly {
         if place >= count {
             return Err(DecodeError::bad("the place of a fragment", place as u64));
         }
-        let piece = datagram.get(HEADER_BYTES..).filter(|piece| !piece.is_empty()).ok_or(DecodeError::TooShort)?;
+        let piece =
+            datagram.get(FRAGMENT_HEADER_BYTES..).filter(|piece| !piece.is_empty()).ok_or(DecodeError::TooShort)?;
         let index = match self.unfinished.iter().position(|unfinished| unfinished.number == number) {
             Some(index) => index,
             None => {
@@ -170,7 +171,7 @@ mod tests {
         assert!(refused(|bad| bad[9] = 2));
         assert!(refused(|bad| bad[10] = 1));
         assert!(refused(|bad| bad[10] = 17));
-        assert!(refused(|bad| bad.truncate(HEADER_BYTES)));
+        assert!(refused(|bad| bad.truncate(FRAGMENT_HEADER_BYTES)));
         assert!(refused(|bad| bad.truncate(7)));
         let mut reassembly = Reassembly::new();
         assert_eq!(reassembly.handle_fragment(&good), Ok(None));

@@ -7,19 +7,18 @@ use std::sync::Arc;
 
 use super::change::Change;
 use super::fragment::MESSAGE_BYTES_MAX;
-use super::frame::FrameInfo;
-use super::header::{COUNT_AT_BYTE, SEAL_BYTES, ServerHeader};
+use super::header::SEAL_BYTES;
 use super::layout::Layout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
+use super::page::Page;
 use super::priority::Urgency;
+use super::told::{Categories, CategoryOf, Told};
 use super::track::Track;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
 use crate::packet::Snapshot;
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
-/// The most submessages in a datagram.
-pub(super) const SUBMESSAGES_MAX: u32 = 255;
 /// Effects that found no room wait; beyond this many the oldest are given up.
 const EFFECTS_WAITING_MAX: usize = 256;
 /// Warnings that found no room wait; beyond this many the oldest are given up.
@@ -34,6 +33,7 @@ pub struct Sender<B> {
     avatar: EntityId,
     players: u16,
     score: fn(&Urgency) -> i64,
+    categories: Categories<B>,
     tracks: BTreeMap<EntityId, Track>,
     /// The last [`WINDOW`] snapshots.
     sent: VecDeque<Sent>,
@@ -66,6 +66,8 @@ pub struct Encoded {
     pub effects_waiting: usize,
     /// How many warnings there was no room for; they are not sent later.
     pub warnings_dropped: usize,
+    /// What its bits are for.
+    pub told: Told,
 }
 
 /// A snapshot that cannot be sent.
@@ -97,6 +99,7 @@ impl<B: Body> Sender<B> {
             avatar: player.entity(),
             players,
             score: Urgency::score,
+            categories: Categories::new(player.entity()),
             tracks: BTreeMap::new(),
             sent: VecDeque::new(),
             acked: None,
@@ -130,6 +133,11 @@ impl<B: Body> Sender<B> {
     /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is sent.
     pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
         self.score = score;
+    }
+
+    /// Counts bits of values by these categories; without them a variable has the one that follows from its scope.
+    pub fn categorize(&mut self, category: CategoryOf<B>) {
+        self.categories.go_by(category);
     }
 
     /// Takes what the client says that it has received. What was never sent is not believed.
@@ -168,15 +176,18 @@ impl<B: Body> Sender<B> {
         changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
-        let mut page = begin_page(snapshot, calibration_ms, from, budget.saturating_sub(SEAL_BYTES) * 8);
+        let told_from = from.map(|acked| (acked.seq, acked.server_time));
+        let mut page = Page::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried = Vec::with_capacity(changes.len());
         let mut deferred = Vec::new();
         let own = changes.iter().take_while(|change| change.id == self.avatar).count();
         let others = changes.split_off(own);
         for change in changes {
-            if !page.put(change.submessages(), 0, |out| change.put(&self.layout, usual, out)) {
+            let body = snapshot.frame.get(change.id);
+            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
+            if !page.put(change.submessages(), 0, |out| change.put(&self.layout, usual, categories, out)) {
                 let mut whole = page.out;
-                change.put(&self.layout, usual, &mut whole);
+                change.put(&self.layout, usual, categories, &mut whole);
                 let needed_bytes = whole.len_bits().div_ceil(8) + SEAL_BYTES;
                 return Err(EncodeError::TooSmall { needed_bytes, budget_bytes: budget });
             }
@@ -189,12 +200,14 @@ impl<B: Body> Sender<B> {
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
         if let Some(echo) = snapshot.echo {
             // One that finds no room is no loss: the next says the same and more.
-            page.put(1, 0, |out| echo.put(out));
+            page.put_event(0, |out| echo.put(out));
         }
         // Effects come last, so that they can be coded relative to their entities; a part of what is left is kept for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
-            if page.put(change.submessages(), reserved, |out| change.put(&self.layout, usual, out)) {
+            let body = snapshot.frame.get(change.id);
+            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
+            if page.put(change.submessages(), reserved, |out| change.put(&self.layout, usual, categories, out)) {
                 carried.push(change);
             } else {
                 deferred.push(change.id);
@@ -202,8 +215,10 @@ impl<B: Body> Sender<B> {
         }
         self.put_effects(&mut page, snapshot, &carried);
         self.remember(snapshot, next_notice, &carried, &deferred);
+        let (datagram, told) = page.finish();
         Ok(Encoded {
-            datagram: page.finish(),
+            datagram,
+            told,
             carried: carried.iter().map(|change| change.id).collect(),
             deferred,
             effects_waiting: self.effects.len(),
@@ -218,7 +233,13 @@ impl<B: Body> Sender<B> {
             self.tracks.entry(*id).or_insert_with(Track::new);
         }
         // One that was never sent, and has waited for room, is over only once it has left.
-        self.tracks.retain(|id, track| !track.is_over() || frame.get(*id).is_some());
+        self.tracks.retain(|id, track| {
+            let is_kept = !track.is_over() || frame.get(*id).is_some();
+            if !is_kept {
+                self.categories.forget(*id);
+            }
+            is_kept
+        });
         let viewer = frame.get(self.avatar).map(Body::origin);
         let mut changes = Vec::new();
         for (id, track) in &self.tracks {
@@ -240,14 +261,14 @@ impl<B: Body> Sender<B> {
     /// Writes warnings and notices; returns the number of the first notice that is not in.
     fn put_notices(&mut self, page: &mut Page, seq: SnapshotSeq) -> Wrapping16 {
         // A warning is about the last frame: later it would be stale.
-        while self.warnings.front().copied().is_some_and(|warning| page.put(1, 0, |out| warning.put(out))) {
+        while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
             self.warnings.pop_front();
         }
         // Chat leaves half of the room to the entities, but a long line must not wait for ever.
         let reserved = if seq.0.is_multiple_of(8) { 0 } else { page.left() / 2 };
         let mut next = None;
         for (number, notice) in self.outbox.iter() {
-            if !page.put(1, reserved, |out| notice.put(out, number)) {
+            if !page.put_event(reserved, |out| notice.put(out, number)) {
                 return number;
             }
             next = Some(number.later(1));
@@ -259,7 +280,7 @@ impl<B: Body> Sender<B> {
         while let Some(effect) = self.effects.front().copied() {
             let is_carried = carried.iter().any(|change| change.id == effect.entity);
             let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
-            if !page.put(1, 0, |out| put_effect(out, &effect, near)) {
+            if !page.put_event(0, |out| put_effect(out, &effect, near)) {
                 break;
             }
             self.effects.pop_front();
@@ -281,56 +302,6 @@ impl<B: Body> Sender<B> {
         if self.sent.len() > WINDOW as usize {
             self.sent.pop_front();
         }
-    }
-}
-
-/// A page with its header and what the header has no room for, as differences from `from`.
-fn begin_page<B>(snapshot: &Snapshot<B>, calibration_ms: Option<i16>, from: Option<Sent>, limit_bits: usize) -> Page {
-    let frame = Wrapping16::of(snapshot.frame.tick.0);
-    let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };
-    let info = FrameInfo {
-        seq: snapshot.seq,
-        tick: snapshot.frame.tick,
-        ack: snapshot.ack,
-        server_time: snapshot.frame.server_time,
-        choked: snapshot.choked,
-    };
-    let mut page = Page { out: header.begin(), count: 1, limit_bits };
-    info.put(&mut page.out, from.map(|acked| (acked.seq, acked.server_time)));
-    page
-}
-
-/// A datagram being filled.
-struct Page {
-    out: super::bits::BitWriter,
-    count: u32,
-    limit_bits: usize,
-}
-
-impl Page {
-    /// Writes submessages if they fit with `reserved` bits to spare.
-    fn put(&mut self, submessages: u32, reserved: usize, write: impl FnOnce(&mut super::bits::BitWriter)) -> bool {
-        let before = self.out.len_bits();
-        if self.count + submessages > SUBMESSAGES_MAX {
-            return false;
-        }
-        write(&mut self.out);
-        let fits = self.out.len_bits() + reserved <= self.limit_bits;
-        if fits {
-            self.count += submessages;
-        } else {
-            self.out.cut_to(before);
-        }
-        fits
-    }
-
-    fn left(&self) -> usize {
-        self.limit_bits.saturating_sub(self.out.len_bits())
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.out.replace_byte(COUNT_AT_BYTE, self.count as u8);
-        self.out.into_bytes()
     }
 }
 

@@ -70,6 +70,10 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
         }
         let rows: Vec<usize> = (0..down.rows).filter(|row| down.player[*row] as usize == player).collect();
         assert_eq!(rows.len(), records.snapshots.len());
+        for row in &rows {
+            let bits: u32 = down.bits.iter().map(|part| part[*row]).sum();
+            assert_eq!(bits, 8 * down.bytes[*row], "what bits are for is all of them");
+        }
         let received = arrivals(&records.received);
         for (row, sent) in rows.into_iter().zip(&records.snapshots) {
             let told = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
@@ -85,6 +89,9 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
     assert!(down.saw_avatar_right.iter().filter(|saw| *saw == "yes").count() > 100);
     let network = Summary::of(&trace).network.expect("the tables are there");
     assert_eq!((network.up.lost, network.usercmds_per_packet > 3.9), (lost.into(), true));
+    let bytes_for: f64 = network.bytes_for.values().sum();
+    assert_eq!(Some(bytes_for as u64), network.down.bytes);
+    assert!(network.bytes_for["controlled"] > 1_000.0 && network.bytes_for["authoritative"] > 1_000.0, "{network:?}");
 }
 
 #[test]
@@ -120,9 +127,30 @@ fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
     let not_asked = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
     assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
     assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
+    assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
     assert_eq!(found.verdict, Verdict::Same);
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
+}
+
+/// Player 0's frames are regular, player 1's those of a loaded computer.
+#[test]
+fn bots_frames_are_as_irregular_as_their_settings_say() {
+    let own = [("client.cmd_hz", "30"), ("p1.client.frames", "loaded")];
+    let settings = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
+    let scenario = Scenario { players: 2, seconds: 20.0, settings, ..Scenario::default() };
+    let session = record(&scenario);
+    let frame_ms = |player: usize| session.players[player].frames.iter().skip(1).map(|frame| frame.command.input.msec);
+    assert!(frame_ms(0).all(|ms| (33..=34).contains(&ms)));
+    let late = frame_ms(1).filter(|ms| *ms >= 47).count() as f64 / frame_ms(1).count() as f64;
+    assert!((0.1..0.4).contains(&late) && frame_ms(1).all(|ms| ms >= 33), "{late}");
+    let times = |player: usize| session.players[player].frames.iter().map(|frame| frame.at).collect::<Vec<_>>();
+    let passed = *times(1).last().expect("frames") - times(1)[0];
+    let simulated: i64 = frame_ms(1).map(i64::from).sum();
+    assert!((passed.0 / 1000 - simulated).abs() <= 1, "no time is lost");
+    assert_eq!(record(&scenario), session, "the same again");
+    let again = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    assert_eq!(again.first_difference, None);
 }
 
 #[test]

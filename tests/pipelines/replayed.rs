@@ -4,16 +4,20 @@
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
+use hitreg::golden::Gist;
 use hitreg::link::LinkModel;
 use hitreg::record::{
     Allowance, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, Stretch, TickRecord,
 };
-use hitreg::replay::{Mode, Options, ReplayError, Replayed, Source, Survey, held_against, own_settings, replay};
+use hitreg::replay::{
+    Mode, Options, Ran, ReplayError, Replayed, Source, Survey, Traffic, held_against, own_settings, replay,
+};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
 use hitreg::units::{Micros, Tick};
+use hitreg::verify::{Against, Facts, Played, Verdict, Why, judge_played};
 
 fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
@@ -174,6 +178,45 @@ fn what_a_pass_tells_is_what_the_session_holds() {
     let ticks = found.ticks;
     assert_eq!((ticks.count, ticks.with_hash, ticks.out_of_order), (session.ticks.len() as u64, ticks.count, None));
     assert!(ticks.has_hashes && !found.is_all_nan());
+}
+
+/// Every chunk's states are NaN; or all but one row of the whole log; or there are none.
+#[test]
+fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
+    let session = short();
+    let header = &session.header;
+    let nan = |chunk: &mut Stretch| chunk.states.cells_mut().fill(f32::NAN.to_bits());
+    let but_one = |chunk: &mut Stretch| {
+        let begins = chunk.ticks.first().is_some_and(|tick| tick.tick == session.ticks[0].tick);
+        let cells = if begins { chunk.states.cells_of(0).len() } else { 0 };
+        nan(chunk);
+        chunk.states.cells_mut()[..cells].fill(0);
+    };
+    let replayed = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let played = || Played {
+        gist: Gist::of(&replayed.trace),
+        ran: Ran {
+            first_difference: replayed.first_difference,
+            hashes_compared: replayed.hashes_compared,
+            traffic: Traffic::default(),
+            rollbacks: 0,
+            rollback_error: None,
+        },
+    };
+    let judged = |found: &Survey| {
+        let verified = judge_played(&Facts::of_log(header, found), Ok(&[played(), played()]), Against::default());
+        (found.is_all_nan(), verified.verdict, verified.why, verified.detail)
+    };
+    let broken = (true, Verdict::Broken, Some(Why::Contradiction), Some("every recorded state is NaN".to_owned()));
+    assert_eq!(judged(&survey(header, nan)), broken);
+    let same = (false, Verdict::Same, None, None);
+    assert_eq!(judged(&survey(header, |_| {})), same);
+    assert_eq!(judged(&survey(header, but_one)), same, "one state is of numbers");
+    assert_eq!(
+        judged(&survey(header, |chunk| chunk.states.clear())),
+        same,
+        "without states there is nothing to be NaN"
+    );
 }
 
 #[test]

@@ -130,6 +130,56 @@ impl Kind for OptionalMeasure {
     }
 }
 
+/// How many parts bits have: eight categories, and three that are none.
+const BITS_PARTS: usize = 11;
+
+/// A column for each category of variables, and one each for what is none's.
+impl Kind for OptionalBits {
+    type Row<'r> = Option<[u32; BITS_PARTS]>;
+    type Cells = Vec<Option<[u32; BITS_PARTS]>>;
+    type View<'t> = [&'t [u32]; BITS_PARTS];
+    const TYPE: &'static str = "u32";
+    const PARTS: &'static [&'static str] = &[
+        ".constant",
+        ".self-contained",
+        ".authoritative",
+        ".controlled",
+        ".simulated",
+        ".deterministic-ai",
+        ".reactive",
+        ".inverted",
+        ".naming",
+        ".events",
+        ".headers",
+    ];
+
+    fn cells(_: &[&str]) -> Self::Cells {
+        Vec::new()
+    }
+
+    fn reserve(cells: &mut Self::Cells, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
+    fn push(cells: &mut Self::Cells, row: Option<[u32; BITS_PARTS]>) {
+        cells.push(row);
+    }
+
+    fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>) {
+        let all: Option<Vec<[u32; BITS_PARTS]>> = cells.drain(..).collect();
+        let Some(all) = all else { return };
+        for (place, part) in Self::PARTS.iter().enumerate() {
+            let bits = all.iter().map(|parts| parts[place]).collect();
+            to.push(Column::new(format!("{name}{part}"), Data::U32(bits)));
+        }
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> [&'t [u32]; BITS_PARTS] {
+        std::array::from_fn(|place| table.u32s(&format!("{name}{}", Self::PARTS[place])))
+    }
+}
+
 /// Three columns of type f32: `.x`, `.y` and `.z`.
 impl Kind for Vec3 {
     type Row<'r> = Vec3;
@@ -179,6 +229,10 @@ pub struct OptionalNumber;
 /// A number of type f32, or NaN, in a column that is left out when no row has one.
 #[derive(Debug)]
 pub struct OptionalMeasure;
+
+/// What the bits of a message are for: columns of type u32, left out unless every row has them.
+#[derive(Debug)]
+pub struct OptionalBits;
 
 /// Any name; those that the declaration lists come first.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use glam::Vec3;
 
 use super::declare::table;
 use super::{
-    About, Code, ColumnSchema, Joined, Kind, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Role,
-    TableSchema, Text, Unit,
+    About, Code, ColumnSchema, Joined, Kind, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText,
+    Role, TableSchema, Text, Unit,
 };
 use crate::trace::{Column, Table, Trace};
 
@@ -29,6 +29,9 @@ pub const TABLES: [&TableSchema; 12] = [
 const WIDER: (u16, u16) = (1, 2);
 /// Format 1.5: what went over the network.
 const NETWORK: (u16, u16) = (1, 5);
+
+/// Format 3.0: what the bits of snapshots are for.
+const BITS: (u16, u16) = (3, 0);
 
 /// Hits that a server gave whose judging is not this build's own came with the same format.
 const GIVEN: (u16, u16) = NETWORK;
@@ -374,4 +377,7 @@ table! {
     bytes: OptionalNumber, optional = true;
     /// Whether the client saw its avatar where the server had it after the usercmd that is acked; where datagrams are asked for.
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
+    /// What its bits are for, where datagrams are asked for: values of variables by category; which entities and variables
+    /// they are of; effects, warnings and notices; headers.
+    bits: OptionalBits, optional = true, since = BITS;
 }

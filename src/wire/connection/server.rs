@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
 use super::requests::Answering;
-use crate::game::Body;
+use crate::game::{Body, Category, Field};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::ReceivedSet;
+use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     ClientReference, DecodeError, EncodeError, Key, Leaving, MESSAGE_BYTES_MAX, MessageType, Notice, NoticeError,
-    OutOfSeqWarning, Perceived, Request, Sender, Waiting, Wrapping16, decode_commands, decode_disconnect,
+    OutOfSeqWarning, Perceived, Request, Sender, Told, Waiting, Wrapping16, decode_commands, decode_disconnect,
     decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 
@@ -77,6 +78,8 @@ pub struct Sent {
     /// Whether the client saw its avatar where the server had it after the usercmd that the snapshot acks, each told once.
     /// `None` where the client has not said.
     pub saw_avatar_right: Option<bool>,
+    /// What the bits of its datagrams are for.
+    pub told: Told,
 }
 
 impl<B: Body> ServerConnection<B> {
@@ -99,6 +102,11 @@ impl<B: Body> ServerConnection<B> {
     /// one. Without this it is `MESSAGE_BYTES_MAX`.
     pub fn limit_messages(&mut self, bytes: usize) {
         self.message_bytes_max = bytes.min(MESSAGE_BYTES_MAX);
+    }
+
+    /// Counts what snapshots' bits are for by these categories; without them a variable has the one that follows from its scope.
+    pub fn categorize(&mut self, category: fn(&B, bool, &Field) -> Category) {
+        self.sender.categorize(category);
     }
 
     /// Takes a datagram that came from the client's address at `now`.
@@ -149,11 +157,15 @@ impl<B: Body> ServerConnection<B> {
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
         // The sender has kept to the most that fragments carry.
         let datagrams = fragments(snapshot.seq, encoded.datagram).unwrap_or_default();
+        let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
+        let mut told = encoded.told;
+        told.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
         let sent = Sent {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,
             saw_avatar_right,
+            told,
         };
         let key = self.key;
         self.outgoing.extend(datagrams.into_iter().map(|datagram| seal(key, datagram)));

@@ -6,13 +6,15 @@ use glam::Vec3;
 
 use super::*;
 use crate::arena::ArenaBody;
+use crate::game::{Category, Effect};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
+use crate::record::OutOfSequence;
 use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
 use crate::wire::{
-    ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MessageType, Notice, Perceived,
-    Request, What, Wrapping16, message_type,
+    ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MESSAGE_BYTES_MAX, MessageType,
+    Notice, Perceived, Request, Told, What, Wrapping16, message_type,
 };
 
 /// Both ends, connected.
@@ -210,4 +212,50 @@ fn a_client_may_not_ask_for_ever() {
     let what = || What::Game { bytes: Vec::new() };
     let taken = (0..100).map_while(|_| client.ask(what()).ok()).count();
     assert_eq!((taken, client.ask(what())), (REQUESTS_MAX, Err(TooManyRequests)));
+}
+
+/// Bodies that come, move, rest and go, with effects, warnings and notices, in datagrams, in fragments and without room for all.
+#[test]
+fn what_bits_are_for_is_all_of_the_datagrams() {
+    let (mut server, mut client) = pair();
+    server.categorize(|_, own, field| match (own, &*field.name) {
+        (true, _) => Category::Controlled,
+        (false, "origin.x") => Category::Simulated,
+        (false, "origin.y") => Category::Constant,
+        (false, _) => Category::Authoritative,
+    });
+    let (mut all, mut constant_later) = (Told::default(), 0);
+    for seq in 1..200u32 {
+        let mut sent = snapshot(seq, [3, 120, 40][(seq / 50) as usize % 3]);
+        sent.choked = (seq % 7 == 0).into();
+        let effect =
+            |n: u32| Effect { kind: 1, entity: EntityId(n as u16), at: Vec3::splat(n as f32), predictable: false };
+        sent.effects = (0..seq % 3).map(effect).collect();
+        let warning = OutOfSequence { command: CommandSeq(seq), difference: 40 };
+        sent.warnings = vec![warning; usize::from(seq % 11 == 0)];
+        if seq % 13 == 0 {
+            let text = "over here".to_owned();
+            server.tell(Notice::ChatOoc { sender: 0, channel: 0, text }).expect("few wait");
+        }
+        server.limit_messages(if seq % 5 == 0 { 300 } else { MESSAGE_BYTES_MAX });
+        let (told, datagrams) = send(&mut server, &sent);
+        assert_eq!(told.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
+        assert_eq!(told.told.bits(), 8 * told.bytes as u64, "{seq}: {:?}", told.told);
+        all.add(&told.told);
+        if seq > 180 {
+            constant_later += told.told.of(Category::Constant);
+        }
+        for datagram in &datagrams {
+            client.handle_datagram(Micros::ZERO, datagram).expect("a good datagram");
+        }
+        ack(&mut client, &mut server, seq);
+    }
+    let Told { values, naming, events, headers } = all;
+    assert!([naming, events, headers].iter().all(|bits| *bits > 1_000), "{all:?}");
+    for category in Category::ALL {
+        use Category::{Authoritative, Constant, Controlled, Simulated};
+        let is_used = [Authoritative, Constant, Controlled, Simulated].contains(&category);
+        assert_eq!(values[category as usize] > 0, is_used, "{category:?}");
+    }
+    assert_eq!(constant_later, 0, "it was acked long before");
 }
