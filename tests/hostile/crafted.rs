@@ -98,6 +98,15 @@ pub(crate) fn short_log() -> Vec<u8> {
     fs::read(folder.path().join("a.hitlog")).expect("a log")
 }
 
+/// The same with states to begin from.
+pub(crate) fn keyed_log() -> Vec<u8> {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("a.hitlog"), short_log()).expect("written");
+    let ran = run(folder.path(), "keyframes a.hitlog --every 1 -o b.hitlog");
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    fs::read(folder.path().join("b.hitlog")).expect("a log")
+}
+
 pub(crate) fn short_trace() -> Vec<u8> {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("a.hitlog"), short_log()).expect("written");

@@ -24,7 +24,7 @@ use hitreg::wire::{
     EndpointOptions, Incoming, Key, Receiver, Sender, ServerConnection, decode_commands, encode_commands, seal,
 };
 
-use crate::crafted::{short_log, short_trace};
+use crate::crafted::{keyed_log, short_log, short_trace};
 use crate::maps::quake_bytes;
 use crate::small::{DemoWriter, ServerDemoWriter, own_state};
 use crate::worse;
@@ -130,8 +130,10 @@ fn worse_text(good: &[u8], rng: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn logs() {
-    target("logs", vec![short_log()], worse::bytes, &mut |bytes| {
+    target("logs", vec![short_log(), keyed_log()], worse::bytes, &mut |bytes| {
         let (read, recovered) = (log::read_session(bytes), log::recover(bytes));
+        let keyframes = log::keyframes_of(bytes, &mut |_| {});
+        assert!(read.is_err() || keyframes.is_ok(), "what reads has sound keyframes, or none");
         assert!(read.is_err() || recovered.is_ok_and(|(_, damage)| damage.is_none()), "what reads needs no recovery");
         said(read)
     });
