@@ -64,7 +64,7 @@ pub enum Unwritten {
 pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
 
 /// Writes a trace, with the packets of its log or its own. Of a trace that is not in memory no more is than the ticks, the shots,
-/// and what there is of one player.
+/// and what there is of a few players.
 ///
 /// # Errors
 /// When it cannot be read or written.
@@ -79,22 +79,24 @@ pub fn write(
     events.names(&players)?;
     let ticks = some(trace, &[Wanted::of(ticks::NAME, &["tick", "at_us"], &all)])?;
     events.ticks(&ticks)?;
-    for player in &players {
-        let of_player = |rows: &Table| rows_where(rows, "player", |of, _| of == *player);
-        events.frames(&some(trace, &[Wanted::of(frames::NAME, &FRAME, &of_player)])?)?;
+    // Whoever goes through a file for each player goes through it often.
+    let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
+    for group in &groups {
+        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        events.frames(&some(trace, &[Wanted::of(frames::NAME, &FRAME, &of_group)])?)?;
     }
-    for player in &players {
-        let of_player = |rows: &Table| rows_where(rows, "player", |of, _| of == *player);
-        let mut of_player = some(
+    for group in &groups {
+        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        let mut acked = some(
             trace,
             &[
-                Wanted::of(corrections::NAME, &[], &of_player),
-                Wanted::of(frames::NAME, &MADE, &of_player),
-                Wanted::of(executed::NAME, &["player", "command", "tick"], &of_player),
+                Wanted::of(corrections::NAME, &[], &of_group),
+                Wanted::of(frames::NAME, &MADE, &of_group),
+                Wanted::of(executed::NAME, &["player", "command", "tick"], &of_group),
             ],
         )?;
-        of_player.tables.extend(ticks.tables.iter().cloned());
-        events.acks(&of_player)?;
+        acked.tables.extend(ticks.tables.iter().cloned());
+        events.acks(&acked)?;
     }
     let mut shot = some(trace, &[Wanted::of(shots::NAME, &[], &all)])?;
     let fired = {
@@ -106,6 +108,13 @@ pub fn write(
     events.shots(&shot)?;
     events.packets(packets)?;
     Ok(events.out.write_all(b"\n]}\n")?)
+}
+
+/// Of how many players a table's rows are in memory at once: of all where these are few.
+fn at_once(trace: &dyn TraceSource, table: &str, players: usize) -> usize {
+    const ROWS_AT_ONCE: u64 = 1 << 20;
+    let rows = trace.tables().iter().find(|(known, _)| known.name == table).map_or(0, |(_, rows)| *rows);
+    usize::try_from(ROWS_AT_ONCE * players as u64 / rows.max(1)).unwrap_or(usize::MAX).max(1)
 }
 
 /// What is shown of frames, and what tells when one made a usercmd.
@@ -143,7 +152,7 @@ fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec
 }
 
 /// Whoever has a frame, a shot or an ack.
-fn players(trace: &dyn TraceSource) -> Result<BTreeSet<u32>, String> {
+fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     let mut players = BTreeSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
         each_part(trace, table, &[whose], &mut |rows| {
@@ -151,7 +160,7 @@ fn players(trace: &dyn TraceSource) -> Result<BTreeSet<u32>, String> {
             Ok(())
         })?;
     }
-    Ok(players)
+    Ok(players.into_iter().collect())
 }
 
 struct Events<'o> {
@@ -170,7 +179,7 @@ impl Events<'_> {
         Ok(serde_json::to_writer(&mut *self.out, event)?)
     }
 
-    fn names(&mut self, players: &BTreeSet<u32>) -> io::Result<()> {
+    fn names(&mut self, players: &[u32]) -> io::Result<()> {
         let named =
             |name, pid, tid, called: String| Event { pid, tid, args: json!({ "name": called }), ..plain("M", name) };
         self.put(&named("process_name", SERVER, 0, "server".to_owned()))?;

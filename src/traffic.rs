@@ -148,7 +148,7 @@ pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<
     by_player(trace, [packets::NAME, snapshots::NAME], of_tables)
 }
 
-/// What two tables say of one player after the other.
+/// What two tables say of one player after the other; of as many at once as there is room for.
 fn by_player<'s>(
     trace: &'s dyn TraceSource,
     tables: [&'static str; 2],
@@ -161,18 +161,29 @@ fn by_player<'s>(
             Ok(())
         })?;
     }
-    Ok(players.into_iter().flat_map(move |player| {
-        let of_player = |rows: &Table| rows_of(rows, player);
-        let (all, failed) = match tables.map(|table| gathered(trace, table, &[], &of_player)) {
-            [Ok(one), Ok(other)] => (packets(player, [one, other]), None),
+    const ROWS_AT_ONCE: u64 = 1 << 20;
+    let rows: u64 =
+        trace.tables().iter().filter(|(table, _)| tables.contains(&&*table.name)).map(|(_, rows)| rows).sum();
+    // Whoever goes through a file for each player goes through it often.
+    let at_once = usize::try_from(ROWS_AT_ONCE * players.len() as u64 / rows.max(1)).unwrap_or(usize::MAX).max(1);
+    let players: Vec<u32> = players.into_iter().collect();
+    let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
+    Ok(groups.into_iter().flat_map(move |group| {
+        let of_group = |rows: &Table| rows_of(rows, &group);
+        let (all, failed) = match tables.map(|table| gathered(trace, table, &[], &of_group)) {
+            [Ok(one), Ok(other)] => {
+                let of =
+                    |player: &u32| packets(*player, [&one, &other].map(|rows| rows.select(&rows_of(rows, &[*player]))));
+                (group.iter().flat_map(of).collect(), None)
+            }
             [one, other] => (Vec::new(), one.err().or(other.err())),
         };
         all.into_iter().map(Ok).chain(failed.map(Err))
     }))
 }
 
-fn rows_of(rows: &Table, player: u32) -> Vec<u32> {
-    (0..).zip(rows.u32s("player")).filter(|(_, of)| **of == player).map(|(row, _)| row).collect()
+fn rows_of(rows: &Table, players: &[u32]) -> Vec<u32> {
+    (0..).zip(rows.u32s("player")).filter(|(_, player)| players.contains(player)).map(|(row, _)| row).collect()
 }
 
 fn of_rows(player: u32, sent: &Table, arrived: &Table) -> Vec<Packet> {

@@ -70,7 +70,7 @@ fn a_description_that_is_none_is_refused() {
         ),
         (
             about(1).setting("interpolation.lerp_ms", "soon"),
-            "`interpolation.lerp_ms` cannot be `soon`: it takes a number of ms from 0 to 10000",
+            "`interpolation.lerp_ms` cannot be `soon`: it takes a whole number of ms from 0 to 1000",
         ),
         (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
     ];

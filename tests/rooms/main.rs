@@ -102,7 +102,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A table as a Parquet file.
     ("parquet_file", &["trace"]),
     // What went over the network, by a log or a trace.
-    ("traffic", &["trace", "record"]),
+    ("traffic", &["units", "trace", "record"]),
     // A time line for Perfetto, from the same.
     ("perfetto", &["trace", "traffic"]),
     // A page of HTML, from the traces' tables.
