@@ -1,5 +1,6 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
+mod network;
 mod played;
 mod recorded;
 
@@ -25,7 +26,7 @@ use crate::record::Session;
 use crate::replay::{Clock, Options, Replayed, own_settings};
 use crate::score::ModeScore;
 use crate::store::Kind;
-use crate::summary::{AsPlayed, Direction, Exercised, Network, Prediction, Share, Shots};
+use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
 use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{Hit, Jumps};
 
@@ -253,7 +254,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     }
     Hit::print(page, report.hits_again);
     if let Some(network) = report.network {
-        print_network(page, network);
+        network::print(page, network);
     }
     if let Some(trace) = report.trace {
         page.blank();
@@ -338,28 +339,6 @@ fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
         [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(Cell::from).collect()
     };
     page.table(&head, &drawn.iter().map(row).collect::<Vec<_>>());
-}
-
-fn print_network(page: &mut Page, network: &Network) {
-    page.heading("Network");
-    let one_way = |what: &str, way: &Direction| {
-        let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
-        let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
-        format!("{what}, {} lost{took}{bytes}", share(way.lost, way.sent))
-    };
-    let packets = format!("{} of {:.2} usercmds", counted(network.up.sent, "packet"), network.usercmds_per_packet);
-    page.pair("up", &one_way(&packets, &network.up));
-    let told = [(network.choked, "choked update"), (network.warnings, "warning")];
-    let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
-    let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
-    page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
-    let all: f64 = network.bytes_for.values().sum();
-    let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();
-    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    let part = |(part, bytes): (&&str, &f64)| format!("{part} {:.1} %", 100.0 * bytes / all);
-    if !parts.is_empty() {
-        page.pair("down, for", &parts.into_iter().map(part).collect::<Vec<_>>().join(", "));
-    }
 }
 
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {

@@ -1,0 +1,27 @@
+//! What went over the network, in a few lines: lost, late, and what the bytes were for.
+
+use crate::cli::figures::{count, counted, measure, share};
+use crate::cli::page::Page;
+use crate::summary::{Direction, Network};
+
+pub(super) fn print(page: &mut Page, network: &Network) {
+    page.heading("Network");
+    let one_way = |what: &str, way: &Direction| {
+        let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
+        let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
+        format!("{what}, {} lost{took}{bytes}", share(way.lost, way.sent))
+    };
+    let packets = format!("{} of {:.2} usercmds", counted(network.up.sent, "packet"), network.usercmds_per_packet);
+    page.pair("up", &one_way(&packets, &network.up));
+    let told = [(network.choked, "choked update"), (network.warnings, "warning")];
+    let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
+    let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
+    page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
+    let all: f64 = network.bytes_for.values().sum();
+    let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();
+    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let part = |(part, bytes): (&&str, &f64)| format!("{part} {:.1} %", 100.0 * bytes / all);
+    if !parts.is_empty() {
+        page.pair("down, for", &parts.into_iter().map(part).collect::<Vec<_>>().join(", "));
+    }
+}
