@@ -377,7 +377,7 @@ hitreg_about *hitreg_about_new(const char *game);
 // `about` is null, or a description that was not freed.
 void hitreg_about_free(hitreg_about *about);
 
-// How often the server ticks.
+// How often the server ticks, 1 to 1,000 times a second.
 //
 // # Safety
 // `about` is null or a description.
