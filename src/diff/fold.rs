@@ -217,17 +217,19 @@ impl<'o> Fold<'o> {
     ) -> Result<Option<Row>, Stop> {
         let mut found: Option<(Mark, Row)> = None;
         let in_order = self.times.is_some();
+        let mut past = [false; 2];
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
-            let is_past = |times: &Times<'_>, table| {
-                let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
-                times.of_rows(table).iter().all(is_later)
-            };
-            if in_order && a.rows() + b.rows() > 0 && is_past(times[0], a) && is_past(times[1], b) {
-                return false;
-            }
             let of_owner = |table: &Table| rows_of(table, self.key, owner);
             let numbers = [of_owner(a), of_owner(b)];
             let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
+            // Rows of others say nothing: only those of one player come in the order of their times.
+            for side in 0..2 {
+                let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
+                past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
+            }
+            if in_order && past == [true, true] {
+                return false;
+            }
             let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
             let pairing = pairing.numbered(numbers);
             let scan = Scan::of(&pairing, self.exactness);
