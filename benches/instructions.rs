@@ -30,6 +30,7 @@ use hitreg::replay::{Options, Source, Survey, replay, stream};
 use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
+use hitreg::trace::schema::TableSet;
 use hitreg::trace::{Table, TraceHeader};
 
 const PLAYERS: u16 = 16;
@@ -50,6 +51,7 @@ type Ready = fn(&Path) -> Job;
 /// What is counted: the name, and what is made of the folder with the log and two traces.
 const JOBS: &[(&str, Ready)] = &[
     (BARE, bare_movement),
+    ("closed loop, no table", loop_alone),
     ("closed loop, tables in memory", closed),
     ("replay of a log, its rows", rows),
     ("replay of a log, its sums", replayed),
@@ -243,11 +245,21 @@ fn bare_movement(folder: &Path) -> Job {
     Box::new(move || bare::movement(&session, &rules))
 }
 
-/// Server and all clients, whose tables stay in memory.
+/// Server and all clients, each tick held against the recorded one.
+fn loop_alone(folder: &Path) -> Job {
+    with_tables(folder, TableSet::NONE)
+}
+
+/// The same, and all tables, which stay in memory.
 fn closed(folder: &Path) -> Job {
+    with_tables(folder, TableSet::ALL)
+}
+
+fn with_tables(folder: &Path, tables: TableSet) -> Job {
     let session = session(folder);
     Box::new(move || {
-        let replayed = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+        let options = Options { tables, ..Options::default() };
+        let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
         assert_eq!(replayed.first_difference, None);
         black_box(replayed);
     })

@@ -15,6 +15,7 @@ use hitreg::record::{Record, Session};
 use hitreg::replay::{Options, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
+use hitreg::trace::schema::TableSet;
 
 const RUNS: usize = 9;
 const PLAYERS: u16 = 16;
@@ -56,27 +57,39 @@ fn main() {
 
 fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
-    let (mut closed, mut encoded, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut alone, mut closed, mut encoded, mut bare) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        for sizes in [false, true] {
-            let options = Options { sizes, ..Options::default() };
+        for (sizes, tables) in [(false, TableSet::NONE), (false, TableSet::ALL), (true, TableSet::ALL)] {
+            let options = Options { sizes, tables, ..Options::default() };
             let once = || replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
             let (time, replayed) = one_thread.install(|| timed(once));
             assert_eq!(replayed.first_difference, None);
             assert_eq!(replayed.traffic.is_some(), sizes, "datagrams are made when sizes are asked for, and only then");
-            if sizes { &mut encoded } else { &mut closed }.push(time);
+            match (sizes, tables == TableSet::NONE) {
+                (true, _) => &mut encoded,
+                (false, true) => &mut alone,
+                (false, false) => &mut closed,
+            }
+            .push(time);
         }
         bare.push(timed(|| bare::movement(session, rules)).0);
     }
-    let (closed, encoded, bare) = (median(closed), median(encoded), median(bare));
-    for (what, time) in [("server and all clients    ", closed), ("with every datagram made  ", encoded)] {
+    let (alone, closed, encoded, bare) = (median(alone), median(closed), median(encoded), median(bare));
+    let ways = [
+        ("no table asked for        ", alone),
+        ("all tables                ", closed),
+        ("with every datagram made  ", encoded),
+    ];
+    for (what, time) in ways {
         println!("closed loop, {what} {time:>10.1?}   {:.0} times real time", SECONDS / time.as_secs_f64());
     }
     println!(
         "bare movement, every usercmd once       {bare:>10.1?}   {:.0} ns a usercmd",
         bare.as_nanos() as f64 / usercmds as f64
     );
-    println!("closed loop / bare movement             {:>10.1}", closed.as_secs_f64() / bare.as_secs_f64());
+    for (what, time) in [("no table  ", alone), ("all tables", closed)] {
+        println!("closed loop, {what} / bare movement {:>10.1}", time.as_secs_f64() / bare.as_secs_f64());
+    }
 }
 
 /// What recording adds to the thread that runs a session: handing each record over, against dropping it.

@@ -58,6 +58,8 @@ pub struct Client<G: Game> {
     /// What was drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
+    /// Whether nothing was drawn then, since nobody looks.
+    is_undrawn: bool,
     redundancy: Repeats,
     packets: u32,
 }
@@ -83,6 +85,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             newest: SnapshotSeq(0),
             drawn: Vec::new(),
             drawn_at: Micros::ZERO,
+            is_undrawn: false,
             redundancy,
             packets: 0,
         }
@@ -133,28 +136,24 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
     fn look(&mut self, now: Micros) {
         self.drawn.clear();
+        self.is_undrawn = false;
         let Some(clock) = self.clock.read(now) else { return };
         self.drawn_at = clock - self.drawn_behind();
         if let Some(moment) = self.moment(now) {
             self.categories.draw(&moment, &mut self.drawn);
             return;
         }
-        let scene = draw::Others::<G> {
-            rules: &self.rules,
-            history: &self.history,
-            mode: self.settings.interpolation.mode,
-            limits: &self.limits,
-            max_extrapolation: Micros::from_ms(self.settings.extrapolation_max_ms),
-            latency: self.clock.latency(),
-            but: self.player.entity(),
-        };
-        match self.settings.interpolation.mode {
-            InterpolationMode::LastRendered => {
-                let takes = Micros::from_ms(self.settings.interpolation.lerp_ms);
-                self.chase.draw(&scene, clock, takes, &mut self.drawn);
-            }
-            _ => draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn),
+        self.draw(clock);
+    }
+
+    fn look_away(&mut self, now: Micros) {
+        if self.needs_drawing() {
+            return self.look(now);
         }
+        self.drawn.clear();
+        let Some(clock) = self.clock.read(now) else { return };
+        self.drawn_at = clock - self.drawn_behind();
+        self.is_undrawn = true;
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
@@ -179,6 +178,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let predicted = self.window.latest().cloned();
         let drawn_origin = self.shown_origin(now);
         let own = self.show_own(now, drawn_origin, &output.fires);
+        // A shot looks, even where nobody else does.
+        if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
+            self.draw(clock);
+        }
         let shots = self.judge(output.fires);
         self.packets += 1;
         let packet = ClientPacket {
@@ -228,6 +231,33 @@ impl<G: Game> Client<G> {
         let met =
             |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |origin| body.moved_to(origin)));
         Cow::Owned(told.iter().map(met).collect())
+    }
+
+    /// Draws the others at [`Client::drawn_at`], `clock` being the server time that the clock shows.
+    fn draw(&mut self, clock: Micros) {
+        let scene = draw::Others::<G> {
+            rules: &self.rules,
+            history: &self.history,
+            mode: self.settings.interpolation.mode,
+            limits: &self.limits,
+            max_extrapolation: Micros::from_ms(self.settings.extrapolation_max_ms),
+            latency: self.clock.latency(),
+            but: self.player.entity(),
+        };
+        match self.settings.interpolation.mode {
+            InterpolationMode::LastRendered => {
+                let takes = Micros::from_ms(self.settings.interpolation.lerp_ms);
+                self.chase.draw(&scene, clock, takes, &mut self.drawn);
+            }
+            _ => draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn),
+        }
+    }
+
+    /// Whether what is drawn now has to do with what is drawn later, or with whom predictions meet.
+    fn needs_drawing(&self) -> bool {
+        let is_met = |(id, _): &(EntityId, G::Body)| G::is_met_as_drawn(&self.rules, *id);
+        matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category)
+            || self.history.frames().iter().any(|frame| frame.entities.iter().any(is_met))
     }
 
     /// What a shot seems to hit: judged against what is on the screen.

@@ -125,6 +125,12 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     /// player sees while the usercmd is made.
     fn look(&mut self, now: Micros);
 
+    /// A client frame whose screen nobody looks at, in place of [`ClientPipeline::look`]: a client that needs nothing of what it
+    /// would draw leaves it out, and [`ClientPipeline::drawn`] says nothing then.
+    fn look_away(&mut self, now: Micros) {
+        self.look(now);
+    }
+
     /// Makes a usercmd of `input` at `now`, predicts it if the client predicts, and packs it.
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G>;
 

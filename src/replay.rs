@@ -42,8 +42,8 @@ use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
-use crate::trace::Trace;
-use crate::trace::schema::ticks;
+use crate::trace::schema::{TableSchema, TableSet, ticks};
+use crate::trace::{Table, Trace};
 use crate::units::{Micros, PlayerId, Seed, Tick};
 
 /// How to replay.
@@ -64,6 +64,9 @@ pub struct Options {
     /// Whether the trace is to say what went over the network: the tables `packets` and `snapshots`, in closed loop. Bytes stand in
     /// them where [`Options::sizes`] asks, too.
     pub network: bool,
+    /// Which tables the trace is to have. What is in none of them is not made, and what no table asks for is not drawn: a closed loop
+    /// takes less time the fewer they are.
+    pub tables: TableSet,
     /// Of which part of the session rows are put out. What comes before it runs as well; what comes after does not where the log is
     /// replayed as it is read ([`stream`]), but for what is yet to be known of those rows.
     pub part: Option<Part>,
@@ -127,6 +130,8 @@ pub fn replay<G: Netcode>(
             }
         }
     };
+    let wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|schema| options.tables.has(schema));
+    replayed.trace.tables.retain(wanted);
     if let Some(part) = options.part {
         part.cut(&mut replayed.trace);
         replayed.jumps.retain(|jump| part.has(jump.at));

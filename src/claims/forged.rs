@@ -17,7 +17,7 @@ use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use crate::server::Server;
 use crate::session::sequence::{self, ClientEnd, ServerEnds};
-use crate::session::{InputSource, Packed};
+use crate::session::{InputSource, Packed, Screen};
 use crate::units::{Micros, PlayerId, Seed};
 
 type Body = <Arena as Simulate>::Body;
@@ -57,7 +57,8 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
             while let Some(at) = due.filter(|at| *at <= now) {
                 let too_old = if player == PlayerId(0) { too_old } else { Micros::ZERO };
                 let mut end = Forging { line: &mut line, player, too_old };
-                sequence::frame::<Arena>(client, &mut end, at, player, |screen| input.input(at, screen), &mut seen);
+                let looks = (true, |screen: &Screen<'_, Arena>| input.input(at, screen));
+                sequence::frame::<Arena>(client, &mut end, at, player, looks, &mut seen);
                 *due = input.next_frame(player);
             }
         }

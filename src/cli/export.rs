@@ -140,7 +140,16 @@ impl Tables {
         }
         let log = files::engine(games).survey(path)?;
         let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
-        match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, false)).transpose()?.flatten() {
+        let replayed = |wanted: &dyn Fn(&str) -> bool| {
+            log.as_ref().map(|log| Replayed::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
+        };
+        let mut made = replayed(&wanted)?;
+        // One that it has not: all others are named.
+        let has = |name: &str| made.as_ref().is_none_or(|made| made.shapes.iter().any(|(table, _)| table.name == name));
+        if args.table.as_deref().is_some_and(|name| !has(name)) {
+            made = replayed(&|_| false)?;
+        }
+        match made {
             Some(Replayed { folder, shapes }) => {
                 let path = folder.file(Replayed::NAME).path().to_owned();
                 Ok(Tables::File { path, shapes, _folder: Some(folder) })

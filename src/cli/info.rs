@@ -22,6 +22,7 @@ use crate::replay::{Mode, Options};
 use crate::report::round_trips;
 use crate::store;
 use crate::summary::{Summary, Summing};
+use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
 use trace::Shape;
 
@@ -177,7 +178,8 @@ fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u
     if !replay {
         return Err("`--replay` counts them".to_owned());
     }
-    let options = Options { mode: Mode::Closed, ..Options::default() };
+    let tables = TableSet::named([shots::SCHEMA.name]);
+    let options = Options { mode: Mode::Closed, tables, ..Options::default() };
     let quiet = Engine { games, read: |_, _| {} };
     let surveyed = if log.session.is_none() { quiet.survey(path).ok().flatten() } else { None };
     let (summary, first_difference) = match surveyed.filter(|log| log.streams(&options)) {

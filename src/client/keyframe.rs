@@ -25,6 +25,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
         acked,
         drawn,
         drawn_at,
+        is_undrawn: _,
         redundancy,
         packets,
     } = client;

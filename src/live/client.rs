@@ -243,7 +243,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
         let at = self.end.socket.clock.stamp();
         let (bot, rules) = (&mut self.bot, &self.rules);
         let input = |screen: &Screen<'_, G>| bot.input(rules, at, screen);
-        sequence::frame(&mut self.client, &mut self.end, at, self.player, input, &mut self.recorder);
+        sequence::frame(&mut self.client, &mut self.end, at, self.player, (true, input), &mut self.recorder);
         self.end.socket.counters.usercmds.add(1);
     }
 }

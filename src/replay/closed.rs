@@ -60,7 +60,7 @@ fn watched<G: Netcode>(
     options: &Options,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
-    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
         tables.watch_network(options.sizes, None);
     }
@@ -114,7 +114,7 @@ pub(super) fn stream<G: Netcode>(
         Some(_) => feed.borrow_mut().keep_near(),
         None => feed.borrow_mut().forget_near(),
     }
-    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules));
+    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
         tables.watch_network(options.sizes, Some(source.survey.longest));
     }

@@ -86,6 +86,10 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for Bound<'_, I> {
         self.input.input(at, screen)
     }
 
+    fn looks(&self) -> bool {
+        self.input.looks()
+    }
+
     fn has_more(&self, player: PlayerId) -> bool {
         !self.made.is_too_much() && self.input.has_more(player)
     }
@@ -124,6 +128,10 @@ impl<'a, O> Counted<'a, O> {
 impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     fn tick_begins(&mut self, at: Micros) {
         self.observer.tick_begins(at);
+    }
+
+    fn looks(&mut self, at: Micros) -> bool {
+        self.observer.looks(at)
     }
 
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {

@@ -17,8 +17,8 @@ use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord};
 use crate::session::{Observer, Packed, Shown};
 use crate::trace::schema::{
-    TableSchema, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks, variables,
-    views,
+    TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
+    variables, views,
 };
 use crate::trace::{Table, Trace};
 use crate::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
@@ -43,6 +43,41 @@ pub struct Tables {
     effects: effects::Writer,
     executed: executed::Writer,
     network: Option<Network>,
+    wanted: Wanted,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    tables: TableSet,
+    ticks: bool,
+    bodies: bool,
+    executed: bool,
+    frames: bool,
+    corrections: bool,
+    views: bool,
+    variables: bool,
+    shots: bool,
+    effects: bool,
+}
+
+impl Wanted {
+    fn of(tables: TableSet) -> Wanted {
+        let shots = tables.has(&shots::SCHEMA);
+        Wanted {
+            tables,
+            ticks: tables.has(&ticks::SCHEMA),
+            // Who was covered from whom is told by the bodies after the ticks, and by those on the players' own screens.
+            bodies: shots || tables.has(&bodies::SCHEMA),
+            frames: shots || tables.has(&frames::SCHEMA),
+            executed: tables.has(&executed::SCHEMA),
+            corrections: tables.has(&corrections::SCHEMA) || tables.has(&errors::SCHEMA),
+            views: tables.has(&views::SCHEMA),
+            variables: tables.has(&variables::SCHEMA),
+            shots,
+            effects: tables.has(&effects::SCHEMA),
+        }
+    }
 }
 
 impl Tables {
@@ -61,8 +96,15 @@ impl Tables {
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
             network: None,
+            wanted: Wanted::of(TableSet::ALL),
             fields,
         }
+    }
+
+    /// Fills these tables alone.
+    #[must_use]
+    pub fn only(self, tables: TableSet) -> Tables {
+        Tables { wanted: Wanted::of(tables), ..self }
     }
 
     /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake. `longest` is
@@ -122,7 +164,13 @@ impl Tables {
 
     /// Hands on the rows of each table that has so many bytes of them, in the order of the tables.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
-        let cells = self.fields.len();
+        let (cells, wanted) = (self.fields.len(), self.wanted.tables);
+        let of = |table: &Table| TableSchema::of(&table.name).is_some_and(|table| wanted.has(table));
+        let mut to = |table| {
+            if of(&table) {
+                to(table)
+            }
+        };
         let full = |table: &TableSchema, rows: usize| {
             let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
             rows * columns * size_of::<u32>() >= bytes
@@ -159,7 +207,7 @@ impl Tables {
             to(self.effects.take(Vec::new()));
         }
         if full(&variables::SCHEMA, self.variables.rows()) {
-            self.variables.take().into_iter().for_each(&mut *to);
+            self.variables.take().into_iter().for_each(&mut to);
         }
         let Some(network) = &mut self.network else { return };
         let [sent, told] = network.rows();
@@ -184,24 +232,43 @@ impl Tables {
 }
 
 impl<G: Game> Observer<G> for Tables {
+    fn looks(&mut self, _at: Micros) -> bool {
+        let Wanted { views, variables, shots, .. } = self.wanted;
+        views || variables || shots
+    }
+
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
-        self.shots.settle(at, &self.covers);
-        self.frames.push(player, at, commanded);
-        let oldest = self.shots.waits_since().unwrap_or(at);
-        self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
+        let wanted = self.wanted;
+        if wanted.shots {
+            self.shots.settle(at, &self.covers);
+        }
+        if wanted.frames {
+            self.frames.push(player, at, commanded);
+        }
         let command = commanded.command.seq;
         let own = commanded.own.as_ref().map(|own| (player.entity(), own));
         let screen = Screen::new(own, shown.drawn);
-        self.views.push(player, command, shown.drawn_at, &screen);
-        // What has no category has none of its own for any variable.
-        for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
-            self.variables.push::<G>(player, command, entity, &self.fields, placed);
+        if wanted.views {
+            self.views.push(player, command, shown.drawn_at, &screen);
         }
-        for effect in &commanded.effects {
-            self.effect::<G>(player, at, effect, true);
+        if wanted.variables {
+            // What has no category has none of its own for any variable.
+            for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
+                self.variables.push::<G>(player, command, entity, &self.fields, placed);
+            }
         }
-        for (command, index, fire, verdict) in &commanded.shots {
-            self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
+        if wanted.effects {
+            for effect in &commanded.effects {
+                self.effect::<G>(player, at, effect, true);
+            }
+        }
+        if wanted.shots {
+            let oldest = self.shots.waits_since().unwrap_or(at);
+            self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
+            self.views.remember(player, command, &screen);
+            for (command, index, fire, verdict) in &commanded.shots {
+                self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
+            }
         }
     }
 
@@ -224,15 +291,20 @@ impl<G: Game> Observer<G> for Tables {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.executed.push(executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 });
-        if how == Execution::Run {
+        if self.wanted.executed {
+            let row = executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 };
+            self.executed.push(row);
+        }
+        if how == Execution::Run && self.wanted.shots {
             self.views.ran(player, command);
         }
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
-        let on_screen = &mut self.views.of(judged.shooter, judged.command);
-        self.shots.judged(at, tick, judged, on_screen, &self.covers);
+        if self.wanted.shots {
+            let on_screen = &mut self.views.of(judged.shooter, judged.command);
+            self.shots.judged(at, tick, judged, on_screen, &self.covers);
+        }
     }
 
     fn impact(
@@ -244,17 +316,26 @@ impl<G: Game> Observer<G> for Tables {
         weapon: &'static str,
         verdict: &Verdict,
     ) {
-        self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
+        if self.wanted.shots {
+            self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
+        }
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
-        self.covers.ticked(ticked.tick);
-        for (entity, body) in G::entities(world) {
+        let wanted = self.wanted;
+        if wanted.ticks {
+            self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
+        }
+        if wanted.shots {
+            self.covers.ticked(ticked.tick);
+        }
+        for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies) {
             self.bodies.0.push(bodies::Row { tick: ticked.tick.0, entity: entity.0.into() });
             let cells = self.bodies.1.next_row();
             body.write(cells);
-            self.covers.body(*entity, cells);
+            if wanted.shots {
+                self.covers.body(*entity, cells);
+            }
         }
     }
 
@@ -266,10 +347,13 @@ impl<G: Game> Observer<G> for Tables {
         reconciled: Option<&Reconciled>,
     ) {
         self.snapshot_reached(player, snapshot.seq, at);
-        for effect in &snapshot.effects {
+        let wanted = self.wanted;
+        for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
             self.effect::<G>(player, at, effect, false);
         }
-        if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled {
+        if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled
+            && wanted.corrections
+        {
             self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
         }
     }

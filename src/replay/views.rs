@@ -76,9 +76,6 @@ impl Views {
         drawn_at: Micros,
         screen: &Screen<'_, B>,
     ) {
-        let screens = &mut self.screens[usize::from(player.0)];
-        screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
-        screens.drawn.extend(screen.iter().map(|(entity, placed)| (entity, placed.body.origin())));
         let (rows, count) = (&mut self.rows, screen.len());
         rows.make_room();
         rows.rows += count;
@@ -94,6 +91,13 @@ impl Views {
         screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);
         let none = rows.category.no_value();
         screen.put(&mut rows.category.codes, |_, placed| placed.by.map_or(none, |by| by.category as u32));
+    }
+
+    /// Keeps in mind what was on the screen until the usercmd that was made then is run.
+    pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &Screen<'_, B>) {
+        let screens = &mut self.screens[usize::from(player.0)];
+        screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
+        screens.drawn.extend(screen.iter().map(|(entity, placed)| (entity, placed.body.origin())));
     }
 
     /// Forgets what was on screens so long ago that its usercmds will not be run.
@@ -159,7 +163,7 @@ mod tests {
             [(EntityId(3), Placed::new(body, How::Held))]
         };
         let push = |views: &mut Views, command: u32| {
-            views.push(PlayerId(0), CommandSeq(command), Micros(0), &Screen::new(None, &drawn(command)));
+            views.remember(PlayerId(0), CommandSeq(command), &Screen::new(None, &drawn(command)));
             views.forget();
         };
         (0..SCREENS as u32).for_each(|command| push(&mut views, command));

@@ -30,6 +30,11 @@ pub trait InputSource<G: Game> {
     /// What the player does in that frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
 
+    /// Whether it looks at screens. What nobody looks at need not be drawn.
+    fn looks(&self) -> bool {
+        true
+    }
+
     /// The next packet of a player of whom a recording has nothing but what the server heard, and when it came. Such a player
     /// has no frames.
     fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, HeardPacket)> {
@@ -210,7 +215,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
                 What::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut self.network.end_of(player);
-                    sequence::frame(client, end, at, player, |screen| input.input(at, screen), observer);
+                    let looks = input.looks();
+                    sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
                     self.queue_next(player, input, &mut idle);
                 }
             }

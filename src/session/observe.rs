@@ -45,6 +45,10 @@ pub struct Shown<'a, B> {
 pub trait Observer<G: Game> {
     /// The server begins a tick.
     fn tick_begins(&mut self, at: Micros) {}
+    /// Whether it looks at what a client draws at this time. What nobody looks at need not be drawn.
+    fn looks(&mut self, at: Micros) -> bool {
+        true
+    }
     /// A client drew the others and made a usercmd.
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {}
     /// A client sent a packet.

@@ -83,6 +83,11 @@ impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
 }
 
 impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
+    /// A log says nothing of what clients draw.
+    fn looks(&mut self, _at: Micros) -> bool {
+        false
+    }
+
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, _: &Shown<'_, G::Body>) {
         self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command }));
     }

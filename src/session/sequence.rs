@@ -90,16 +90,21 @@ pub(crate) fn packet_reached<G: Netcode>(
     server.handle_packet(at, player, heard.packet);
 }
 
-/// One frame of a client: what it shows, what the player does then, and the packet that says so.
+/// One frame of a client: what it shows, what the player does then, and the packet that says so. `looks` is whether the player's
+/// input depends on what is shown.
 pub(crate) fn frame<G: Game>(
     client: &mut impl ClientPipeline<G>,
     end: &mut impl ClientEnd,
     at: Micros,
     player: PlayerId,
-    input: impl FnOnce(&Screen<'_, G>) -> Input,
+    (looks, input): (bool, impl FnOnce(&Screen<'_, G>) -> Input),
     observer: &mut impl Observer<G>,
 ) {
-    client.look(at);
+    // Both are asked: an observer may take note of the time.
+    match looks | observer.looks(at) {
+        true => client.look(at),
+        false => client.look_away(at),
+    }
     let input = input(&Screen { player, own: client.predicted(), others: client.drawn() });
     let commanded = client.command(at, &input);
     observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });

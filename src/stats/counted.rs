@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::packed::{Packed, merged};
 use super::{Spread, Tail};
 
 /// Values as they come, each kept once with how often it came: what comes again and again takes no room. Of more than
@@ -10,8 +9,10 @@ use super::{Spread, Tail};
 /// percentiles are told a little too low, by less than a two thousandth of the value. It is the same in whatever order they come.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// By their bits in the order of the values, without the last ones.
-    values: Packed,
+    /// By their bits in the order of the values, without the last ones: each once, in ascending order.
+    values: Vec<i32>,
+    /// How often each of them came.
+    counts: Vec<u64>,
     without_bits: u32,
     /// What came since these were put in order.
     fresh: Vec<i32>,
@@ -44,17 +45,55 @@ impl Counted {
 
     /// Puts what came among what was there.
     fn settle(&mut self) {
-        let mut fresh = std::mem::take(&mut self.fresh);
-        fresh.iter_mut().for_each(|value| *value >>= self.without_bits);
-        fresh.sort_unstable();
-        let new = fresh.chunk_by(|a, b| a == b).map(|same| (i64::from(same[0]), same.len() as u64));
-        self.values = merged(self.values.iter(), new);
+        self.fresh.iter_mut().for_each(|value| *value >>= self.without_bits);
+        self.fresh.sort_unstable();
+        self.merge();
+        self.fresh.clear();
         while self.values.len() > Counted::MOST {
             self.without_bits += 1;
-            self.values = merged(std::iter::empty(), self.values.iter().map(|(value, count)| (value >> 1, count)));
+            self.halve();
         }
-        fresh.clear();
-        self.fresh = fresh;
+    }
+
+    /// Goes from the greatest to the least, so that nothing is in the way of what is moved up.
+    fn merge(&mut self) {
+        let mut known = self.values.len();
+        let mut place = known + self.fresh.chunk_by(|a, b| a == b).count();
+        self.values.resize(place, 0);
+        self.counts.resize(place, 0);
+        for same in self.fresh.chunk_by(|a, b| a == b).rev() {
+            let value = same[0];
+            while known > 0 && self.values[known - 1] > value {
+                (known, place) = (known - 1, place - 1);
+                (self.values[place], self.counts[place]) = (self.values[known], self.counts[known]);
+            }
+            let mut count = same.len() as u64;
+            if known > 0 && self.values[known - 1] == value {
+                known -= 1;
+                count += self.counts[known];
+            }
+            place -= 1;
+            (self.values[place], self.counts[place]) = (value, count);
+        }
+        // What was there already left room over.
+        self.values.drain(known..place);
+        self.counts.drain(known..place);
+    }
+
+    /// Leaves out another bit.
+    fn halve(&mut self) {
+        let mut kept = 0;
+        for at in 0..self.values.len() {
+            let (value, count) = (self.values[at] >> 1, self.counts[at]);
+            if kept > 0 && self.values[kept - 1] == value {
+                self.counts[kept - 1] += count;
+            } else {
+                (self.values[kept], self.counts[kept]) = (value, count);
+                kept += 1;
+            }
+        }
+        self.values.truncate(kept);
+        self.counts.truncate(kept);
     }
 
     fn settled(&self) -> Cow<'_, Counted> {
@@ -68,10 +107,8 @@ impl Counted {
 
     /// The values in ascending order, each with how often it came.
     pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> + use<> {
-        let settled = self.settled();
-        let all: Vec<(f32, u64)> =
-            settled.values.iter().map(|(value, count)| (of_place(value, settled.without_bits), count)).collect();
-        all.into_iter()
+        let Counted { values, counts, without_bits, .. } = self.settled().into_owned();
+        values.into_iter().zip(counts).map(move |(value, count)| (of_place(value, without_bits), count))
     }
 
     /// Their tail; `None` of no values.
@@ -84,7 +121,7 @@ impl Counted {
     /// How they are spread; `None` of no values.
     pub fn spread(&self) -> Option<Spread> {
         let settled = self.settled();
-        let max = of_place(settled.values.last()?, settled.without_bits);
+        let max = of_place(*settled.values.last()?, settled.without_bits);
         Some(Spread { p50: settled.at_rank(50.0)?, p95: settled.at_rank(95.0)?, max })
     }
 
@@ -96,16 +133,16 @@ impl Counted {
     fn at_rank(&self, percent: f64) -> Option<f32> {
         let rank = (libm::ceil(percent / 100.0 * self.count as f64) as u64).max(1);
         let mut before = 0;
-        let at = self.values.iter().find(|(_, count)| {
-            before += *count;
+        let at = self.values.iter().zip(&self.counts).find(|(_, count)| {
+            before += **count;
             before >= rank
         });
-        at.map(|(value, _)| of_place(value, self.without_bits))
+        at.map(|(value, _)| of_place(*value, self.without_bits))
     }
 }
 
-fn of_place(place: i64, without_bits: u32) -> f32 {
-    f32::from_bits(in_order((place as i32) << without_bits) as u32)
+fn of_place(place: i32, without_bits: u32) -> f32 {
+    f32::from_bits(in_order(place << without_bits) as u32)
 }
 
 /// The bits of floats as numbers in the same order, and back.

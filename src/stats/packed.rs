@@ -7,25 +7,14 @@ use crate::varint::{Cursor, put_varint};
 pub(crate) struct Packed {
     /// Of each how far it is from the one before, the first one from 0, and its count.
     bytes: Vec<u8>,
-    len: usize,
     last: i64,
 }
 
 impl Packed {
-    /// How many different ones there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The greatest.
-    pub(super) fn last(&self) -> Option<i64> {
-        (self.len > 0).then_some(self.last)
-    }
-
     fn push(&mut self, (number, count): (i64, u64)) {
         put_varint(&mut self.bytes, number.wrapping_sub(self.last) as u64);
         put_varint(&mut self.bytes, count);
-        (self.len, self.last) = (self.len + 1, number);
+        self.last = number;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u64)> + '_ {

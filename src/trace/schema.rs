@@ -11,6 +11,7 @@
 mod declare;
 mod document;
 mod kinds;
+mod set;
 pub mod tables;
 mod usercmd;
 
@@ -19,6 +20,7 @@ pub(crate) use kinds::NONE;
 pub use kinds::{
     Code, Kind, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text,
 };
+pub use set::TableSet;
 pub use tables::*;
 
 /// One table, as it is declared.

@@ -3,6 +3,7 @@
 
 mod arena;
 mod arena_sessions;
+mod asked;
 mod bugged;
 mod carriage;
 mod categories;

@@ -12,7 +12,7 @@ use crate::log::write_trace_meanwhile;
 use crate::record::Stretch;
 use crate::replay::Options;
 use crate::store::{self, TemporaryFolder};
-use crate::trace::schema::TABLES;
+use crate::trace::schema::{TABLES, TableSet};
 use crate::trace::{Table, TraceHeader};
 use crate::traffic;
 
@@ -39,7 +39,10 @@ impl Replayed {
     ) -> Result<Option<Replayed>, Trouble> {
         let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
         let (options, _) = args.what_if.options(&log.header)?;
-        let options = Options { network: true, ..options };
+        let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
+        // Where none is wanted, all are counted.
+        let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
+        let options = Options { network: true, tables, ..options };
         if !log.streams(&options) {
             return Ok(None);
         }

@@ -13,6 +13,7 @@ use crate::log::{Found, LogReader, Sought, find_keyframe, replay_budget};
 use crate::record::{Allowance, Keyframe};
 use crate::replay::{Due, Options, Ran, Source, Start};
 use crate::store;
+use crate::trace::schema::TableSet;
 use crate::trace::{Table, TraceHeader};
 use crate::units::{Micros, Tick};
 
@@ -98,7 +99,7 @@ impl Engine<'_> {
         let keyframes = RefCell::new(Vec::new());
         let take = |keyframe| keyframes.borrow_mut().push(keyframe);
         let source = Source { keyframes: Some((due, &take)), ..log.source() };
-        let options = (&Options::default(), false);
+        let options = (&Options { tables: TableSet::NONE, ..Options::default() }, false);
         let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, &mut |_| {})?;
         Ok(if ran.is_some() { keyframes.into_inner() } else { Vec::new() })
     }

@@ -34,6 +34,10 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
         frame.command.input
     }
 
+    fn looks(&self) -> bool {
+        false
+    }
+
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         let index = usize::from(player.0);
         let records = &self.session.players[index];
@@ -53,6 +57,10 @@ impl<G: Game> InputSource<G> for FedInput<'_> {
 
     fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
         self.0.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
+    }
+
+    fn looks(&self) -> bool {
+        false
     }
 
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {

@@ -154,6 +154,10 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         self.goes_on(at);
     }
 
+    fn looks(&mut self, at: Micros) -> bool {
+        self.goes_on(at) && Observer::<G>::looks(&mut self.tables, at)
+    }
+
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         if self.goes_on(at) {
             self.tables.frame(player, at, commanded, shown);

@@ -1,0 +1,145 @@
+//! What nobody asks for is not made: a replay of some tables has those rows of the whole replay, and a screen at which nobody
+//! looks is not drawn, which changes nothing.
+
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaBody, ArenaRules};
+use hitreg::game::Simulate;
+use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
+use hitreg::pipeline::{Commanded, Setup, Ticked};
+use hitreg::record::Session;
+use hitreg::replay::{Options, replay};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{InputSource, Links, Machine, Observer, Screen, Shown};
+use hitreg::settings::Settings;
+use hitreg::trace::schema::{TABLES, TableSet};
+use hitreg::units::{Micros, PlayerId, Seed};
+use hitreg::usercmd::Input;
+
+use crate::streams::{file, record, together};
+
+fn link() -> LinkModel {
+    LinkModel { delay_ms: 45.0, jitter: Jitter::Uniform(10.0), loss: Loss::Random(0.05), ..LinkModel::default() }
+}
+
+fn scenario(preset: &str) -> Scenario {
+    Scenario { players: 4, seconds: 20.0, preset: preset.to_owned(), link: link(), ..Scenario::default() }
+}
+
+#[test]
+fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
+    for preset in ["half-life", "nereids"] {
+        let session = record(&scenario(preset));
+        let file = file(&session, Micros::from_s(1));
+        let of = |tables| Options { network: true, tables, ..Options::default() };
+        let whole = replay::<Arena>(&session, &of(TableSet::ALL), &mut |_| {}).expect("a log of this build").trace;
+        assert!(whole.table("shots").expect("it has shots").rows() > 20);
+        let name = |index: usize| TABLES[index % TABLES.len()].name;
+        // Each alone, and each with one that comes later.
+        let some = (0..TABLES.len()).flat_map(|n| [vec![name(n)], vec![name(n), name(n + 5)]]);
+        for wanted in std::iter::once(Vec::new()).chain(some) {
+            let options = of(TableSet::named(wanted.iter().copied()));
+            let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+            assert_eq!(replayed.first_difference, None);
+            let (streamed, ran, _) = together(&file, &options);
+            assert!(ran.first_difference.is_none() && ran.hashes_compared == replayed.hashes_compared);
+            let there: Vec<_> = whole.tables.iter().filter(|table| wanted.contains(&&*table.name)).collect();
+            for some in [&replayed.trace, &streamed] {
+                let names = |tables: &mut dyn Iterator<Item = &str>| tables.map(str::to_owned).collect::<Vec<_>>();
+                let is = names(&mut some.tables.iter().map(|table| &*table.name));
+                assert_eq!(is, names(&mut there.iter().map(|table| &*table.name)), "{preset}");
+                for was in &there {
+                    let is = some.table(&was.name).expect("its name is there");
+                    assert!(was.digest() == is.digest(), "{preset}, {wanted:?}: `{}` is another", was.name);
+                }
+            }
+        }
+    }
+}
+
+/// Plays the recorded input, and looks at nothing.
+struct Blind<'a> {
+    session: &'a Session,
+    next: Vec<usize>,
+}
+
+impl InputSource<Arena> for Blind<'_> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let player = usize::from(player.0);
+        self.session.players[player].frames.get(self.next[player]).map(|frame| frame.at)
+    }
+
+    fn input(&mut self, _at: Micros, screen: &Screen<'_, Arena>) -> Input {
+        let player = usize::from(screen.player.0);
+        self.next[player] += 1;
+        self.session.players[player].frames[self.next[player] - 1].command.input
+    }
+
+    fn looks(&self) -> bool {
+        false
+    }
+}
+
+/// What became of a session, and how many bodies were drawn.
+#[derive(Default)]
+struct Seen {
+    looks: bool,
+    drawn: usize,
+    drawn_at: Vec<Micros>,
+    shots: Vec<String>,
+    hashes: Vec<u64>,
+}
+
+impl Observer<Arena> for Seen {
+    fn looks(&mut self, _at: Micros) -> bool {
+        self.looks
+    }
+
+    fn frame(&mut self, _player: PlayerId, _at: Micros, commanded: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+        self.drawn += shown.drawn.len();
+        self.drawn_at.push(shown.drawn_at);
+        self.shots.extend(commanded.shots.iter().map(|shot| format!("{shot:?}")));
+    }
+
+    fn ticked(&mut self, _at: Micros, ticked: Ticked, _world: &<Arena as Simulate>::World) {
+        self.hashes.push(ticked.hash);
+    }
+}
+
+#[test]
+fn what_nobody_looks_at_is_not_drawn_and_changes_nothing() {
+    // How many of those that are drawn for a player who looks are drawn for one who does not: those that a shot looks at, or all
+    // where what is drawn now has to do with what is drawn later.
+    for (preset, mode, draws_all) in [
+        ("half-life", "history", false),
+        ("half-life", "two-point", false),
+        ("half-life", "extrapolate", false),
+        ("half-life", "last-rendered", true),
+        ("nereids", "category", true),
+    ] {
+        let mut settings = Settings::preset(preset).expect("a preset");
+        settings.set("interpolation.mode", mode).expect("a mode");
+        let scenario =
+            Scenario { settings: [("interpolation.mode".to_owned(), mode.to_owned())].into(), ..scenario(preset) };
+        let session = record(&scenario);
+        let play = |looks| {
+            let setup =
+                Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed: Seed(5) };
+            let link = |n| ModelledLink::new(link(), Seed(5), n);
+            let links = (0..4).map(|player| Links { up: link(2 * player), down: link(2 * player + 1) }).collect();
+            let mut seen = Seen { looks, ..Seen::default() };
+            let ticks = session.ticks.iter().map(|tick| tick.at);
+            let mut input = Blind { session: &session, next: vec![0; 4] };
+            Machine::<Arena, ModelledLink>::new(&setup, links).run(ticks, &mut input, &mut seen);
+            seen
+        };
+        let (looked, away) = (play(true), play(false));
+        assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: somebody sees a hit");
+        assert!(looked.shots == away.shots, "{mode}: and who does not look hits the same");
+        assert!(looked.hashes == away.hashes && looked.drawn_at == away.drawn_at, "{mode}");
+        match draws_all {
+            true => assert_eq!(away.drawn, looked.drawn, "{mode}"),
+            false => assert!(away.drawn * 5 < looked.drawn, "{mode}: {} of {} drawn", away.drawn, looked.drawn),
+        }
+    }
+}
