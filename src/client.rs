@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
-use crate::history::{History, Limits};
+use crate::history::{Frame, History, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::settings::{InterpolationMode, Settings};
@@ -60,6 +60,8 @@ pub struct Client<G: Game> {
     drawn_at: Micros,
     /// Whether nothing was drawn then, since nobody looks.
     is_undrawn: bool,
+    /// Whether there was anybody whom predictions meet where he is drawn.
+    meets_drawn: bool,
     redundancy: Repeats,
     packets: u32,
 }
@@ -86,6 +88,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             drawn: Vec::new(),
             drawn_at: Micros::ZERO,
             is_undrawn: false,
+            meets_drawn: false,
             redundancy,
             packets: 0,
         }
@@ -98,6 +101,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     /// A snapshot that is older than the newest only fills the position history.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
         self.history.push(Arc::clone(&snapshot.frame));
+        self.note_met(&snapshot.frame);
         if snapshot.seq <= self.newest {
             return None;
         }
@@ -255,9 +259,13 @@ impl<G: Game> Client<G> {
 
     /// Whether what is drawn now has to do with what is drawn later, or with whom predictions meet.
     fn needs_drawing(&self) -> bool {
-        let is_met = |(id, _): &(EntityId, G::Body)| G::is_met_as_drawn(&self.rules, *id);
-        matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category)
-            || self.history.frames().iter().any(|frame| frame.entities.iter().any(is_met))
+        let goes_on =
+            matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category);
+        goes_on || self.meets_drawn
+    }
+
+    fn note_met(&mut self, frame: &Frame<G::Body>) {
+        self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
     }
 
     /// What a shot seems to hit: judged against what is on the screen.

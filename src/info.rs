@@ -2,6 +2,7 @@
 
 mod connection;
 mod numbers;
+mod packed;
 mod times;
 
 use std::collections::BTreeMap;

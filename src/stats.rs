@@ -1,12 +1,10 @@
 //! Percentiles, the way all of hitreg's output means them.
 
 mod counted;
-mod packed;
 
 use serde::Serialize;
 
 pub use counted::Counted;
-pub(crate) use packed::{Packed, merged};
 
 /// The nearest-rank percentile of ascending values: the smallest value that at least `percent` of them do not exceed.
 /// `None` of no values.

@@ -26,6 +26,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
         drawn,
         drawn_at,
         is_undrawn: _,
+        meets_drawn: _,
         redundancy,
         packets,
     } = client;
@@ -51,6 +52,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
 pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
     from.of_player(client.player);
     client.history = Value::<G::Body>::get(from)?;
+    client.history.frames().clone().iter().for_each(|frame| client.note_met(frame));
     (client.newest, client.acked, client.packets) = Value::<G::Body>::get(from)?;
     client.drawn_at = Value::<G::Body>::get(from)?;
     let met: Vec<(EntityId, G::Body)> = Value::<G::Body>::get(from)?;

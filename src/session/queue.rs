@@ -42,8 +42,14 @@ pub(super) struct Queue<B> {
     queued: u64,
 }
 
-/// Time, kind, player, number, and what was queued before.
-type Key = (Micros, u8, PlayerId, u32, u64);
+/// When something is due, and what comes before it of what is due then.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    at: Micros,
+    /// Kind, player and number, each in its bits: one comparison in place of three.
+    rank: u64,
+    queued: u64,
+}
 
 impl<B> Default for Queue<B> {
     fn default() -> Queue<B> {
@@ -81,7 +87,7 @@ impl<B> Queue<B> {
         let mut due: Vec<&(Key, usize)> = self.due.iter().map(|Reverse(due)| due).collect();
         due.sort_unstable();
         to.number(due.len() as u64);
-        for ((at, ..), place) in due {
+        for (Key { at, .. }, place) in due {
             at.put(to);
             match &self.what[*place] {
                 Some(What::Frame(player)) => (0u8, *player).put(to),
@@ -131,7 +137,7 @@ impl<B> Queue<B> {
     }
 
     pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {
-        let Reverse(((at, ..), place)) = self.due.pop()?;
+        let Reverse((Key { at, .. }, place)) = self.due.pop()?;
         self.free.push(place);
         Some((at, self.what[place].take()?))
     }
@@ -148,6 +154,7 @@ impl<B> Queue<B> {
             }
         };
         self.queued += 1;
-        self.due.push(Reverse(((at, kind, player, number, self.queued), place)));
+        let rank = u64::from(kind) << 48 | u64::from(player.0) << 32 | u64::from(number);
+        self.due.push(Reverse((Key { at, rank, queued: self.queued }, place)));
     }
 }

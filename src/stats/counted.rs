@@ -177,4 +177,15 @@ mod tests {
             assert!(told <= exact && exact - told < exact / 2000.0, "{exact} {told}");
         }
     }
+
+    #[test]
+    fn what_comes_again_is_counted_with_what_was_there() {
+        let values: Vec<f32> = (0..50_000u32).map(|i| (i.wrapping_mul(i) % 7_919) as f32 - 300.0).collect();
+        let mut counted = Counted::default();
+        values.iter().for_each(|value| counted.add(*value));
+        let mut ascending = values.clone();
+        ascending.sort_by(f32::total_cmp);
+        let each = ascending.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64));
+        assert!(counted.iter().eq(each));
+    }
 }

@@ -13,7 +13,7 @@ use source::{paths, tokens};
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("varint", &[]),
-    ("stats", &["varint"]),
+    ("stats", &[]),
     ("geometry", &[]),
     ("hash", &[]),
     // Two texts, line by line.

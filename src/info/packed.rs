@@ -4,7 +4,7 @@ use crate::varint::{Cursor, put_varint};
 
 /// Ascending numbers, each with how often it came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packed {
+pub(super) struct Packed {
     /// Of each how far it is from the one before, the first one from 0, and its count.
     bytes: Vec<u8>,
     last: i64,
@@ -17,7 +17,7 @@ impl Packed {
         self.last = number;
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let (mut from, mut last) = (Cursor::new(&self.bytes), 0i64);
         std::iter::from_fn(move || {
             last = last.wrapping_add(from.varint().ok()? as i64);
@@ -27,7 +27,7 @@ impl Packed {
 }
 
 /// Both in ascending order, each number once.
-pub(crate) fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> Packed {
+pub(super) fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> Packed {
     let mut all = Packed::default();
     let mut open: Option<(i64, u64)> = None;
     let mut put = |(number, count): (i64, u64)| match &mut open {
