@@ -152,9 +152,19 @@ impl Drawing {
 /// Where the server had every entity.
 #[derive(Debug, Default)]
 struct Truth {
-    /// The states of each entity, in ascending order of time, and the place of the one that was asked for last.
-    states: BTreeMap<u32, (VecDeque<State>, usize)>,
+    /// In ascending order of entity.
+    entities: Vec<Entity>,
     newest_us: Option<i64>,
+}
+
+/// One entity.
+#[derive(Debug)]
+struct Entity {
+    number: u32,
+    /// In ascending order of time.
+    states: VecDeque<State>,
+    /// The place of the one that was asked for last.
+    asked: usize,
 }
 
 #[derive(Debug)]
@@ -178,13 +188,17 @@ impl Truth {
             let origin = [x, y, z].map(|axis| axis.get(row).copied());
             let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
-            self.states.entry(*entity).or_default().0.push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
+            let place = self.place_of(*entity).unwrap_or_else(|place| {
+                self.entities.insert(place, Entity { number: *entity, states: VecDeque::new(), asked: 0 });
+                place
+            });
+            self.entities[place].states.push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
         }
     }
 
     /// Forgets all that nobody asks for who asks for no time before this one.
     fn forget(&mut self, before_us: i64) {
-        self.states.retain(|_, (states, _)| {
+        self.entities.retain_mut(|Entity { states, .. }| {
             while states.get(1).is_some_and(|next| next.at_us < before_us) {
                 states.pop_front();
             }
@@ -192,10 +206,19 @@ impl Truth {
         });
     }
 
+    /// Where an entity is, or is to be put. Players are numbered from 0, so nearly all are at their own number.
+    fn place_of(&self, entity: u32) -> Result<usize, usize> {
+        match self.entities.get(entity as usize) {
+            Some(there) if there.number == entity => Ok(entity as usize),
+            _ => self.entities.binary_search_by_key(&entity, |there| there.number),
+        }
+    }
+
     /// Between two ticks on a straight line; nothing before the first and after the last, and where it was put elsewhere at
     /// once between the two.
     fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
-        let (states, asked) = self.states.get_mut(&entity)?;
+        let place = self.place_of(entity).ok()?;
+        let Entity { states, asked, .. } = &mut self.entities[place];
         let is_at = |place: usize| {
             let is_before = |state: &State| state.at_us < at_us;
             place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)

@@ -1,6 +1,6 @@
 //! What is to happen, in the order in which it will.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::game::Body;
@@ -34,7 +34,7 @@ pub(super) enum What<B> {
 
 /// What is due is kept apart from when, so that sorting moves little.
 pub(super) struct Queue<B> {
-    due: BinaryHeap<Reverse<(Key, usize)>>,
+    due: BinaryHeap<Due>,
     /// By the place that the heap names.
     what: Vec<Option<What<B>>>,
     free: Vec<usize>,
@@ -42,13 +42,28 @@ pub(super) struct Queue<B> {
     queued: u64,
 }
 
-/// When something is due, and what comes before it of what is due then.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+/// When something is due, and where it is. The greatest is the one that is due first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Due {
     at: Micros,
     /// Kind, player and number, each in its bits: one comparison in place of three.
     rank: u64,
     queued: u64,
+    place: usize,
+}
+
+impl Ord for Due {
+    #[inline]
+    fn cmp(&self, other: &Due) -> Ordering {
+        other.at.0.cmp(&self.at.0).then(other.rank.cmp(&self.rank)).then(other.queued.cmp(&self.queued))
+    }
+}
+
+impl PartialOrd for Due {
+    #[inline]
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl<B> Default for Queue<B> {
@@ -84,12 +99,12 @@ impl<B> Queue<B> {
     where
         B: Body,
     {
-        let mut due: Vec<&(Key, usize)> = self.due.iter().map(|Reverse(due)| due).collect();
-        due.sort_unstable();
+        let mut due: Vec<Due> = self.due.iter().copied().collect();
+        due.sort_unstable_by(|a, b| b.cmp(a));
         to.number(due.len() as u64);
-        for (Key { at, .. }, place) in due {
+        for Due { at, place, .. } in due {
             at.put(to);
-            match &self.what[*place] {
+            match &self.what[place] {
                 Some(What::Frame(player)) => (0u8, *player).put(to),
                 Some(What::Arrives(player, Carried::Packet(packet))) => {
                     (1u8, *player).put(to);
@@ -137,7 +152,7 @@ impl<B> Queue<B> {
     }
 
     pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {
-        let Reverse((Key { at, .. }, place)) = self.due.pop()?;
+        let Due { at, place, .. } = self.due.pop()?;
         self.free.push(place);
         Some((at, self.what[place].take()?))
     }
@@ -155,6 +170,6 @@ impl<B> Queue<B> {
         };
         self.queued += 1;
         let rank = u64::from(kind) << 48 | u64::from(player.0) << 32 | u64::from(number);
-        self.due.push(Reverse((Key { at, rank, queued: self.queued }, place)));
+        self.due.push(Due { at, rank, queued: self.queued, place });
     }
 }

@@ -20,7 +20,7 @@ pub struct Counted {
 }
 
 /// So many values are put in order at once: half as many as there are, within these bounds.
-const FRESH: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 15;
+const FRESH: std::ops::RangeInclusive<usize> = 1 << 13..=1 << 16;
 
 impl Counted {
     /// Takes a value in; NaN is left out.
