@@ -11,6 +11,7 @@ use crate::rng::Rng;
 use crate::settings::{Settings, Sizes};
 use crate::shrink::{Removed, ShrinkError, shrink};
 use crate::summary::Summary;
+use crate::trace::schema::{TableSet, corrections, shots};
 use crate::units::Seed;
 use crate::verify::{Against, Verdict, judge};
 
@@ -49,7 +50,7 @@ fn heard(played: &Played, exercised: &mut Exercised) -> Finding {
     if session.ticks.is_empty() || !session.players.iter().any(PlayerRecords::is_heard_only) {
         return Ok(());
     }
-    let again = replayed(&session, &Options::default(), Heard)?;
+    let again = replayed(&session, &Options { tables: TableSet::NONE, ..Options::default() }, Heard)?;
     as_recorded(Heard, &session, &again)?;
     exercised.held(Heard);
     Ok(())
@@ -78,12 +79,13 @@ fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercise
     if settings.wire.sizes == Sizes::Datagrams {
         exercised.held(Datagrams);
     }
-    let verified = judge(session, Ok(&[first, again]), Against { golden: None, rollback: false });
+    let both = [first, again];
+    let verified = judge(session, Ok(&both), Against { golden: None, rollback: false });
     if [Verdict::Differs, Verdict::Broken].contains(&verified.verdict) {
         return Err(broken(Verify, verified.detail.unwrap_or_default()));
     }
     exercised.held(Verify);
-    let first = replayed(session, &Options::default(), Replay)?;
+    let [first, _] = both;
     drawn::check(plan, &settings, session, &first.trace, exercised)?;
     if rng.chance(0.5) {
         rerecords(session, exercised)?;
@@ -134,7 +136,8 @@ fn rerecords(session: &Session, exercised: &mut Exercised) -> Finding {
 /// Shrinks what shows a hit, or else a correction, and looks whether it still does.
 fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
     let shows = |session: &Session| -> Result<u64, replay::ReplayError> {
-        let trace = replay::replay::<Arena>(session, &Options::default(), &mut |_| {})?.trace;
+        let tables = TableSet::named([shots::SCHEMA.name, corrections::SCHEMA.name]);
+        let trace = replay::replay::<Arena>(session, &Options { tables, ..Options::default() }, &mut |_| {})?.trace;
         let found = Summary::of(&trace).exercised;
         Ok(found.hits + found.corrections)
     };
