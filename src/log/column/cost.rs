@@ -12,6 +12,15 @@ impl Histogram {
         Histogram { counts: [0; 256], total: 0 }
     }
 
+    /// Of all these bytes.
+    pub(crate) fn of(bytes: impl ExactSizeIterator<Item = u8>) -> Histogram {
+        let mut counts = [0; 256];
+        let total = bytes.len() as u32;
+        bytes.for_each(|byte| counts[usize::from(byte)] += 1);
+        Histogram { counts, total }
+    }
+
+    #[inline]
     pub(crate) fn add(&mut self, byte: u8) {
         self.counts[usize::from(byte)] += 1;
         self.total += 1;

@@ -29,9 +29,10 @@ pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
     if residuals.iter().all(|&value| value == first) {
         return (Packing::Constant, 256 * 8);
     }
-    let planes = planes_cost(residuals);
-    let varints = varints_cost(residuals);
-    let sparse = sparse_cost(residuals);
+    let zigzags: Vec<u64> = residuals.iter().map(|&value| zigzag(value)).collect();
+    let planes = planes_cost(&zigzags);
+    let varints = varints_cost(&zigzags);
+    let sparse = sparse_cost(&zigzags);
     let least = planes.min(varints).min(sparse);
     if least == sparse {
         (Packing::Sparse, least)
@@ -62,21 +63,15 @@ pub(crate) fn fitting(chosen: Packing, residuals: &[i64]) -> Packing {
 /// What it costs to begin a run of other bytes than those before it.
 const START: u64 = 256 * 24;
 
-fn planes_cost(residuals: &[i64]) -> u64 {
-    let width = width(residuals);
-    let mut planes: Vec<Histogram> = (0..width).map(|_| Histogram::new()).collect();
-    for &value in residuals {
-        for (plane, byte) in planes.iter_mut().zip(zigzag(value).to_le_bytes()) {
-            plane.add(byte);
-        }
-    }
-    START + 256 * 8 + planes.iter().map(Histogram::cost).sum::<u64>()
+fn planes_cost(zigzags: &[u64]) -> u64 {
+    let plane = |plane: usize| Histogram::of(zigzags.iter().map(|value| (value >> (8 * plane)) as u8)).cost();
+    START + 256 * 8 + (0..width(zigzags.iter().copied())).map(plane).sum::<u64>()
 }
 
-fn varints_cost(residuals: &[i64]) -> u64 {
+fn varints_cost(zigzags: &[u64]) -> u64 {
     let mut histogram = Histogram::new();
-    for &value in residuals {
-        let mut value = zigzag(value);
+    for &value in zigzags {
+        let mut value = value;
         while value >= 0x80 {
             histogram.add(value as u8 | 0x80);
             value >>= 7;
@@ -87,15 +82,15 @@ fn varints_cost(residuals: &[i64]) -> u64 {
 }
 
 /// Gaps and values are counted at their full size: there are few of them, and little to learn from few.
-fn sparse_cost(residuals: &[i64]) -> u64 {
+fn sparse_cost(zigzags: &[u64]) -> u64 {
     let bytes = |value: u64| u64::from((64 - value.leading_zeros()).div_ceil(7).max(1));
     let mut total = 2;
     let mut gap = 0u64;
-    for &value in residuals {
+    for &value in zigzags {
         if value == 0 {
             gap += 1;
         } else {
-            total += bytes(gap) + bytes(zigzag(value));
+            total += bytes(gap) + bytes(value);
             gap = 0;
         }
     }
@@ -103,8 +98,8 @@ fn sparse_cost(residuals: &[i64]) -> u64 {
     256 * 7 * total
 }
 
-fn width(residuals: &[i64]) -> usize {
-    let all = residuals.iter().fold(0, |all, &value| all | zigzag(value));
+fn width(zigzags: impl Iterator<Item = u64>) -> usize {
+    let all = zigzags.fold(0, |all, value| all | value);
     (8 - all.leading_zeros() as usize / 8).max(1)
 }
 
@@ -119,7 +114,7 @@ pub(crate) fn write(packing: Packing, residuals: &[i64], out: &mut Vec<u8>) {
 }
 
 fn write_planes(residuals: &[i64], out: &mut Vec<u8>) {
-    let width = width(residuals);
+    let width = width(residuals.iter().map(|&value| zigzag(value)));
     out.push(width as u8);
     for plane in 0..width {
         out.extend(residuals.iter().map(|&value| (zigzag(value) >> (8 * plane)) as u8));

@@ -46,6 +46,8 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
     let mut lists: Vec<&[u32]> = Vec::new();
     let (mut last, mut last_list) = (Last::new(), Vec::<(u32, usize)>::new());
     let mut unlike = 0;
+    // The places of the states that the rows of a frame are between, as far as they have been looked for.
+    let mut found: Vec<Option<(usize, usize)>> = Vec::new();
     let mut start = rows.start;
     while start < rows.end {
         let is_same = |row: &usize| {
@@ -58,21 +60,34 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         let matches = |(from, to): (usize, usize), share: f32, row: usize| {
             let (a, b) = (of(moments[from].1, views.entity[row])?, of(moments[to].1, views.entity[row])?);
             let drawn = between(&a.1, &b.1, share);
-            let is_it = views.how.codes[row] == how_between && bits(drawn) == bits(seen(row));
+            let is_it = views.how.codes[row] == how_between && is_same_bits(&drawn, &seen(row));
             is_it.then_some((a.0, b.0))
         };
         let share_of = |(from, to): (usize, usize)| share(at, moments[from].0, moments[to].0);
         let drawn_between = (start..end).filter(|row| views.how.codes[*row] == how_between).count();
         // Who stands still is between any two moments: only all rows together say which two they are.
+        let mut looked_for = None;
         let misses = |pair, most: usize| {
-            let share = share_of(pair);
-            let between = (start..end).filter(|row| views.how.codes[*row] == how_between);
-            between.filter(|row| matches(pair, share, *row).is_none()).take(most).count()
+            let (share, mut missed) = (share_of(pair), 0);
+            looked_for = Some(pair);
+            found.clear();
+            for row in start..end {
+                let states = matches(pair, share, row);
+                found.push(states);
+                if states.is_none() && views.how.codes[row] == how_between {
+                    missed += 1;
+                    if missed == most {
+                        break;
+                    }
+                }
+            }
+            missed
         };
         let pair = match 2 * drawn_between > end - start {
             true => find(&moments, (player, at), &mut last, drawn_between, misses),
             false => None,
         };
+        let is_found = looked_for == pair && found.len() == end - start;
         if pair.is_none() && drawn_between > 0 {
             unlike += 1;
             // It is drawn in another way than this.
@@ -82,7 +97,12 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         }
         let share = pair.map_or(0.0, share_of);
         for row in start..end {
-            match pair.and_then(|pair| Some((pair, matches(pair, share, row)?))) {
+            let states = match (is_found, pair) {
+                (true, Some(_)) => found[row - start],
+                (false, Some(pair)) => matches(pair, share, row),
+                (_, None) => None,
+            };
+            match pair.zip(states) {
                 Some(((from, to), (a, b))) => (used[from][a], used[to][b]) = (true, true),
                 None => others.push(row),
             }
@@ -122,7 +142,7 @@ fn find(
     (player, at): (u32, i64),
     last: &mut Last,
     rows: usize,
-    misses: impl Fn((usize, usize), usize) -> usize,
+    mut misses: impl FnMut((usize, usize), usize) -> usize,
 ) -> Option<(usize, usize)> {
     let known = last.iter().position(|(of, _)| *of == player);
     let same = known.map(|known| last[known].1).filter(|pair| moments[pair.0].0 <= at && at < moments[pair.1].0);
@@ -226,6 +246,6 @@ fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     column::encode_quickly(&values, &[values.len()])
 }
 
-fn bits(seen: Seen) -> [u32; 5] {
-    seen.map(f32::to_bits)
+fn is_same_bits(a: &Seen, b: &Seen) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
