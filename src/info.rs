@@ -252,7 +252,7 @@ mod tests {
         let player = |name: &str, recorded| PlayerInfo { name: name.into(), recorded };
         let mut session = Session::new(Header {
             game: "test".into(),
-            rules: Vec::new(),
+            rules: Vec::new().into(),
             map: "nowhere".into(),
             seed: Seed(1),
             settings: Vec::new(),

@@ -189,7 +189,7 @@ fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setu
 
 fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(header)?;
-    let rules: Arc<G::Rules> = Arc::new(crate::serial::from_msgpack(&header.rules)?);
+    let rules = header.rules.read::<G::Rules>()?;
     let settings = match settings {
         Some(settings) => {
             let own = own_settings(header)?;

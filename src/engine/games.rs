@@ -323,7 +323,7 @@ impl<G: Netcode> Playable for Of<G> {
         which: CommandSeq,
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError> {
-        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules)?;
+        let rules = session.header.rules.read::<G::Rules>()?;
         let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
         let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>()?;
         let own = entities.iter().find(|(entity, _)| *entity == who.entity());
@@ -366,12 +366,12 @@ impl<G: Netcode> Playable for Of<G> {
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
-        let rules: G::Rules = crate::serial::from_msgpack(&session.header.rules)?;
+        let rules = session.header.rules.read::<G::Rules>()?;
         Ok(score::score::<G>(session, &rules, settings)?)
     }
 
     fn outline(&self, session: &Session) -> Vec<Wall> {
-        crate::serial::from_msgpack(&session.header.rules).map_or(Vec::new(), |rules| G::outline(&rules))
+        session.header.rules.read().map_or(Vec::new(), |rules| G::outline(&rules))
     }
 
     fn bots(&self) -> Option<&dyn PlaysItself> {

@@ -158,7 +158,7 @@ impl Welcome {
         let info = |p| PlayerInfo { name: format!("p{p}"), recorded: p == player.0 };
         let header = Header {
             game: G::NAME.to_owned(),
-            rules: rmp_serde::to_vec_named(rules)?,
+            rules: rmp_serde::to_vec_named(rules)?.into(),
             map: G::map_name(rules),
             seed: self.seed,
             settings: settings.to_pairs(),

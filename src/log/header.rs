@@ -239,7 +239,7 @@ impl StoredHeader<'_> {
         let is_old = format.major == 1;
         let header = Header {
             game: self.game.into_owned(),
-            rules: self.rules.into_owned().into_vec(),
+            rules: self.rules.into_owned().into_vec().into(),
             map: self.map.into_owned(),
             seed: self.seed,
             settings: self.settings.into_owned(),

@@ -105,7 +105,7 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
     Ok(Header {
         game: NAME.to_owned(),
-        rules: rmp_serde::to_vec(rules)?,
+        rules: rmp_serde::to_vec(rules)?.into(),
         map: rules.map_name.clone(),
         seed: Seed(0),
         settings: settings(rules)?.to_pairs(),

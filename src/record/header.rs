@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Field, Side, UnknownKind};
+use super::{Class, Field, Side, StoredRules, UnknownKind};
 use crate::units::Seed;
 
 /// What is known before the first record.
@@ -11,7 +11,7 @@ pub struct Header {
     /// [`Simulate::NAME`](crate::game::Simulate::NAME).
     pub game: String,
     /// The game's rules in MessagePack, maps included: a log needs no other file to replay.
-    pub rules: Vec<u8>,
+    pub rules: StoredRules,
     /// The map's name, for people.
     pub map: String,
     /// Where all random numbers start from.

@@ -34,7 +34,7 @@ impl Description {
     pub fn new(game: impl Into<String>) -> Description {
         let header = Header {
             game: game.into(),
-            rules: Vec::new(),
+            rules: Vec::new().into(),
             map: String::new(),
             seed: Seed(0),
             settings: Vec::new(),
@@ -52,7 +52,7 @@ impl Description {
     /// The map: its name, and its bytes if the log is to need no other file.
     #[must_use]
     pub fn map(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Description {
-        (self.header.map, self.header.rules) = (name.into(), bytes);
+        (self.header.map, self.header.rules) = (name.into(), bytes.into());
         self
     }
 

@@ -49,7 +49,7 @@ impl Scenario {
         let player = |p| PlayerInfo { name: format!("p{p}"), recorded: true };
         Ok(Header {
             game: G::NAME.to_owned(),
-            rules: rmp_serde::to_vec_named(rules)?,
+            rules: rmp_serde::to_vec_named(rules)?.into(),
             map: G::map_name(rules),
             seed: Seed(self.seed),
             settings: self.settings()?.to_pairs(),

@@ -10,7 +10,7 @@ use crate::usercmd::Usercmd;
 fn session() -> Session {
     let mut session = Session::new(Header {
         game: "disc".into(),
-        rules: Vec::new(),
+        rules: Vec::new().into(),
         map: "flat".into(),
         seed: Seed(1),
         settings: Vec::new(),

@@ -30,7 +30,7 @@ fn header() -> impl Strategy<Value = Header> {
     (".*", rules, ".*", any::<u64>(), settings, preset, origin).prop_map(
         move |(game, rules, map, seed, settings, preset, origin)| Header {
             game,
-            rules,
+            rules: rules.into(),
             map,
             seed: Seed(seed),
             settings,

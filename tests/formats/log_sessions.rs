@@ -29,7 +29,7 @@ pub(crate) fn header(players: u16) -> Header {
     let field = |(name, kind): (&str, CellKind)| Field::new(name, kind, Scope::Movement);
     Header {
         game: "disc".into(),
-        rules: vec![0x80],
+        rules: vec![0x80].into(),
         map: "flat".into(),
         seed: Seed(7),
         settings: vec![("server.tick_hz".into(), "64".into())],

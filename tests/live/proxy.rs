@@ -43,7 +43,7 @@ impl Listen for Counting {
         let player = |p| PlayerInfo { name: format!("p{p}"), recorded: true };
         Some(Ok(Header {
             game: "none".into(),
-            rules: Vec::new(),
+            rules: Vec::new().into(),
             map: String::new(),
             seed: Seed(0),
             settings: Vec::new(),

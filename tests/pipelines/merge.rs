@@ -228,7 +228,7 @@ fn sides_of_other_builds_and_sessions_are_refused() {
         change(&mut logs);
         merge(logs).expect_err("they do not belong together")
     };
-    assert_eq!(refused(|logs| logs[1].header.rules.push(0)), MergeError::OtherBuild { log: 1, what: "rules" });
+    assert_eq!(refused(|logs| logs[1].header.rules = vec![0].into()), MergeError::OtherBuild { log: 1, what: "rules" });
     assert_eq!(
         refused(|logs| logs[2].header.settings[0].1.push('0')),
         MergeError::OtherBuild { log: 2, what: "settings" }

@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A trace names its own columns: whoever reads one needs to know no game.
     ("trace", &["hash", "units", "usercmd"]),
     // The vocabulary of recordings. A game's payloads are opaque in it.
-    ("record", &["units", "usercmd"]),
+    ("record", &["serial", "units", "usercmd"]),
     // What a proxy needs of a game's network protocol.
     ("protocol", &["units", "record"]),
     // The pure functions that a game is. It sees times, usercmds and its own bodies, and no pipeline.

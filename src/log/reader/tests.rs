@@ -20,7 +20,7 @@ fn header() -> Header {
     let field = |i: u32| Field::new(format!("cell{i}"), CellKind::U32, Scope::Status);
     Header {
         game: "disc".into(),
-        rules: Vec::new(),
+        rules: Vec::new().into(),
         map: String::new(),
         seed: Seed(0),
         settings: Vec::new(),

@@ -78,7 +78,7 @@ fn found_walls(map: &[u8], wall: MissingWall) -> (Vec<MissingWall>, [u64; 2]) {
     let mut rules: Rules = crate::serial::from_msgpack(&imported.session.header.rules).expect("rules");
     let walls = std::mem::take(&mut rules.map.walls);
     assert_eq!(imported.walls, walls.len());
-    imported.session.header.rules = rmp_serde::to_vec(&rules).expect("plain data");
+    imported.session.header.rules = rmp_serde::to_vec(&rules).expect("plain data").into();
     (walls, [with, misses(&imported)])
 }
 

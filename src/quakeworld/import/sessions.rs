@@ -65,7 +65,7 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
     let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
     Ok(Header {
         game: QuakeWorld::NAME.to_owned(),
-        rules: rmp_serde::to_vec(rules)?,
+        rules: rmp_serde::to_vec(rules)?.into(),
         map: rules.map_stem().to_owned(),
         seed: Seed(0),
         settings: settings()?.to_pairs(),

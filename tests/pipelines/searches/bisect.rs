@@ -38,7 +38,7 @@ fn rules(session: &Session, bug: Option<Bug>) -> Rules {
 
 fn build(session: &Session, bug: Option<Bug>) -> Trace {
     let mut session = session.clone();
-    session.header.rules = rmp_serde::to_vec_named(&rules(&session, bug)).expect("MessagePack");
+    session.header.rules = rmp_serde::to_vec_named(&rules(&session, bug)).expect("MessagePack").into();
     replay::<Bugged>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace
 }
 
@@ -137,7 +137,7 @@ fn a_collision_is_reproduced_among_the_others() {
         record_synthetic::<Bugged>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
         let ghosts = Rules { discs: crate::disc::Rules { ghosts: true, ..crate::disc::Rules::default() }, bug: None };
         let mut other = session.clone();
-        other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack");
+        other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack").into();
         let (a, b) = (build(&session, None), build(&other, None));
         let of = |side| if side == Side::A { &*rules } else { &ghosts };
         let nobody = BTreeMap::new();

@@ -1,0 +1,76 @@
+//! A game's rules as they stand in a header: bytes, and what they were read as.
+
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
+
+use crate::serial::{ReadError, from_msgpack};
+
+/// A game's rules in MessagePack, maps included. They are read once, however often a session and what becomes of it are replayed:
+/// to prepare a map takes longer than to replay a second.
+#[derive(Clone, Default)]
+pub struct StoredRules {
+    bytes: Vec<u8>,
+    read: Arc<OnceLock<Arc<dyn Any + Send + Sync>>>,
+}
+
+impl StoredRules {
+    /// What they say. Whoever asks again gets the same.
+    ///
+    /// # Errors
+    /// When they are not such rules.
+    pub fn read<R: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<R>, ReadError> {
+        if let Some(Ok(known)) = self.read.get().map(|known| Arc::clone(known).downcast()) {
+            return Ok(known);
+        }
+        let rules: Arc<R> = Arc::new(from_msgpack(&self.bytes)?);
+        // Another thread may have read them meanwhile.
+        let known = self.read.get_or_init(|| Arc::clone(&rules) as _);
+        Ok(Arc::clone(known).downcast().unwrap_or(rules))
+    }
+}
+
+impl From<Vec<u8>> for StoredRules {
+    fn from(bytes: Vec<u8>) -> StoredRules {
+        StoredRules { bytes, read: Arc::default() }
+    }
+}
+
+impl Deref for StoredRules {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl PartialEq for StoredRules {
+    fn eq(&self, other: &StoredRules) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl std::fmt::Debug for StoredRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_once_for_all_who_have_them() {
+        let rules = StoredRules::from(rmp_serde::to_vec(&vec![3u32, 4]).expect("MessagePack"));
+        let copy = rules.clone();
+        let (one, other) = (rules.read::<Vec<u32>>().expect("numbers"), copy.read::<Vec<u32>>().expect("numbers"));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert_eq!(*rules.read::<Vec<u64>>().expect("they are these, too"), [3, 4]);
+        assert!(rules.read::<String>().is_err());
+        let others = StoredRules::from(rmp_serde::to_vec(&vec![5u32]).expect("MessagePack"));
+        assert_eq!(*others.read::<Vec<u32>>().expect("a number"), [5]);
+    }
+}
