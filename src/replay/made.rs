@@ -200,7 +200,104 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
+    use crate::game::Simulate;
+    use crate::link::{LinkModel, Loss};
+    use crate::session::record_synthetic;
+    use crate::session::scenario::Scenario;
+
+    /// Counts by itself what a session makes, by the sizes that rows take.
+    #[derive(Default)]
+    struct Tally {
+        bytes: usize,
+        /// Of player 0, and of player 1.
+        frames: [usize; 2],
+        kinds: [usize; 6],
+    }
+
+    impl Observer<Arena> for Tally {
+        fn frame(&mut self, by: PlayerId, _: Micros, made: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+            self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * shown.drawn.len();
+            self.bytes += 256 * made.shots.len() + 48 * made.effects.len();
+            self.frames[usize::from(by.0)] += 1;
+            self.kinds[0] += made.shots.len();
+            self.kinds[1] += made.effects.len();
+        }
+
+        fn packet_sent(&mut self, _: PlayerId, _: PacketRecord) {
+            self.bytes += 96;
+        }
+
+        fn executed(&mut self, _: PlayerId, _: CommandSeq, _: Tick, _: Execution) {
+            self.bytes += 16;
+        }
+
+        fn judged(&mut self, _: Micros, _: Tick, _: &Judged<Arena>) {
+            self.bytes += 256;
+            self.kinds[2] += 1;
+        }
+
+        fn impact(&mut self, _: Micros, _: Tick, _: PlayerId, _: CommandSeq, _: &'static str, _: &Verdict) {
+            self.bytes += 256;
+            self.kinds[3] += 1;
+        }
+
+        fn ticked(&mut self, _: Micros, _: Ticked, world: &<Arena as Simulate>::World) {
+            self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
+        }
+
+        fn snapshot_sent(&mut self, _: PlayerId, _: Micros, snapshot: &Snapshot<ArenaBody>, _: Packed) {
+            self.bytes += 96 + 2 * snapshot.frame.entities.len();
+            self.kinds[4] += 1;
+        }
+
+        fn snapshot_received(
+            &mut self,
+            _: PlayerId,
+            _: Micros,
+            snapshot: &Snapshot<ArenaBody>,
+            _: Option<&Reconciled>,
+        ) {
+            self.bytes += 64 + 48 * snapshot.effects.len();
+            self.kinds[5] += snapshot.effects.len();
+        }
+    }
+
+    fn count(scenario: &Scenario) -> (usize, Tally) {
+        let (made, mut tally) = (Made::new(Allowance::default()), Tally::default());
+        let rules = Arc::new(ArenaRules::default());
+        record_synthetic::<Arena>(scenario, &rules, &mut Counted::new(&made, &mut tally)).expect("a scenario");
+        (made.bytes.get(), tally)
+    }
+
+    #[test]
+    fn all_that_a_session_makes_is_counted() {
+        let (bytes, tally) = count(&Scenario { players: 2, seconds: 12.0, ..Scenario::default() });
+        assert!(tally.kinds.iter().all(|number| *number > 0), "{:?} of each kind", tally.kinds);
+        assert_eq!(bytes, tally.bytes);
+    }
+
+    #[test]
+    fn usercmds_that_nobody_acks_are_counted_beyond_the_first() {
+        let deaf = LinkModel { loss: Loss::Random(1.0), ..LinkModel::default() };
+        let links = vec![LinkModel::default(), deaf];
+        let (bytes, tally) = count(&Scenario { players: 2, seconds: 20.0, links, ..Scenario::default() });
+        let beyond = tally.frames[1].checked_sub(1024).expect("a long session");
+        assert!(beyond > 100 && tally.frames[0] > 1124);
+        assert_eq!(bytes, tally.bytes + 768 * beyond);
+    }
+
+    #[test]
+    fn what_is_too_much_is_more_than_the_most() {
+        let made = Made::new(Allowance { bytes: 100 });
+        made.add(100);
+        assert!(!made.is_too_much() && made.check().is_ok());
+        made.add(1);
+        assert!(made.is_too_much() && made.check().is_err());
+    }
 
     #[test]
     fn clients_remember_each_other() {

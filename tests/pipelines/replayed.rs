@@ -7,7 +7,8 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::golden::Gist;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    Allowance, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, Stretch, TickRecord,
+    Allowance, ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey,
+    Stretch, TickRecord,
 };
 use hitreg::replay::{
     Mode, Options, Ran, ReplayError, Replayed, Source, Survey, Traffic, held_against, own_settings, replay,
@@ -16,7 +17,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
-use hitreg::units::{Micros, Tick};
+use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::{Against, Facts, Played, Verdict, Why, judge_played};
 
 fn record(scenario: &Scenario) -> Session {
@@ -241,6 +242,14 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
         }
     };
     assert!(!streams(&header, &survey(&header, gap), &Options::default()), "a gap, and whole chunks after it");
+    let begins = |chunk: &mut Stretch, in_first: bool| {
+        if chunk.ticks.first().is_some_and(|tick| (tick.tick == Tick(1)) == in_first) {
+            let key = StateKey { tick: Tick(0), viewer: None, entity: EntityId(0), class: ClassId(0) };
+            chunk.states.push(key, &vec![0; header.classes[0].fields.len()]);
+        }
+    };
+    assert!(streams(&header, &survey(&header, |chunk| begins(chunk, true)), &Options::default()), "at its beginning");
+    assert!(!streams(&header, &survey(&header, |chunk| begins(chunk, false)), &Options::default()), "a late beginning");
     let unsent = |chunk: &mut Stretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
     assert!(!streams(&header, &survey(&header, unsent), &Options::default()), "nobody knows when it was sent");
 }
