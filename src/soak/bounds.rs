@@ -14,7 +14,7 @@ use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
 use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::session::{Observer, Packed, Recorder, Shown};
-use crate::settings::{ClockMode, Schedule, Settings};
+use crate::settings::{ClockMode, Frames, Schedule, Settings};
 use crate::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
@@ -89,13 +89,14 @@ impl Bounds {
 }
 
 impl Claim {
-    /// Where the round trip is always the same, and every snapshot comes.
+    /// Where the round trip is always the same, every snapshot comes, and no frame is later than it should be.
     fn of(plan: &Plan, settings: &Settings) -> Option<Claim> {
         let known = [Fault::Lies, Fault::Settings, Fault::Leaving];
         let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
             && plan.faults.iter().all(|fault| known.contains(fault))
             && settings.server.schedule == Schedule::Arrival
             && settings.client.clock == ClockMode::Adopt
+            && settings.client.frames == Frames::Regular
             && settings.server.rate_bytes_per_s >= 100_000;
         // Between a snapshot and the next the server knows no better than that, nor within a frame or a tick.
         let server = &settings.server;

@@ -140,6 +140,9 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("wire.message_max_bytes", &["400", "900"]),
 ];
 
+/// Values of `client.frames`. It is picked by numbers of its own, so that seeds from before it was are what they were.
+const FRAMES: &[&str] = &["regular", "capped", "hitches", "loaded"];
+
 impl Plan {
     /// The plan of a seed, as far as the limits leave it.
     pub fn of(seed: u64, limits: &Limits) -> Plan {
@@ -179,6 +182,10 @@ impl Plan {
         for _ in 0..1 + rng.below(4) {
             let (key, values) = SETTINGS[rng.below(SETTINGS.len() as u64) as usize];
             settings.push((key, values[rng.below(values.len() as u64) as usize]));
+        }
+        let mut rng = chances(5);
+        if rng.chance(0.2) {
+            settings.push(("client.frames", FRAMES[rng.below(FRAMES.len() as u64) as usize]));
         }
         let mut rng = chances(2);
         let (late_ticks_us, left_out_ticks) = (rng.below(20_000) as u32, if rng.chance(0.5) { 0.1 } else { 0.0 });
@@ -333,9 +340,19 @@ mod tests {
 
     #[test]
     fn settings_that_are_tried_are_settings() {
-        for (key, values) in SETTINGS {
+        for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
             for value in *values {
                 assert_eq!(Settings::default().set(key, value), Ok(()), "{key}={value}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_of_every_setting_is_tried() {
+        let tried: BTreeSet<_> = (0..4_000).flat_map(|seed| Plan::of(seed, &Limits::default()).settings).collect();
+        for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
+            for value in *values {
+                assert!(tried.contains(&(*key, *value)), "{key}={value}");
             }
         }
     }

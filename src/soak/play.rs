@@ -173,3 +173,25 @@ impl InputSource<Arena> for Paced<'_> {
         self.bots.input(at, screen)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::{Fault, Limits};
+
+    #[test]
+    fn frames_come_as_irregularly_as_the_plan_has_them() {
+        let stage = Stage::default();
+        let longest = |frames: &'static str| {
+            let settings = vec![("client.frames", frames)];
+            let without = Fault::ALL.into();
+            let plan = Plan { settings, ..Plan::of(3, &Limits { without, ..Limits::default() }) };
+            let session = stage.play(&plan).expect("a plan can be played").session;
+            let made: Vec<Micros> = session.players[0].frames.iter().map(|frame| frame.at).collect();
+            made.windows(2).map(|pair| pair[1] - pair[0]).max().expect("frames")
+        };
+        let regular = longest("regular");
+        assert!(longest("hitches") > regular + Micros::from_ms(1));
+        assert!(longest("loaded") > regular + Micros::from_ms(1));
+    }
+}
