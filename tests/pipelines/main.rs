@@ -37,6 +37,7 @@ mod schedule;
 mod searches;
 mod server;
 mod soak;
+mod statements;
 mod streams;
 mod trace_schema;
 mod traces;
