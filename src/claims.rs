@@ -18,8 +18,10 @@ macro_rules! claim {
 }
 
 mod aiming;
+mod bitfield;
 mod categories;
 mod compensation;
+mod datagram;
 mod display;
 mod experiment;
 mod forged;
@@ -27,6 +29,7 @@ mod nereids;
 mod prediction;
 mod protocol;
 mod redundancy;
+mod results;
 mod script;
 mod scripted_input;
 mod updates;
@@ -178,6 +181,7 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         zones::CLAIMS,
         nereids::CLAIMS,
         protocol::CLAIMS,
+        bitfield::CLAIMS,
         redundancy::CLAIMS,
         categories::CLAIMS,
     ]
@@ -191,8 +195,12 @@ impl Claim {
     /// # Errors
     /// When its file is wrong.
     pub fn check(&self, mechanism: Mechanism) -> Result<Checked, ClaimError> {
-        let script: Script =
-            crate::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        self.check_as(self.text, mechanism)
+    }
+
+    /// Measures it by a text that need not be its own.
+    fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<Checked, ClaimError> {
+        let script: Script = crate::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =

@@ -23,9 +23,9 @@ pub(crate) use bots::{BotPlayer, frame_phase};
 pub(crate) use late_frames::LateFrames;
 pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
-#[cfg(feature = "arena")]
-pub(crate) use network::Intruder;
 pub use network::Links;
+#[cfg(feature = "arena")]
+pub(crate) use network::{Asking, Intruder};
 pub use observe::{Observer, Packed, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use sequence::Screen;

@@ -57,8 +57,6 @@ pub use handshake::{
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
 pub use key::Key;
-#[cfg(feature = "arena")]
-pub(crate) use layout::Layout;
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
 pub use priority::{OVERTAKES_AFTER, Urgency};
 pub use receiver::{Decoded, Received, Receiver};

@@ -10,7 +10,7 @@ use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind, EffectKind};
-use crate::game::{Categorize as _, Category, Effect, Placed};
+use crate::game::{Category, Effect, Placed};
 use crate::session::record_synthetic;
 use crate::session::scenario::Scenario;
 use crate::units::{EntityId, Micros};
@@ -31,9 +31,6 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
     claim!(Nereids, "nereids-draws-by-all-categories", by_all),
 ];
-
-/// Below this nobody has left the ground, in units.
-const ABOVE_UNITS: f64 = 1.0;
 
 fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play_always_without(0, Part::Constants)?;
@@ -273,22 +270,19 @@ fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
     let ground = ground.fold(f32::INFINITY, f32::min);
-    let prepared = experiment.variant("rules")?;
-    let (mut carried, mut drawn) = (0.0_f64, 0.0_f64);
-    for frame in seen.inspected(0) {
-        let Some(last) = seen.newest_for(0, frame.at) else { continue };
-        let Some(told) = body_of(&last.bodies, 1) else { continue };
-        // All the way to where the own avatar is drawn: the time at which an input made now will run.
-        let Some(ahead) = frame.own_placed.as_ref().and_then(|own| Some(own.by?.at - last.server_time)) else {
-            continue;
-        };
-        let simulated = Arena::simulate(&prepared.rules, told, ahead);
-        carried = carried.max(f64::from(simulated.origin.z - ground));
-        drawn = drawn.max(frame.drawn(1).map_or(0.0, |placed| f64::from(placed.body.origin.z - ground)));
-    }
+    let simulating = experiment.play_always_without(0, Part::Kinds)?;
+    let placed = |seen: &Seen| -> Vec<Placed<ArenaBody>> {
+        seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
+    };
+    let highest = |placed: &[Placed<ArenaBody>]| {
+        greatest(&placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)).collect::<Vec<_>>())
+    };
+    let simulated = placed(&simulating);
+    let by = simulated.iter().filter(|placed| is_by(placed, Category::Simulated)).count();
     Ok(vec![
-        ("highest, carried on to the present", Some(if carried < ABOVE_UNITS { 0.0 } else { carried })),
-        ("highest, as drawn", Some(drawn)),
+        ("frames that draw him as simulated", share(by, simulated.len())),
+        ("highest, simulated to the present", highest(&simulated)),
+        ("highest, as drawn", highest(&placed(&seen))),
     ])
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenShot, body_of};
-use super::without::RESULT_BYTES;
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::arena::{ArenaBody, EffectKind};
 use crate::fairness::{Exposure, Fairness};
@@ -12,7 +11,6 @@ use crate::game::Reason;
 use crate::geometry::angle_off;
 use crate::replay::Tables;
 use crate::units::{EntityId, Micros, PlayerId};
-use crate::wire::What;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "lead-without-compensation", lead_without),
@@ -149,6 +147,8 @@ fn head_on(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("moved back, median", median(&moved)),
         ("between where he was hit and where he is, most", greatest(&bends)),
         ("hits in cover", count(exposure.in_cover as usize)),
+        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "aside")?),
+        ("behind a wall instead: shots that it stops", stopped(experiment, "aside")?),
     ])
 }
 
@@ -167,6 +167,8 @@ fn crossing(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("hits", count(hits(&seen).count())),
         ("shooter off the runner's view, least", views.iter().copied().reduce(f64::min)),
         ("hits in cover", count(exposure.in_cover as usize)),
+        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "behind")?),
+        ("behind a wall instead: shots that it stops", stopped(experiment, "behind")?),
     ])
 }
 
@@ -189,10 +191,6 @@ fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
 fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let silent = experiment.play()?;
     let (seen, heard) = experiment.play_saying_results(SHOOTER)?;
-    let results = heard.iter().map(|what| match what {
-        What::Game { bytes } => bytes.len() / RESULT_BYTES,
-        What::ChatOoc { .. } | What::ChatIc { .. } => 0,
-    });
     let otherwise = silent.ticks.iter().zip(&seen.ticks).filter(|(without, with)| without.hash != with.hash).count()
         + silent.ticks.len().abs_diff(seen.ticks.len());
     let judged_otherwise = silent.shots.iter().zip(&seen.shots).filter(|(without, with)| without != with).count()
@@ -208,7 +206,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
         ("shots that hit on the shooter's screen", count(claimed.len())),
-        ("results that it told the server", count(results.sum())),
+        ("results that it told the server", count(heard)),
         ("of those, hits to the server", count(agreed)),
         ("shots judged otherwise than without a word", count(judged_otherwise)),
         ("ticks that came out otherwise", count(otherwise)),
@@ -274,10 +272,41 @@ fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
     Some(f64::from(off.to_degrees()))
 }
 
+/// Hits whose target was behind something by then.
+fn hits_in_cover(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
+    Ok(count(exposure(experiment, variant)?.in_cover as usize))
+}
+
+/// Shots that would have hit, had nothing of the map been in the way.
+fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
+    let seen = experiment.play_variant(variant)?;
+    Ok(count(seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::HitWorld).count()))
+}
+
 /// How those who were hit were in cover, by the tables of a replay.
 fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
     let prepared = experiment.variant(variant)?;
     let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables, None)?;
     Ok(Fairness::of(&tables.finish::<crate::arena::Arena>()).all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Mechanism;
+
+    #[test]
+    fn what_is_said_of_cover_does_not_hold_without_the_wall() {
+        for name in ["shot-crossing", "shot-head-on", "shot-round-the-corner"] {
+            let claim = CLAIMS.iter().find(|claim| claim.name == name).expect(name);
+            let open = claim.text.replace("map = \"corner\"", "map = \"plain\"");
+            assert_ne!(open, claim.text, "{name} has a wall");
+            let checked = claim.check_as(&open, Mechanism::On).expect(name);
+            assert!(!checked.holds, "{name} needs no wall");
+            // All else is as it was.
+            let other = checked.figures.iter().filter(|figure| !figure.figure.contains("cover"));
+            assert!(other.filter(|figure| !figure.figure.contains("wall")).all(|figure| figure.holds), "{checked:?}");
+        }
+    }
 }

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::ClaimError;
-use super::script::{Connection, MapName, RulesChange, Scene, Script, Variant};
+use super::results::{Believing, Results};
+use super::script::{Connection, MapName, Player, RulesChange, Scene, Script, Variant};
 use super::scripted_input::Scripted;
 use super::watch::Seen;
-use super::without::{Part, RESULT_BYTES, Results, TOGETHER, Without};
+use super::without::{Part, Without};
 use crate::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
 use crate::game::Simulate as _;
 use crate::link::{Holed, LinkModel, ModelledLink};
 use crate::pipeline::{ClientPipeline, ServerPipeline, Setup};
-use crate::session::{Links, Machine, Observer};
+use crate::server::Server;
+use crate::session::{Intruder, Links, Machine, Observer};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
-use crate::wire::What;
 
 /// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
 #[derive(Clone, Debug)]
@@ -69,14 +70,31 @@ impl Experiment {
     }
 
     /// Plays the scene; this player's client tells the server which of its shots hit whom on its screen, over the channel that
-    /// is for requests. Also returns what the server heard of that.
+    /// is for requests. If the mechanism is switched off, the server believes it. Also returns how many results it heard.
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_saying_results(&self, player: u16) -> Result<(Seen, Vec<What>), ClaimError> {
+    pub(super) fn play_saying_results(&self, player: u16) -> Result<(Seen, usize), ClaimError> {
         let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
-        let played = prepared.played(&mut seen, None, Some(PlayerId(player)))?;
-        Ok((prepared.inspected(seen, played.input), played.asked))
+        let results = Results::default();
+        let telling = Some((PlayerId(player), results.clone()));
+        let input = match self.is_off {
+            false => prepared.played::<Server<Arena>>(&mut seen, None, telling, |_| {})?,
+            true => prepared.played::<Believing>(&mut seen, None, telling, |machine| {
+                machine.server().believe(results.clone());
+            })?,
+        };
+        Ok((prepared.inspected(seen, input), results.heard()))
+    }
+
+    /// Plays the scene; somebody sees all datagrams.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<Seen, ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
+        let input = prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.let_in(listener))?;
+        Ok(prepared.inspected(seen, input))
     }
 
     /// Plays a variant of the scene.
@@ -129,11 +147,20 @@ impl Experiment {
         for player in &mut scene.players {
             player.frame_jitter_ms = variant.frame_jitter_ms.unwrap_or(player.frame_jitter_ms);
         }
+        for (name, start) in &variant.starts {
+            scene.player(name)?.start = Some(*start);
+        }
         for (name, input) in &variant.input {
-            let player = name.parse().ok().and_then(|index: usize| scene.players.get_mut(index));
-            player.ok_or_else(|| ClaimError::NoPlayer(name.clone()))?.input.clone_from(input);
+            scene.player(name)?.input.clone_from(input);
         }
         Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
+    }
+}
+
+impl Scene {
+    fn player(&mut self, name: &str) -> Result<&mut Player, ClaimError> {
+        let player = name.parse().ok().and_then(|index: usize| self.players.get_mut(index));
+        player.ok_or_else(|| ClaimError::NoPlayer(name.to_owned()))
     }
 }
 
@@ -141,13 +168,6 @@ fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Resu
     let mut seen = Seen::default();
     let input = prepared.play(&mut seen, without)?;
     Ok(prepared.inspected(seen, input))
-}
-
-/// A scene that was played.
-pub(super) struct Played {
-    input: Scripted,
-    /// What the server was asked.
-    asked: Vec<What>,
 }
 
 impl Prepared {
@@ -168,49 +188,46 @@ impl Prepared {
         observer: &mut impl Observer<Arena>,
         without: Option<(PlayerId, Part)>,
     ) -> Result<Scripted, ClaimError> {
-        Ok(self.played(observer, without, None)?.input)
+        self.played::<Server<Arena>>(observer, without, None, |_| {})
     }
 
-    fn played(
+    /// Plays it with a server of some kind, after the machine was made ready.
+    fn played<S: ServerPipeline<Arena>>(
         &self,
         observer: &mut impl Observer<Arena>,
         without: Option<(PlayerId, Part)>,
-        says_results: Option<PlayerId>,
-    ) -> Result<Played, ClaimError> {
-        let results = Results::default();
+        telling: Option<(PlayerId, Results)>,
+        make_ready: impl FnOnce(&mut Machine<Arena, Holed, Without, S>),
+    ) -> Result<Scripted, ClaimError> {
         let Prepared { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
         let client = |setup, player| {
             let client = Without::new(setup, player);
-            let client = match says_results == Some(player) {
-                true => client.say_results(Arc::clone(&results)),
-                false => client,
+            let client = match &telling {
+                Some((teller, results)) if *teller == player => client.say_results(results.clone()),
+                Some(_) | None => client,
             };
             match without {
                 Some((changed, part)) if changed == player => client.leave_out(part),
                 Some(_) | None => client,
             }
         };
-        let mut machine = Machine::<Arena, Holed, Without>::with_clients(&setup, links, client);
+        let mut machine = Machine::<Arena, Holed, Without, S>::with_clients(&setup, links, client);
+        make_ready(&mut machine);
         if scene.players.iter().any(|player| player.start.is_some()) {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
             machine.server().begin_from(world);
         }
-        if let Some(player) = says_results {
-            let results = Arc::clone(&results);
-            let next = move || {
-                let is_full = |message: &mut Vec<u8>| message.len() == TOGETHER * RESULT_BYTES;
-                results.lock().ok()?.pop_front_if(is_full).map(|bytes| What::Game { bytes })
-            };
-            machine.let_ask(player, Box::new(next));
+        if let Some((player, results)) = &telling {
+            machine.let_ask(results.told_by(*player));
         }
         let mut input = Scripted::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);
         let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut input, observer);
-        Ok(Played { input, asked: machine.asked().to_vec() })
+        Ok(input)
     }
 }
 
@@ -227,7 +244,7 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
 /// The players as they appear, at the places where the scene wants them.
 pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
-    let place = |((id, body), player): (&(EntityId, ArenaBody), &super::script::Player)| {
+    let place = |((id, body), player): (&(EntityId, ArenaBody), &Player)| {
         (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
     };
     Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()

@@ -5,7 +5,7 @@ use super::watch::{Seen, SeenFrame};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
 use crate::game::Cause;
-use crate::record::Execution;
+use crate::record::{ArrivalRecord, Execution};
 use crate::stats::percentile;
 use crate::units::{CommandSeq, Micros, PlayerId};
 
@@ -126,6 +126,9 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let late = forged::play(&prepared, Micros::from_ms(1_000))?;
     let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
+    // About as early as is accepted, frame by frame: at first, for the client's clock is set by what it hears of it.
+    let about_32 = (20..44).map(|frames| forged::play(&prepared, Micros::from_ms(-32 * frames)));
+    let about_32: Vec<Seen> = about_32.collect::<Result<_, _>>()?;
     let settled = Micros::from_s(6);
     let differences = |seen: &Seen| -> Vec<f64> {
         seen.sent
@@ -142,7 +145,28 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
         ("just late, before that: frames ahead, greatest", greatest(&differences(&honest))),
         ("input made too late: frames ahead, greatest", greatest(&differences(&late))),
         ("input made too early: frames ahead, least", differences(&early).into_iter().reduce(f64::min)),
+        (
+            "about a second early: frames ahead of what ran, most",
+            greatest(&about_32.iter().filter_map(ahead_of_run).collect::<Vec<_>>()),
+        ),
+        (
+            "about a second early: frames ahead of what is warned of as early, least",
+            about_32.iter().flat_map(differences).filter(|ahead| *ahead > 0.0).reduce(f64::min),
+        ),
     ])
+}
+
+/// By how many frames input of player 0 that ran was ahead of the next one to be computed when it came, at most.
+fn ahead_of_run(seen: &Seen) -> Option<f64> {
+    let ran = seen.executed.iter().filter(|done| done.player == PlayerId(0) && done.how == Execution::Run);
+    let ahead = ran.filter_map(|done| {
+        let packet =
+            |(player, arrival): &&(PlayerId, ArrivalRecord)| *player == done.player && arrival.number == done.command.0;
+        let came = seen.reached.iter().find(packet)?.1.at;
+        let next = seen.ticks.partition_point(|tick| tick.at <= came) as f64 + 1.0;
+        Some(f64::from(done.tick.0) - next)
+    });
+    ahead.reduce(f64::max)
 }
 
 fn warnings_set_the_clock(experiment: &Experiment) -> Result<Figures, ClaimError> {

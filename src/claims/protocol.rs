@@ -1,4 +1,4 @@
-//! The NeREIDS live protocol's parts by themselves: datagrams, the update bitfield, priorities, the clock.
+//! The NeREIDS live protocol's parts by themselves: datagrams, priorities, the clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,21 +7,19 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::{Claim, ClaimError, Figures, count, greatest};
-use crate::arena::ArenaBody;
-use crate::game::{Body, Field, Role, body};
+use crate::game::{Body, body};
 use crate::history::Frame;
 use crate::pacing::{Calibration, Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::record::Execution;
 use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-use crate::wire::{Decoded, Layout, Receiver, Sender, Urgency, Wrapping16};
+use crate::wire::{Decoded, Receiver, Sender, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "calibration-converges", calibration_converges),
     claim!(Nereids, "frame-index-wraps", frame_index_wraps),
     claim!(Nereids, "entity-definition", entity_definition),
-    claim!(Nereids, "update-bitfield", update_bitfield),
     claim!(Nereids, "update-priority", update_priority),
 ];
 
@@ -35,57 +33,6 @@ body! {
         Status teleports: u32,
         Status alive: bool,
     }
-}
-
-body! {
-    /// Fields of the arena's names without roles: everything is a value.
-    pub(super) struct Shapeless {
-        Movement origin: Vec3,
-        Movement velocity: Vec3,
-        Movement viewangles: Vec3,
-        Movement on_ground: bool,
-        Movement step_left: bool,
-        Weapons reload_ms: u16,
-        Status decision: u16,
-        Status health: i32,
-        Status teleports: u32,
-        Status alive: bool,
-    }
-    role = always_a_value;
-}
-
-fn always_a_value(_: &Field) -> Role {
-    Role::Value
-}
-
-fn update_bitfield(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    if experiment.is_off() { Ok(bits_of::<Shapeless>()) } else { Ok(bits_of::<ArenaBody>()) }
-}
-
-/// The highest bit that each change sets in the updates of a game's bodies.
-fn bits_of<B: Body>() -> Figures {
-    let layout = Layout::<B>::new();
-    let cell = |name: &str| B::fields().iter().position(|field| field.name == name);
-    let bit = |on_ground: bool, name: &str, word: u32| {
-        let mut before = vec![0; B::CELLS];
-        before[cell("on_ground")?] = u32::from(on_ground);
-        let mut after = before.clone();
-        after[cell(name)?] = word;
-        layout.update_bits(&before, &after).checked_ilog2().map(f64::from)
-    };
-    let turned = 90f32.to_bits();
-    vec![
-        ("controller or AI decision", bit(true, "decision", 7)),
-        ("event", bit(true, "teleports", 1)),
-        ("value", bit(true, "health", 50)),
-        ("action", bit(true, "reload_ms", 1_200)),
-        ("velocity or position snap", bit(true, "velocity.x", 100f32.to_bits())),
-        ("sub-action, sound or effect", bit(true, "step_left", 1)),
-        ("body orientation", bit(true, "viewangles.y", turned)),
-        ("movement style", bit(true, "on_ground", 0)),
-        ("head orientation on the ground", bit(true, "viewangles.x", turned)),
-        ("the same in the air, of the whole body", bit(false, "viewangles.x", turned)),
-    ]
 }
 
 fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
@@ -285,7 +232,8 @@ fn walker(seq: u32, away_units: f32) -> Creature {
     }
 }
 
-fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Creature)>) -> Snapshot<Creature> {
+/// A snapshot of a session of 31.25 ticks a second.
+pub(super) fn snapshot<B: Body>(seq: u32, tick: Tick, entities: Vec<(EntityId, B)>) -> Snapshot<B> {
     let frame = Frame { tick, server_time: Micros(i64::from(tick.0) * 32_000), entities };
     Snapshot {
         seq: SnapshotSeq(seq),

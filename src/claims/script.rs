@@ -95,6 +95,8 @@ pub(super) struct Variant {
     pub(super) rules: RulesChange,
     /// Connections that differ, by player.
     pub(super) links: Vec<Connection>,
+    /// Where players start, by player; the others where the scene has them.
+    pub(super) starts: BTreeMap<String, [f32; 3]>,
     /// How irregular all players' frames are, if they differ.
     pub(super) frame_jitter_ms: Option<f64>,
     /// The input of players that differs, by player; no entry leaves it as it is.

@@ -1,13 +1,14 @@
 //! Clients that leave out a part of what a client does or is told, to show what it is for: wrappers around the real one.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use glam::Vec3;
 
-use crate::arena::{Arena, ArenaBody, ArenaFire, WeaponId};
+use super::results::Results;
+use crate::arena::{Arena, ArenaBody, BodyKind, WeaponId};
 use crate::client::Client;
-use crate::game::{Body as _, Categorize as _, Category, Effect, Placed, Verdict};
+use crate::game::{Body as _, Categorize as _, Category, Effect, Placed};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
@@ -31,6 +32,8 @@ pub(super) enum Part {
     Honesty,
     /// Running the server's weapons: its pistol is twice as fast.
     SharedWeapons,
+    /// Knowing others as players: it takes them for something that only falls, and so for Simulated.
+    Kinds,
 }
 
 /// A client without one part, or a whole one.
@@ -50,32 +53,10 @@ pub(super) struct Without {
     known: BTreeSet<(EntityId, u32)>,
 }
 
-/// Messages of what a client's shots came to, as it saw them: each the usercmd and the target.
-pub(super) type Results = Arc<Mutex<VecDeque<Vec<u8>>>>;
-
-/// So many results go together.
-pub(super) const TOGETHER: usize = 6;
-/// A usercmd's number and an entity's, in bytes.
-pub(super) const RESULT_BYTES: usize = 6;
-
 impl Without {
     pub(super) fn say_results(mut self, results: Results) -> Without {
         self.results = Some(results);
         self
-    }
-
-    fn note_results(&self, shots: &[(CommandSeq, u8, ArenaFire, Verdict)]) {
-        let Some(mut results) = self.results.as_ref().and_then(|results| results.lock().ok()) else { return };
-        for (command, _, _, verdict) in shots {
-            let Some(wound) = verdict.main_wound() else { continue };
-            if results.back().is_none_or(|message| message.len() >= TOGETHER * RESULT_BYTES) {
-                results.push_back(Vec::new());
-            }
-            if let Some(message) = results.back_mut() {
-                message.extend(command.0.to_le_bytes());
-                message.extend(wound.target.0.to_le_bytes());
-            }
-        }
     }
 
     pub(super) fn leave_out(mut self, part: Part) -> Without {
@@ -153,6 +134,7 @@ impl ClientPipeline<Arena> for Without {
                 let withheld = self.without_constants(snapshot);
                 self.client.handle_snapshot(now, &withheld)
             }
+            Some(Part::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
             Some(Part::FirstRunMark | Part::Honesty | Part::SharedWeapons) | None => {
                 self.client.handle_snapshot(now, snapshot)
             }
@@ -168,7 +150,9 @@ impl ClientPipeline<Arena> for Without {
         self.packets += 1;
         commanded.packet.number = self.packets;
         let seq = commanded.command.seq;
-        self.note_results(&commanded.shots);
+        if let Some(results) = &self.results {
+            results.note(&commanded.shots);
+        }
         match self.part {
             Some(Part::FirstRunMark) => {
                 let again = commanded.ran.saturating_sub(1);
@@ -183,7 +167,7 @@ impl ClientPipeline<Arena> for Without {
                 let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
                 commanded.predicted = commanded.predicted.map(elsewhere);
             }
-            Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons) | None => {}
+            Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons | Part::Kinds) | None => {}
         }
         commanded
     }
@@ -207,7 +191,22 @@ impl ClientPipeline<Arena> for Without {
 
 /// The snapshot without the bodies' marks of a teleport.
 fn unmarked(snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
-    let entities = snapshot.frame.entities.iter().map(|(id, body)| (*id, ArenaBody { teleports: 0, ..*body }));
+    with_bodies(snapshot, |_, body| ArenaBody { teleports: 0, ..*body })
+}
+
+/// The snapshot with apples for all players but the own one.
+fn falling(snapshot: &Snapshot<ArenaBody>, own: EntityId) -> Snapshot<ArenaBody> {
+    with_bodies(snapshot, |id, body| match body.kind {
+        BodyKind::Player if id != own => ArenaBody { kind: BodyKind::Apple, ..*body },
+        _ => *body,
+    })
+}
+
+fn with_bodies(
+    snapshot: &Snapshot<ArenaBody>,
+    change: impl Fn(EntityId, &ArenaBody) -> ArenaBody,
+) -> Snapshot<ArenaBody> {
+    let entities = snapshot.frame.entities.iter().map(|(id, body)| (*id, change(*id, body)));
     let frame = Frame { entities: entities.collect(), ..(*snapshot.frame).clone() };
     Snapshot { frame: Arc::new(frame), ..snapshot.clone() }
 }

@@ -5,7 +5,7 @@
 //! player goes first. That order is part of the format: a replay depends on it.
 
 #[cfg(feature = "arena")]
-use super::network::{Asks, Intruder};
+use super::network::{Asking, Intruder};
 use super::network::{Links, Network, Opened};
 use super::queue::What;
 use super::{Observer, Screen, sequence};
@@ -42,10 +42,10 @@ pub trait InputSource<G: Game> {
     }
 }
 
-/// Server, clients and what is between them. The clients are the netcode's own, unless [`Machine::with_clients`] says
+/// Server, clients and what is between them. Both sides are the netcode's own, unless [`Machine::with_clients`] says
 /// otherwise.
-pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
-    server: G::Server,
+pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>::Server> {
+    server: S,
     clients: Vec<C>,
     network: Network<G::Body, L>,
     /// Those of whom nothing was due just after the tick that it goes on from; `None` of a machine before its first tick.
@@ -53,14 +53,14 @@ pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client> {
 }
 
 /// A machine just after a tick, for whoever writes its state down.
-pub(crate) struct AfterTick<'m, G: Netcode, L, C> {
-    machine: &'m Machine<G, L, C>,
+pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
+    machine: &'m Machine<G, L, C, S>,
     idle: &'m [PlayerId],
     /// When the tick was.
     pub(crate) at: Micros,
 }
 
-impl<G: Netcode, L: Link, C: ClientPipeline<G>> AfterTick<'_, G, L, C> {
+impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
     /// Writes down all but what comes from outside: links, input and ticks. False where that cannot be.
     pub(crate) fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
         let Machine { server, clients, network, resumed: _ } = self.machine;
@@ -82,8 +82,8 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     }
 }
 
-impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
-    /// [`Machine::new`] with clients of another kind.
+impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G, L, C, S> {
+    /// [`Machine::new`] with clients, or a server, of another kind.
     pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
         Self::around(setup, Network::new::<G>(setup, links), client)
     }
@@ -92,10 +92,10 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         setup: &Setup<G>,
         network: Network<G::Body, L>,
         client: impl Fn(Setup<G>, PlayerId) -> C,
-    ) -> Machine<G, L, C> {
+    ) -> Machine<G, L, C, S> {
         let players = network.players();
         Machine {
-            server: G::Server::new(setup.clone(), players),
+            server: S::new(setup.clone(), players),
             clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
             network,
             resumed: None,
@@ -115,7 +115,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
     }
 
     /// The tick that it goes on from; `None` of a machine before its first.
-    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C>> {
+    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C, S>> {
         self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
     }
 
@@ -133,18 +133,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
 
     /// Lets one player's client ask for something besides sending usercmds.
     #[cfg(feature = "arena")]
-    pub(crate) fn let_ask(&mut self, player: PlayerId, asks: Asks) {
-        self.network.let_ask(player, asks);
-    }
-
-    /// What has reached the server of it.
-    #[cfg(feature = "arena")]
-    pub(crate) fn asked(&self) -> &[crate::wire::What] {
-        self.network.asked()
+    pub(crate) fn let_ask(&mut self, asking: Asking) {
+        self.network.let_ask(asking);
     }
 
     /// The server.
-    pub fn server(&mut self) -> &mut G::Server {
+    pub fn server(&mut self) -> &mut S {
         &mut self.server
     }
 
@@ -171,7 +165,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>> Machine<G, L, C> {
         ticks: impl IntoIterator<Item = Micros>,
         input: &mut impl InputSource<G>,
         observer: &mut impl Observer<G>,
-        look: &mut impl FnMut(&AfterTick<'_, G, L, C>),
+        look: &mut impl FnMut(&AfterTick<'_, G, L, C, S>),
     ) {
         let mut ticks = ticks.into_iter();
         match ticks.next() {

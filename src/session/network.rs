@@ -48,14 +48,18 @@ pub(super) struct Network<B, L> {
     intruder: Option<Box<dyn Intruder>>,
     /// Whose acks are not the connection's, but what its client says.
     liar: Option<PlayerId>,
-    /// Who asks for something besides sending usercmds.
-    asking: Option<(PlayerId, Asks)>,
-    /// All that was asked of the server.
-    asked: Vec<What>,
+    /// Who asks for something besides sending usercmds, and who hears what the server was asked.
+    asking: Option<Asking>,
 }
 
-/// What a client asks for next, if anything.
-pub(crate) type Asks = Box<dyn FnMut() -> Option<What> + Send>;
+/// One player's client asks for something besides sending usercmds.
+pub(crate) struct Asking {
+    pub(crate) player: PlayerId,
+    /// What it asks for next, if anything.
+    pub(crate) asks: Box<dyn FnMut() -> Option<What> + Send>,
+    /// Takes what has reached the server, of whomever.
+    pub(crate) hears: Box<dyn FnMut(PlayerId, What) + Send>,
+}
 
 /// How packets and snapshots travel.
 enum Carriage<B> {
@@ -93,8 +97,7 @@ impl<B: Body, L: Link> Network<B, L> {
     }
 
     fn over(links: Vec<Links<L>>, carriage: Carriage<B>) -> Network<B, L> {
-        let (intruder, liar, asking, asked) = (None, None, None, Vec::new());
-        Network { links, queue: Queue::default(), carriage, intruder, liar, asking, asked }
+        Network { links, queue: Queue::default(), carriage, intruder: None, liar: None, asking: None }
     }
 
     /// Lets somebody see all datagrams from now on.
@@ -111,20 +114,14 @@ impl<B: Body, L: Link> Network<B, L> {
 
     /// Lets one player's client ask for something.
     #[cfg(feature = "arena")]
-    pub(super) fn let_ask(&mut self, player: PlayerId, asks: Asks) {
-        self.asking = Some((player, asks));
-    }
-
-    /// What has reached the server of it.
-    #[cfg(feature = "arena")]
-    pub(super) fn asked(&self) -> &[What] {
-        &self.asked
+    pub(super) fn let_ask(&mut self, asking: Asking) {
+        self.asking = Some(asking);
     }
 
     /// Writes down what is on its way, and what both ends know of each other. False where datagrams are made: only what
     /// travels as it is can be gone on with.
     pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool {
-        let Network { links: _, queue, carriage, intruder, liar, asking, asked: _ } = self;
+        let Network { links: _, queue, carriage, intruder, liar, asking } = self;
         let Carriage::Unencoded(unencoded) = carriage else { return false };
         unencoded.save(to);
         queue.save(to) && intruder.is_none() && liar.is_none() && asking.is_none() && !unencoded.bytes_matter()
@@ -172,7 +169,9 @@ impl<B: Body, L: Link> Network<B, L> {
                     Ok(ServerEvent::Request(Request { number, what })) => {
                         // Heard, and nothing else: no game has anything to ask for. Who asks for too much is not answered.
                         let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
-                        self.asked.push(what);
+                        if let Some(asking) = &mut self.asking {
+                            (asking.hears)(player, what);
+                        }
                         Opened::Nothing
                     }
                     Ok(_) | Err(_) => Opened::Nothing,
@@ -280,9 +279,9 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
         let intruder = &mut self.network.intruder;
         match &mut self.network.carriage {
             Carriage::Datagrams { clients, .. } => {
-                if let Some((_, asks)) = self.network.asking.as_mut().filter(|(asking, _)| *asking == self.player) {
+                if let Some(asking) = self.network.asking.as_mut().filter(|asking| asking.player == self.player) {
                     // What has no room for now is not asked for.
-                    while let Some(what) = asks() {
+                    while let Some(what) = (asking.asks)() {
                         let _ = clients[index].ask(what);
                     }
                     clients[index].handle_timeout(at);

@@ -7,7 +7,7 @@ use glam::Vec3;
 use super::{Observer, Packed, Shown};
 use crate::game::{Body, Game, Placed};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
-use crate::pipeline::{ClientPipeline, Event, Netcode, ServerPipeline};
+use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
 use crate::record::ArrivalRecord;
 use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
@@ -46,8 +46,8 @@ pub(crate) trait ClientEnd {
 }
 
 /// One tick of the server, and the snapshots that are due after it.
-pub(crate) fn tick<G: Netcode>(
-    server: &mut G::Server,
+pub(crate) fn tick<G: Game>(
+    server: &mut impl ServerPipeline<G>,
     ends: &mut impl ServerEnds<G::Body>,
     at: Micros,
     observer: &mut impl Observer<G>,
@@ -78,8 +78,8 @@ pub(crate) fn tick<G: Netcode>(
 }
 
 /// A client's packet reaches the server.
-pub(crate) fn packet_reached<G: Netcode>(
-    server: &mut G::Server,
+pub(crate) fn packet_reached<G: Game>(
+    server: &mut impl ServerPipeline<G>,
     at: Micros,
     player: PlayerId,
     heard: HeardPacket,
