@@ -127,3 +127,40 @@ impl Feed<'_> {
         Some(Fed { players: self.players.iter().map(of).collect() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::ArrivalRecord;
+
+    fn passed() -> Way {
+        let fate = Fate { first: Some(Micros::from_ms(30)), second: None };
+        Way { sent: [(5, Micros::from_ms(10), fate)].into(), begun: true, passed: true }
+    }
+
+    fn arrives(number: u32, ms: i64) -> ArrivalRecord {
+        ArrivalRecord { number, at: Micros::from_ms(ms) }
+    }
+
+    fn fates(way: &Way) -> Vec<(u32, Option<i64>, Option<i64>)> {
+        let ms = |at: Option<Micros>| at.map(|at| at.0 / 1_000);
+        way.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
+    }
+
+    #[test]
+    fn what_is_known_of_a_packet_that_was_passed_is_not_taken_twice() {
+        let mut way = passed();
+        way.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
+        assert_eq!(fates(&way), [(5, Some(30), None), (6, Some(40), None)]);
+        way.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
+        assert_eq!(fates(&way), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
+    }
+
+    #[test]
+    fn a_chunk_that_has_it_again_says_all_of_it() {
+        let mut way = passed();
+        let sent = [(4, 5), (5, 10), (6, 20)].map(|(number, ms)| (number, Micros::from_ms(ms)));
+        way.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
+        assert_eq!(fates(&way), [(5, Some(30), Some(31)), (6, None, None)]);
+    }
+}
