@@ -17,7 +17,7 @@ use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::record::{Header, Keyframe, Session, StateKey, States};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
-use crate::settings::{InterpolationMode, Settings};
+use crate::settings::Settings;
 use crate::trace::Table;
 use crate::units::{EntityId, Micros, Tick};
 use input::{FedInput, RecordedInput};
@@ -128,10 +128,7 @@ pub(super) fn stream<G: Netcode>(
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
     let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
     let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
-    // What is drawn by category has rows where it changes, however long it has been the same.
-    if setup.settings.interpolation.mode != InterpolationMode::Category {
-        watch.look_away_until(Part::needs_from(part.from));
-    }
+    watch.look_away_until(Part::needs_from(part.from));
     let mut input = FedInput(Rc::clone(feed));
     let tick = source.start.map_or(Tick(0), |start| start.tick);
     let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
