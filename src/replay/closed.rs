@@ -106,13 +106,14 @@ pub(super) fn stream<G: Netcode>(
     let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
     let mut machine = prepared(machine, world, options)?;
     if let Some(start) = source.start {
-        feed.borrow_mut().resume(start.tick, start.at, &start.fed);
+        feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
         let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
         start.put(&mut machine, source.header, &near)?;
     }
-    match source.keyframes {
-        Some(_) => feed.borrow_mut().keep_near(),
-        None => feed.borrow_mut().forget_near(),
+    match (source.keyframes, source.start) {
+        (None, _) => feed.borrow_mut().forget_near(),
+        (Some(_), None) => feed.borrow_mut().keep_near(0),
+        (Some(_), Some(_)) => {}
     }
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
