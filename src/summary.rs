@@ -158,6 +158,19 @@ struct Way {
     warnings: u64,
 }
 
+impl Exercised {
+    /// Adds what another part of the same session went through.
+    pub fn add(&mut self, other: &Exercised) {
+        let Exercised { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
+        *ticks += other.ticks;
+        *usercmds += other.usercmds;
+        *active_usercmds += other.active_usercmds;
+        *corrections += other.corrections;
+        *shots += other.shots;
+        *hits += other.hits;
+    }
+}
+
 impl Summary {
     /// Sums up a trace. Tables or columns that a build did not write count nothing.
     pub fn of(trace: &Trace) -> Summary {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::golden::{self, Gist};
 use crate::record::Session;
 use crate::replay::{HashDifference, Ran, Replayed};
-use crate::summary::{Exercised, Summary};
+use crate::summary::Exercised;
 use crate::text_diff::TextDiff;
 use crate::trace::Digest;
 use crate::units::Micros;
@@ -119,6 +119,7 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
             // After a hole nothing can come out as recorded, and a difference there says nothing about the build.
             first_difference: replayed.first_difference.filter(|difference| is_before_holes(session, difference)),
             hashes_compared: replayed.hashes_compared,
+            hashes_before: 0,
             traffic: replayed.traffic.unwrap_or_default(),
             rollbacks: replayed.rollbacks,
             rollback_error: replayed.rollback_error.clone(),
@@ -155,40 +156,92 @@ fn judge_with(
         Ok(all) => all,
         Err(why) => return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, why),
     };
-    let first = &all[0];
-    let summary = first.gist.summary();
+    let Played { gist, ran } = &all[0];
+    let whole = Some((gist.digest(), gist.golden()));
+    judge_figures(facts, &Figures::of(gist), ran, (whole, compare_replays(all)), (against, difference))
+}
+
+/// What decides about a replay, besides its digest.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    exercised: Exercised,
+    /// Predictions that were held against acks.
+    held: u64,
+    is_closed: bool,
+}
+
+impl Figures {
+    fn of(gist: &Gist) -> Figures {
+        let summary = gist.summary();
+        let predictions = &summary.prediction;
+        Figures {
+            exercised: summary.exercised,
+            held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
+            is_closed: gist.header.mode == "closed",
+        }
+    }
+}
+
+/// Judges what the legs of a log came to, each replayed once and by itself, which together have every tick.
+pub fn judge_legs(facts: &Facts, legs: &[Played], against: Against<'_>) -> Verified {
+    let Some(Played { ran, .. }) = legs.first() else {
+        return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed");
+    };
+    let mut ran = Ran { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
+    let mut figures = Figures { is_closed: true, ..Figures::default() };
+    for leg in legs {
+        ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
+        ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
+        let of_leg = Figures::of(&leg.gist);
+        figures.exercised.add(&of_leg.exercised);
+        figures.held += of_leg.held;
+        figures.is_closed &= of_leg.is_closed;
+    }
+    judge_figures(facts, &figures, &ran, (None, None), (against, None))
+}
+
+/// `whole` is the digest and the golden, `replays` how replays differ from each other.
+fn judge_figures(
+    facts: &Facts,
+    figures: &Figures,
+    ran: &Ran,
+    (whole, replays): (Option<(Digest, Option<String>)>, Option<Finding>),
+    (against, difference): (Against<'_>, Option<TextDiff>),
+) -> Verified {
     // Another build's trace may lack the table of client frames.
-    let exercised = match summary.exercised.usercmds {
+    let exercised = match figures.exercised.usercmds {
         0 => {
             let Facts { usercmds, active_usercmds, .. } = *facts;
-            Exercised { usercmds, active_usercmds, ..summary.exercised }
+            Exercised { usercmds, active_usercmds, ..figures.exercised }
         }
-        _ => summary.exercised,
+        _ => figures.exercised,
     };
     let broken = |detail: &String| (Verdict::Broken, Why::Contradiction, detail.clone());
     let found = facts
         .contradiction
         .as_ref()
         .map(broken)
-        .or_else(|| compare(facts, all))
+        .or_else(|| compare_recorded(facts, ran))
+        .or(replays)
         .or_else(|| difference.is_some().then(|| (Verdict::Differs, Why::Golden, "the golden differs".to_owned())))
-        .or_else(|| not_judged(facts, first, &summary, &exercised, against));
+        .or_else(|| not_judged(facts, ran, figures, &exercised, against));
     let (verdict, why, detail) = match found {
         Some((verdict, why, detail)) => (verdict, Some(why), Some(detail)),
         None => (Verdict::Same, None, None),
     };
+    let (digest, golden) = whole.map_or((None, None), |(digest, golden)| (Some(digest), golden));
     Verified {
         verdict,
         why,
         detail,
         difference,
-        digest: Some(first.gist.digest()),
+        digest,
         exercised,
         ticks_recorded: facts.ticks,
-        hashes_compared: first.ran.hashes_compared,
-        rollbacks: first.ran.rollbacks,
+        hashes_compared: ran.hashes_compared,
+        rollbacks: ran.rollbacks,
         golden_compared: against.golden.is_some(),
-        golden: first.gist.golden(),
+        golden,
     }
 }
 
@@ -219,22 +272,25 @@ impl Verified {
 
 type Finding = (Verdict, Why, String);
 
-/// What differs, in words; the earliest cause first, because the rest follows from it.
-fn compare(facts: &Facts, replays: &[Played]) -> Option<Finding> {
-    let Played { gist: first, ran } = replays.first()?;
+/// How the replay differs from the record, in words.
+fn compare_recorded(facts: &Facts, ran: &Ran) -> Option<Finding> {
     let differs = |why, detail| Some((Verdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
         return differs(Why::Rollback, format!("rollback: {error}"));
     }
-    if let Some(d) = ran.first_difference {
-        if !facts.has_hashes {
-            let detail = "its state hashes are all zero, so there is nothing to hold a replay against";
-            return Some((Verdict::Untestable, Why::NothingCompared, detail.to_owned()));
-        }
-        let replayed = d.replayed.map_or("nothing: the replay ended before".to_owned(), |h| format!("{h:016x}"));
-        let detail = format!("tick {}: the log has state hash {:016x}, the replay {replayed}", d.tick, d.recorded);
-        return differs(Why::RecordedState, detail);
+    let d = ran.first_difference?;
+    if !facts.has_hashes {
+        let detail = "its state hashes are all zero, so there is nothing to hold a replay against";
+        return Some((Verdict::Untestable, Why::NothingCompared, detail.to_owned()));
     }
+    let replayed = d.replayed.map_or("nothing: the replay ended before".to_owned(), |h| format!("{h:016x}"));
+    let detail = format!("tick {}: the log has state hash {:016x}, the replay {replayed}", d.tick, d.recorded);
+    differs(Why::RecordedState, detail)
+}
+
+/// How replays differ from the first.
+fn compare_replays(replays: &[Played]) -> Option<Finding> {
+    let Played { gist: first, .. } = replays.first()?;
     let digest = first.digest();
     for (again, threads) in replays.iter().zip(THREADS).skip(1) {
         let other = again.gist.digest();
@@ -243,7 +299,7 @@ fn compare(facts: &Facts, replays: &[Played]) -> Option<Finding> {
             let detail = format!(
                 "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
             );
-            return differs(Why::Replays, detail);
+            return Some((Verdict::Differs, Why::Replays, detail));
         }
     }
     None
@@ -259,14 +315,14 @@ fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
 /// Why agreement says nothing, or not all.
 fn not_judged(
     facts: &Facts,
-    Played { gist, ran }: &Played,
-    summary: &Summary,
+    ran: &Ran,
+    figures: &Figures,
     exercised: &Exercised,
     against: Against<'_>,
 ) -> Option<Finding> {
     let untestable = |why, detail: String| Some((Verdict::Untestable, why, detail));
     let Facts { with_hash, hole, .. } = *facts;
-    let is_closed = gist.header.mode == "closed";
+    let is_closed = figures.is_closed;
     if let Some(Hole { from, to, ticks_before }) = hole {
         let (from, to) = (seconds(from), seconds(to));
         let judged = ran.hashes_compared.min(ticks_before);
@@ -296,9 +352,7 @@ fn not_judged(
         };
         return untestable(Why::NothingCompared, detail.to_owned());
     }
-    let predictions = &summary.prediction;
-    let held = predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>();
-    let held_against_acks = !is_closed && held > 0;
+    let held_against_acks = !is_closed && figures.held > 0;
     if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
         let detail = "it has no state hashes, and no golden: there is nothing to hold a replay against";
         return untestable(Why::NothingCompared, detail.to_owned());

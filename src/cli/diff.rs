@@ -18,8 +18,8 @@ use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
 use crate::store::{self, Kind, Target};
-use crate::trace::{Trace, TraceHeader, TraceSource};
-use crate::why::{Asked, ShotName, Why};
+use crate::trace::{TraceHeader, TraceSource};
+use crate::why::{Asked, ShotName, Why, near};
 use looking::Looking;
 use running::Running;
 use sides::SideArgs;
@@ -113,7 +113,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
-    let explained = args.why.map(|number| Explained::of(number, &found, [&*a.trace()?, &*b.trace()?])).transpose()?;
+    let explained = args.why.map(|number| Explained::of(number, &found, traces)).transpose()?;
     let compared = Compared {
         a: &names[0],
         b: &names[1],
@@ -154,14 +154,17 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 }
 
 impl Explained {
-    fn of(number: u32, found: &TraceDiff, traces: [&Trace; 2]) -> Result<Explained, Trouble> {
+    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<Explained, Trouble> {
         let changed = &found.hits.changed;
         let shot = (number as usize).checked_sub(1).and_then(|place| changed.get(place)).ok_or_else(|| {
             Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
-        let [a, b] = traces.map(|trace| Why::of(trace, &Asked::Shot(shot)).ok());
-        Ok(Explained { shot, a, b })
+        let why = |trace| {
+            let near = near(trace, shot).map_err(Trouble::Request)?;
+            Ok::<_, Trouble>(Why::of(&near, &Asked::Shot(shot)).ok())
+        };
+        Ok(Explained { shot, a: why(traces[0])?, b: why(traces[1])? })
     }
 
     fn print(&self, page: &mut Page, headers: [&TraceHeader; 2]) {

@@ -1,25 +1,28 @@
-//! `hitreg keyframes`: a log with the states from which a part of it is replayed.
+//! `hitreg keyframes`: a log with the states from which a part of it is replayed; and what a recording has of them when it is made.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{bytes, counted, share};
+use super::figures::{bytes, counted, duration, share};
 use super::output::Output;
 use super::outputs::OutPath;
+use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::engine::{Games, StreamError};
+use crate::engine::{Engine, Games, StreamError, SurveyedLog};
 use crate::log::{Options, RewriteError, write_keyframes};
+use crate::record::Keyframe;
 use crate::replay::{Due, Options as ReplayOptions};
-use crate::store::{self, Kind};
+use crate::store::{self, Kind, Target};
 use crate::units::Micros;
 
 /// Give a log keyframes, so that a part of it is replayed at once
 ///
 /// The log is replayed once, and every so many seconds the whole state of that replay is written down: the server's world, what it
 /// knows of its clients, the clients, and what is on its way between them. `replay --from` begins at the last one before the time asked
-/// for, and `verify` holds each against its own replay. Records stay as they are, and older versions pass keyframes over.
+/// for, and `verify` replays from two of them at once. Records stay as they are, and older versions pass keyframes over. `record synth`
+/// and `record live` write them themselves where a session is a minute long.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,6 +52,37 @@ struct Report<'a> {
     more_bytes: u64,
 }
 
+/// What a recording has of keyframes.
+#[derive(clap::Args)]
+pub(super) struct OfRecording {
+    /// How many seconds a keyframe is from the next [default: 10 where the session is a minute long, none where it is shorter]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    keyframes: Option<u32>,
+    /// Write no keyframes, as `hitreg keyframes` does afterwards
+    #[arg(long, conflicts_with = "keyframes")]
+    no_keyframes: bool,
+}
+
+/// Whoever looks for a place in less than this reads it as soon.
+const LONG: Micros = Micros::from_s(60);
+const USUAL_EVERY_S: u32 = 10;
+
+impl OfRecording {
+    /// Gives a log that is finished and of such a length its keyframes, and says how many. None where it cannot have any.
+    pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, Trouble> {
+        let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
+        let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
+        let engine = files::engine(games);
+        let surveyed = engine.survey(log.path())?.filter(|surveyed| surveyed.streams(&ReplayOptions::default()));
+        let Some(surveyed) = surveyed else { return Ok(0) };
+        let keyframes = made(&engine, &surveyed, log.path(), every)?;
+        if !keyframes.is_empty() {
+            write(log.path(), &keyframes, &log.made_again())?;
+        }
+        Ok(keyframes.len())
+    }
+}
+
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
@@ -57,30 +91,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if !log.streams(&ReplayOptions::default()) {
         return Err(cannot("it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made"));
     }
-    let due = Due::Every(Micros::from_s(args.every.into()));
-    let keyframes = engine.keyframes(&log, &due).map_err(|error| match error {
-        StreamError::Read(error) => error.into(),
-        StreamError::Replay(error) => Trouble::file(&args.log, error),
-    })?;
+    let length = log.survey.duration();
+    if length < Micros::from_s(args.every.into()) {
+        let what = format!("it is {} long, and the first keyframe would be after {} s", duration(length), args.every);
+        return Err(cannot(&what));
+    }
+    let keyframes = made(&engine, &log, &args.log, args.every)?;
     if keyframes.is_empty() {
         return Err(cannot(
-            "its state cannot be written down: it is too short, is drawn by category, steers its clocks, or depends on the bytes \
-             of its datagrams",
+            "its state cannot be written down: it adapts its redundancy, or depends on the bytes of its datagrams",
         ));
     }
-    let (mut wrong, from) = (None, store::open(&args.log)?);
-    let saved = store::save(&target, |out| match write_keyframes(from, out, &keyframes, Options::live()) {
-        Ok(_) => Ok(()),
-        Err(RewriteError::Write(error)) => Err(error),
-        Err(error) => {
-            wrong = Some(error);
-            Err(std::io::Error::other("it cannot be written again").into())
-        }
-    });
-    if let Some(error) = wrong {
-        return Err(Trouble::file(&args.log, error));
-    }
-    saved?;
+    write(&args.log, &keyframes, &target)?;
     let (before, after) = (files::size_bytes(&args.log), files::size_bytes(&args.output));
     let report = Report {
         path: &args.log,
@@ -96,4 +118,31 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         page.pair("written to", &format!("{} ({}, {more} more)", report.output.display(), bytes(report.size_bytes)));
     })?;
     Ok(Outcome::Done)
+}
+
+/// The keyframes of a log; none where its state cannot be written down.
+fn made(engine: &Engine<'_>, log: &SurveyedLog, path: &Path, every_s: u32) -> Result<Vec<Keyframe>, Trouble> {
+    let progress = Progress::of_session("writing keyframes", log.survey.duration());
+    let due = Due::Every(Micros::from_s(every_s.into()));
+    engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
+        StreamError::Read(error) => error.into(),
+        StreamError::Replay(error) => Trouble::file(path, error),
+    })
+}
+
+/// Writes a log again, with these keyframes.
+fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
+    let (mut wrong, from) = (None, store::open(log)?);
+    let saved = store::save(target, |out| match write_keyframes(from, out, keyframes, Options::live()) {
+        Ok(_) => Ok(()),
+        Err(RewriteError::Write(error)) => Err(error),
+        Err(error) => {
+            wrong = Some(error);
+            Err(std::io::Error::other("it cannot be written again").into())
+        }
+    });
+    match wrong {
+        Some(error) => Err(Trouble::file(log, error)),
+        None => Ok(saved?),
+    }
 }

@@ -59,9 +59,13 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
     let path = &args.session.output;
+    let again = target.clone();
     let mut sink = IntoLog::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
+    if let (true, Some((first, last))) = (ran.is_ok(), span) {
+        args.session.keyframes.add(games, &again, last - first)?;
+    }
     let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));
     output.show(&hosted, |page| print(page, &hosted))?;
     Ok(Outcome::Done)

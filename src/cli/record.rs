@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, speed};
 use super::interrupt::stop_when_told;
+use super::keyframes;
 #[cfg(feature = "live")]
 use super::live;
 use super::output::Output;
@@ -50,7 +51,8 @@ enum Source {
 /// direction of every connection; a file can give each player a connection of its own, with bursts of loss,
 /// reordering, duplicates and limited bandwidth.
 ///
-/// The log gets its name when it is finished. A recording that is killed leaves what it has in LOG.part, which
+/// The log gets its name when it is finished, and then its keyframes: one of a minute and more is replayed once for them, as
+/// `hitreg keyframes` does. A recording that is killed leaves what it has in LOG.part, which
 /// `hitreg recover LOG.part` makes LOG of.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -80,6 +82,8 @@ pub(super) struct SynthArgs {
     pub(super) session: SessionArgs,
     #[command(flatten)]
     pub(super) link: LinkArgs,
+    #[command(flatten)]
+    pub(super) keyframes: keyframes::OfRecording,
 }
 
 /// What was recorded.
@@ -95,6 +99,8 @@ pub(super) struct Recorded {
     pub(super) interrupted: bool,
     ticks: u64,
     usercmds: u64,
+    /// How many states there are in it from which a part is replayed.
+    keyframes: usize,
     size_bytes: u64,
     real_time_factor: f64,
 }
@@ -113,7 +119,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.scenario()?;
-    let recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
+    let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
+    if !recorded.interrupted {
+        recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us))?;
+        recorded.size_bytes = files::size_bytes(target.path());
+    }
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
 }
@@ -141,6 +151,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         interrupted: !goes_on(),
         ticks: tally.ticks,
         usercmds: tally.usercmds,
+        keyframes: 0,
         size_bytes: files::size_bytes(target.path()),
         real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
     })
@@ -241,6 +252,9 @@ impl Recorded {
         );
         let usercmds = count(self.usercmds);
         page.pair("holds", &format!("{} ticks, {usercmds} usercmds in {}", count(self.ticks), self.size()));
+        if self.keyframes > 0 {
+            page.pair("keyframes", &count(self.keyframes as u64));
+        }
     }
 
     /// `58.3 kB (11.4 bytes per usercmd)`.

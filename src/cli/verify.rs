@@ -24,10 +24,11 @@ pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted
 ///
-/// Each log is replayed with 1 and with 2 threads. The replays must be the same as each other, tick by tick the same as the
-/// hashes in the log, and the same as the golden beside it (LOG with the ending .golden), where there is one. A golden
-/// is a text file to be read in reviews: digests, counts, and every shot in words. --accept writes it, and shows what changed; --propose
-/// puts it beside the golden, for `hitreg review`. A log whose recorded states are of an older behaviour is recorded
+/// Each log is replayed with 1 and with 2 threads; one with keyframes once, in legs from one keyframe to a later one, two at once, each
+/// of which must come to the very states that the log has there (--whole replays it as any other). The replays must be the same as each
+/// other, tick by tick the same as the hashes in the log, and the same as the golden beside it (LOG with the ending .golden), where there
+/// is one. A golden is a text file to be read in reviews: digests, counts, and every shot in words. --accept writes it, and shows what
+/// changed; --propose puts it beside the golden, for `hitreg review`. A log whose recorded states are of an older behaviour is recorded
 /// anew with --rerecord.
 ///
 /// What was exercised is printed. A log in which nothing happened is untestable, not the same, and so is one with a hole in it.
@@ -69,6 +70,9 @@ pub(super) struct Args {
     /// Every N ticks restore the world as it was saved N ticks before, run them again, and compare
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rollback: Option<u32>,
+    /// Replay a log with keyframes as a whole, twice, so that its traces are compared, too
+    #[arg(long)]
+    whole: bool,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<OutPath>,
@@ -118,6 +122,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         keep,
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
+        whole: args.whole,
         threads: args.threads.map_or(0, usize::from),
         clock: &|| watch.elapsed_s(),
     };

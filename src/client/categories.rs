@@ -1,6 +1,8 @@
 //! Drawing by category (NeREIDS): each variable of each entity in the timeline and by the means of its
 //! [`Category`]. "The client doesn't render every object in the same timeline."
 
+mod keyframe;
+
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -154,12 +156,11 @@ impl<G: Game> Categories<G> {
 
     fn meet(&mut self, moment: &Moment<G>, entity: EntityId, body: &G::Body) -> Known<G::Body> {
         let own = entity == moment.player.entity();
-        let all: Vec<Category> = self.fields.iter().map(|field| G::category(body, own, field)).collect();
-        let category = all.get(self.origin).copied().unwrap_or(Category::Authoritative);
+        let (category, others) = categories_of::<G>(&self.fields, self.origin, body, own);
         Known {
             entity,
             category,
-            others: all.into_iter().enumerate().filter(|(_, other)| *other != category).collect(),
+            others,
             defined: body.clone(),
             defined_at: moment.newest.server_time,
             start: self.take_over(moment, body).unwrap_or_else(|| body.clone()),
@@ -196,6 +197,18 @@ impl<G: Game> Categories<G> {
         // Each cell is one of a body, and no body refuses cells together that it takes one by one.
         Placed { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }
     }
+}
+
+/// The category of a body's place, and the cells of other ones.
+fn categories_of<G: Game>(
+    fields: &[Field],
+    origin: usize,
+    body: &G::Body,
+    own: bool,
+) -> (Category, Vec<(usize, Category)>) {
+    let all: Vec<Category> = fields.iter().map(|field| G::category(body, own, field)).collect();
+    let category = all.get(origin).copied().unwrap_or(Category::Authoritative);
+    (category, all.into_iter().enumerate().filter(|(_, other)| *other != category).collect())
 }
 
 impl<B: Body> Known<B> {

@@ -19,15 +19,21 @@ pub(super) struct InputTime {
 }
 
 impl InputTime {
-    /// False where a clock is steered.
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) -> bool {
-        let InputTime { options, steering: _, round_trip, last } = self;
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let InputTime { options, steering, round_trip, last } = self;
         (*round_trip, *last).put(to);
-        options.is_none()
+        if options.is_some() {
+            steering.is_some().put(to);
+            steering.iter().for_each(|steering| steering.save(to));
+        }
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
         (self.round_trip, self.last) = Value::<B>::get(from)?;
+        if let Some(options) = self.options {
+            let has_begun = <bool as Value<B>>::get(from)?;
+            self.steering = has_begun.then(|| Steering::restored(options, from)).transpose()?;
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::settings::InterpolationMode;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::EntityId;
 
-/// False of a client that draws by category, steers its clock or adapts to its line.
+/// False of a client that adapts to its line.
 pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> bool {
     let Client {
         rules,
@@ -20,7 +20,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
         newest,
         window,
         smoothing,
-        categories: _,
+        categories,
         chase,
         acked,
         drawn,
@@ -44,9 +44,12 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
     clock.save(to);
     smoothing.save(to);
     chase.save(to);
-    let can_steer = input_time.save(to);
+    if settings.interpolation.mode == InterpolationMode::Category {
+        categories.save(history.newest().map(|newest| &**newest), to);
+    }
+    input_time.save(to);
     window.save(to, *acked);
-    can_steer && redundancy.is_fixed() && settings.interpolation.mode != InterpolationMode::Category
+    redundancy.is_fixed()
 }
 
 pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
@@ -60,6 +63,10 @@ pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G
     client.clock.restore(from)?;
     client.smoothing.restore(from)?;
     client.chase.restore(from)?;
+    if client.settings.interpolation.mode == InterpolationMode::Category {
+        let newest = client.history.newest().map(|newest| &**newest);
+        client.categories.restore(client.player, newest, from)?;
+    }
     client.input_time.restore(from)?;
     Window::restore(&mut client.window, from)
 }

@@ -73,6 +73,26 @@ struct Eased {
 }
 
 impl Easing {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Easing { fade_ms: _, max_units: _, eased } = self;
+        to.number(eased.len() as u64);
+        for (id, Eased { told, smoothing }) in eased {
+            (*id, *told).put(to);
+            smoothing.save(to);
+        }
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        self.eased.clear();
+        for _ in 0..from.count(size_of::<Eased>())? {
+            let (id, told) = Value::<B>::get(from)?;
+            let mut smoothing = Smoothing::over(self.fade_ms, self.max_units);
+            smoothing.restore(from)?;
+            self.eased.insert(id, Eased { told, smoothing });
+        }
+        Ok(())
+    }
+
     pub(super) fn new(settings: &Settings) -> Easing {
         let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
         Easing { fade_ms, max_units, eased: BTreeMap::new() }

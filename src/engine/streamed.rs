@@ -2,12 +2,14 @@
 //! one is, it takes the same memory.
 
 mod keyframes;
+mod legs;
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyframes::StandsThere;
+pub(in crate::engine) use legs::Leg;
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable};

@@ -2,6 +2,7 @@
 //! when that is asked for.
 
 mod golden;
+mod legs;
 mod played;
 mod said;
 
@@ -32,6 +33,8 @@ pub struct Verify<'a> {
     pub needs_golden: bool,
     /// Every so many ticks restore the world as it was saved so many ticks before, run them again, and compare.
     pub rollback_every: Option<u32>,
+    /// Whether a log with keyframes is replayed as a whole, twice, as one without is.
+    pub whole: bool,
     /// How many logs are verified at the same time; 0 for one on each core.
     pub threads: usize,
     /// Says how many seconds have gone by.
@@ -59,6 +62,13 @@ pub struct LogReport {
     pub hashes_compared: u64,
     /// Rollbacks that were checked.
     pub rollbacks: u32,
+    /// In how many legs it was replayed, each by itself from one of its keyframes on and held against those up to the next one's
+    /// beginning; `None` where it was replayed as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legs: Option<usize>,
+    /// The keyframes that the legs came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyframes: Option<usize>,
     /// What was done with the golden.
     pub golden: Golden,
     /// The reason of any verdict but `same`.
@@ -127,8 +137,18 @@ impl Verify<'_> {
         let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
         let streams = |log: &&SurveyedLog| !of_first_version && log.streams(&Options::default());
         let mut whole = None;
-        let mut verified = match surveyed.as_ref().filter(streams) {
-            Some(log) => {
+        let by_itself = |log: &&SurveyedLog| {
+            let as_a_whole = self.whole || self.rollback_every.is_some() || accepted.is_some() || self.keep.writes();
+            !as_a_whole && streams(log)
+        };
+        let in_legs = match surveyed.as_ref().filter(by_itself) {
+            Some(log) => legs::verify(engine, log, against)?,
+            None => None,
+        };
+        let by_legs = in_legs.as_ref().map(|(_, legs)| *legs);
+        let mut verified = match (in_legs, surveyed.as_ref().filter(streams)) {
+            (Some((verified, _)), _) => verified,
+            (None, Some(log)) => {
                 let golden = accepted.is_some() || self.keep.writes();
                 let replays = played::streamed(engine, log, self.rollback_every, golden, at_once)?;
                 let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
@@ -138,7 +158,7 @@ impl Verify<'_> {
                     _ => verified,
                 }
             }
-            None => {
+            (None, None) => {
                 let log = match engine.read_log_quietly(path, surveyed.is_some()) {
                     Ok(log) => log,
                     Err(error) => return Ok(broken(error)),
@@ -171,7 +191,8 @@ impl Verify<'_> {
             false => None,
         };
         let (verified, golden) = goldens.settle(verified, rerecorded)?;
-        Ok(LogReport::new(path, verified, golden))
+        let (legs, keyframes) = by_legs.map(|by| (by.legs, by.keyframes)).unzip();
+        Ok(LogReport { legs, keyframes, ..LogReport::new(path, verified, golden) })
     }
 
     /// The log's input and links run again by the player, and what verifying that log comes to.
@@ -213,6 +234,8 @@ impl LogReport {
             ticks_recorded: verified.ticks_recorded,
             hashes_compared: verified.hashes_compared,
             rollbacks: verified.rollbacks,
+            legs: None,
+            keyframes: None,
             golden,
             detail: verified.detail,
             difference: verified.difference,

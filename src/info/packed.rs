@@ -7,14 +7,20 @@ use crate::varint::{Cursor, put_varint};
 pub(super) struct Packed {
     /// Of each how far it is from the one before, the first one from 0, and its count.
     bytes: Vec<u8>,
+    len: usize,
     last: i64,
 }
 
 impl Packed {
+    /// How many different ones there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     fn push(&mut self, (number, count): (i64, u64)) {
         put_varint(&mut self.bytes, number.wrapping_sub(self.last) as u64);
         put_varint(&mut self.bytes, count);
-        self.last = number;
+        (self.len, self.last) = (self.len + 1, number);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (i64, u64)> + '_ {

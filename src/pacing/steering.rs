@@ -7,6 +7,8 @@
 //! twice the filter's time, while large ones are corrected at once.
 
 use super::calibration::CALIBRATION_FRAMES;
+use crate::game::Body;
+use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, Tick};
 
 /// How a clock is steered.
@@ -49,11 +51,27 @@ pub struct Steering {
     /// Until then helpers speak of frames that were made before the last correction.
     deaf_until: Micros,
     /// The errors that helpers have told since, and how many.
-    heard: (Micros, i64),
+    heard: (Micros, u32),
     corrections: u32,
 }
 
 impl Steering {
+    /// Its state in that of a client.
+    pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Steering { options: _, offset, remaining, since, deaf_until, heard, corrections } = self;
+        (*offset, *remaining, *since).put(to);
+        (*deaf_until, *heard, *corrections).put(to);
+    }
+
+    pub(crate) fn restored<B: Body>(
+        options: SteeringOptions,
+        from: &mut Restorer<'_, B>,
+    ) -> Result<Steering, BadState> {
+        let (offset, remaining, since) = Value::<B>::get(from)?;
+        let (deaf_until, heard, corrections) = Value::<B>::get(from)?;
+        Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })
+    }
+
     /// A clock that begins `offset` ahead of local time, as well as the client knows.
     pub fn new(options: SteeringOptions, offset: Micros, now: Micros) -> Steering {
         Steering {
@@ -88,8 +106,8 @@ impl Steering {
         if now < self.deaf_until {
             return;
         }
-        self.heard = (self.heard.0 + error, self.heard.1 + 1);
-        let mean = Micros(self.heard.0.0 / self.heard.1);
+        self.heard = (self.heard.0 + error, self.heard.1.saturating_add(1));
+        let mean = Micros(self.heard.0.0 / i64::from(self.heard.1));
         if error.0.abs() > self.options.jump_above.0 {
             self.correct(now, error, round_trip);
         } else if now >= self.deaf_until + self.filter() + self.filter() {
@@ -114,7 +132,7 @@ impl Steering {
     fn correct(&mut self, now: Micros, error: Micros, round_trip: Micros) {
         self.offset += self.slewed(now);
         self.since = now;
-        self.corrections += 1;
+        self.corrections = self.corrections.saturating_add(1);
         let mut takes = Micros::ZERO;
         if error.0.abs() > self.options.jump_above.0 {
             self.offset += error;

@@ -17,7 +17,7 @@ use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::record::{Header, Keyframe, Session, StateKey, States};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
-use crate::settings::{InterpolationMode, Settings};
+use crate::settings::Settings;
 use crate::trace::Table;
 use crate::units::{EntityId, Micros, Tick};
 use input::{FedInput, RecordedInput};
@@ -106,13 +106,14 @@ pub(super) fn stream<G: Netcode>(
     let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
     let mut machine = prepared(machine, world, options)?;
     if let Some(start) = source.start {
-        feed.borrow_mut().resume(start.tick, start.at, &start.fed);
+        feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
         let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
         start.put(&mut machine, source.header, &near)?;
     }
-    match source.keyframes {
-        Some(_) => feed.borrow_mut().keep_near(),
-        None => feed.borrow_mut().forget_near(),
+    match (source.keyframes, source.start) {
+        (None, _) => feed.borrow_mut().forget_near(),
+        (Some(_), None) => feed.borrow_mut().keep_near(0),
+        (Some(_), Some(_)) => {}
     }
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
@@ -128,10 +129,7 @@ pub(super) fn stream<G: Netcode>(
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
     let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
     let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
-    // What is drawn by category has rows where it changes, however long it has been the same.
-    if setup.settings.interpolation.mode != InterpolationMode::Category {
-        watch.look_away_until(Part::needs_from(part.from));
-    }
+    watch.look_away_until(Part::needs_from(part.from));
     let mut input = FedInput(Rc::clone(feed));
     let tick = source.start.map_or(Tick(0), |start| start.tick);
     let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };

@@ -54,6 +54,8 @@ pub struct Start {
     pub tick: Tick,
     /// When that was.
     pub at: Micros,
+    /// The stretch that stands for it in its log.
+    pub(super) stretch: usize,
     pub(super) fed: Fed,
     /// What is known of the log as a whole.
     pub survey: Survey,
@@ -114,7 +116,8 @@ impl Start {
         if let Some(found) = [gist.players(), fed.players()].into_iter().find(|found| *found != players) {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
-        Ok(Start { tick, at, fed, survey: Survey::of_gist(gist), digest, state })
+        let stretch = keyframe.stretch;
+        Ok(Start { tick, at, stretch, fed, survey: Survey::of_gist(gist), digest, state })
     }
 
     /// Puts a machine where this keyframe was, among the stretches of the log around it.

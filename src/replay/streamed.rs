@@ -30,12 +30,14 @@ pub struct Source<'a> {
 }
 
 /// What a replay came to, besides the rows that it put out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ran {
     /// The first tick whose hash is not the recorded one.
     pub first_difference: Option<HashDifference>,
     /// How many recorded tick hashes there were to compare.
     pub hashes_compared: u64,
+    /// How many of them were of ticks before the part that rows were put out of.
+    pub hashes_before: u64,
     /// What went over the network, where datagrams were made.
     pub traffic: Traffic,
     /// How often the world was restored and run again.

@@ -254,7 +254,7 @@ impl<G: Game> Observer<G> for Tables {
         if wanted.variables {
             // What has no category has none of its own for any variable.
             for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
-                self.variables.push::<G>(player, command, entity, &self.fields, placed);
+                self.variables.push::<G>((player, at), command, entity, &self.fields, placed);
             }
         }
         if wanted.effects {

@@ -1,13 +1,15 @@
 //! The `variables` table: what a client drew of variables that have another category than the place of their body, whose
-//! rows are in `views`. A row is there when such a variable has changed on that player's screen.
+//! rows are in `views`. A row is there when such a variable has changed on that player's screen. What was not on it for long is new
+//! again, so that a part of a session need not know what was long before it.
 
 use std::collections::BTreeMap;
 
 use super::columns::value;
+use super::part::LOOKED_BACK;
 use crate::game::{Body, Category, Field, Game, Placed};
 use crate::trace::Table;
 use crate::trace::schema::variables::{Row, Writer};
-use crate::units::{CommandSeq, EntityId, PlayerId};
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 #[derive(Debug, Default)]
 pub(super) struct Variables {
@@ -19,6 +21,8 @@ pub(super) struct Variables {
 /// The cells of one entity that have another category than its place.
 #[derive(Debug)]
 struct OfTheirOwn {
+    /// When it was on the screen last.
+    seen: Micros,
     /// Since when it is the same thing.
     teleports: u32,
     place: Category,
@@ -30,7 +34,7 @@ struct OfTheirOwn {
 impl Variables {
     pub(super) fn push<G: Game>(
         &mut self,
-        player: PlayerId,
+        (player, at): (PlayerId, Micros),
         command: CommandSeq,
         entity: EntityId,
         fields: &[Field],
@@ -39,7 +43,9 @@ impl Variables {
         // What the client alone knows of is all of one category.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
         let body = &placed.body;
-        let same = |shown: &OfTheirOwn| shown.teleports == body.teleports() && shown.place == by.category;
+        let same = |shown: &OfTheirOwn| {
+            shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
+        };
         let shown = match self.shown.get_mut(&(player, entity)).filter(|shown| same(shown)) {
             Some(shown) => shown,
             None => {
@@ -48,6 +54,7 @@ impl Variables {
                 before.into_mut()
             }
         };
+        shown.seen = at;
         if shown.cells.is_empty() {
             return;
         }
@@ -83,6 +90,6 @@ impl OfTheirOwn {
     fn of<G: Game>(own: bool, fields: &[Field], body: &G::Body, place: Category) -> OfTheirOwn {
         let categories = fields.iter().map(|field| G::category(body, own, field));
         let cells: Vec<_> = categories.enumerate().filter(|(_, category)| *category != place).collect();
-        OfTheirOwn { teleports: body.teleports(), place, last: vec![None; cells.len()], cells }
+        OfTheirOwn { seen: Micros::ZERO, teleports: body.teleports(), place, last: vec![None; cells.len()], cells }
     }
 }

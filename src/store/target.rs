@@ -118,6 +118,13 @@ impl Target {
         Target { path, guard: None }
     }
 
+    /// The same place once more, where by now stands what the command itself has written.
+    #[must_use]
+    pub fn made_again(&self) -> Target {
+        let guard = self.guard.clone().map(|guard| Guard { may_replace_recordings: true, ..guard });
+        Target { path: self.path.clone(), guard }
+    }
+
     /// As it was asked for.
     pub fn path(&self) -> &Path {
         &self.path

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use hitreg::log::{Options, keyframes_of, write_keyframes};
+use hitreg::log::{Options, keyframes_of, read_session, write_keyframes};
+use serde_json::Value;
 
 use super::folder::{Folder, code, text};
 
@@ -50,4 +51,45 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
     assert_eq!(code(&output), 128);
     let said = text(&output.stderr);
     assert!(said.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{said}");
+}
+
+/// A recording of a minute has keyframes by itself, and a shorter one where they are asked for; the records are the same.
+#[test]
+fn a_long_recording_has_keyframes_by_itself() {
+    let folder = Folder::empty();
+    let record = |name: &str, options: &str| {
+        let made = folder.json(&format!("record synth --players 2 --delay-ms 40 --loss 2% -o {name}.hitlog {options}"));
+        let read = fs::read(folder.path(&format!("{name}.hitlog"))).unwrap();
+        assert_eq!(made["size_bytes"], read.len());
+        let mut keyframes = 0;
+        keyframes_of(&read[..], &mut |_| keyframes += 1).unwrap();
+        assert_eq!(made["keyframes"], keyframes, "{name}");
+        (keyframes, read)
+    };
+    let (long, keyed) = record("long", "--seconds 62");
+    let (none, plain) = record("plain", "--seconds 62 --no-keyframes");
+    assert_eq!((long, none), (6, 0));
+    assert!(read_session(&keyed[..]).unwrap() == read_session(&plain[..]).unwrap(), "other records");
+    // It is what `keyframes` makes of the other one.
+    folder.done("keyframes plain.hitlog -o later.hitlog");
+    assert!(keyed == fs::read(folder.path("later.hitlog")).unwrap(), "other keyframes");
+    assert_eq!(record("short", "--seconds 59").0, 0);
+    assert_eq!(record("often", "--seconds 9 --keyframes 2").0, 4);
+    assert_eq!(record("nereids", "--seconds 9 --keyframes 2 --preset nereids --map orchard").0, 4);
+
+    let verified = |line: &str| folder.json(&format!("verify {line}"))["logs"][0].clone();
+    let (legs, whole) = (verified("long.hitlog"), verified("long.hitlog --whole"));
+    assert_eq!((&legs["verdict"], &legs["keyframes"], &legs["digest"]), (&"same".into(), &6.into(), &Value::Null));
+    assert_eq!((&legs["exercised"], &legs["hashes_compared"]), (&whole["exercised"], &whole["hashes_compared"]));
+    assert!(whole["legs"].is_null() && whole["digest"].is_string());
+    let said = folder.done("verify nereids.hitlog");
+    assert!(said.contains("compared: 1 replay in 2 legs, 4 keyframes, "), "{said}");
+
+    let output = folder.run("keyframes short.hitlog --every 3600 -o none.hitlog");
+    assert_eq!(code(&output), 128);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("short.hitlog: it is ") && said.contains("the first keyframe would be after 3600 s"),
+        "{said}"
+    );
 }

@@ -6,10 +6,11 @@ use std::ops::Deref;
 use glam::Vec3;
 use hitreg::log::{read_session, read_trace};
 use hitreg::report::why_page;
+use hitreg::store::TraceFile;
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
-use hitreg::trace::{Data, Trace, schema};
+use hitreg::trace::{Data, Table, Trace, schema};
 use hitreg::units::{EntityId, Tick};
-use hitreg::why::{Asked, Came, Reader, Shot, ShotName, Which, Why};
+use hitreg::why::{Asked, Came, Reader, Shot, ShotName, Which, Why, near};
 
 use super::folder::{Folder, text};
 
@@ -46,6 +47,33 @@ fn shot(trace: &Trace, name: ShotName) -> (Box<Shot>, String) {
 fn words<'a>(came: &'a Came) -> [&'a str; 3] {
     let or_none = |name: &'a Option<String>| name.as_ref().map_or("none", Deref::deref);
     [&came.reason, or_none(&came.target), or_none(&came.hitgroup)]
+}
+
+/// Of a long trace the rows near a shot explain it as the whole does.
+#[test]
+fn what_is_near_a_shot_explains_it_as_the_whole_trace_does() {
+    let folder = Folder::empty();
+    folder.done(
+        "record synth --preset nereids --players 3 --seconds 30 --delay-ms 60 --jitter-ms 20 --loss 3% -o n.hitlog",
+    );
+    folder.done("record synth --players 4 --seconds 30 --delay-ms 60 --jitter-ms 20 --loss 3% -o h.hitlog");
+    for name in ["n", "h"] {
+        let whole = trace_of(&folder, &format!("replay {name}.hitlog"));
+        let file = TraceFile::open(&folder.path("of.hittrace")).expect("a trace");
+        let table = shots::Columns::of(&whole);
+        let mut placed = 0;
+        for row in 0..table.rows {
+            let name =
+                ShotName { shooter: table.shooter[row], command: table.command[row], index: Some(table.index[row]) };
+            let near = near(&file, name).expect("it can be read");
+            assert!(near.tables.iter().map(Table::rows).sum::<usize>() < 10_000, "that is not near");
+            let [of_near, of_whole] = [&near, &whole].map(|trace| Why::of(trace, &Asked::Shot(name)));
+            assert_eq!(of_near, of_whole, "{name}");
+            let Ok(Why::Shot(shot)) = of_near else { panic!("{name}") };
+            placed += usize::from(shot.place_of(Which::Judged).is_some_and(|place| place.origin.is_some()));
+        }
+        assert!(placed > 10, "{placed} of {} have a place that they were judged at", table.rows);
+    }
 }
 
 #[test]

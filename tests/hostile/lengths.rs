@@ -12,10 +12,13 @@ const MAKE: [&str; 2] = ["replay F -o a.hittrace", "replay F --set interpolation
 /// The commands that read a log, or traces, as they use them up.
 const AS_READ: &[(&str, i32)] = &[
     ("info F", 0),
-    ("verify F", 0),
+    // Leg by leg, and as a whole: the recording has keyframes.
+    ("verify F --threads 2", 0),
+    ("verify F --threads 2 --whole", 0),
     ("export F --table shots --to csv -o shots.csv", 0),
     ("export a.hittrace --table frames -o frames.jsonl", 0),
     ("diff a.hittrace b.hittrace", 1),
+    ("diff a.hittrace b.hittrace --why 1", 1),
     ("diff F --b-set lag_compensation.enabled=false --on hits", 1),
 ];
 /// So much more may be taken for a log that is four times as long: what differs is how full buffers happen to be.

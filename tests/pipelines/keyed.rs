@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hitreg::engine::{Engine, Games, Keep, LogReport, Player, SurveyedLog, Verify};
 use hitreg::log::{Options as LogOptions, write_keyframes};
@@ -14,6 +15,13 @@ use tempfile::TempDir;
 
 use crate::disc::{Disc, Discs, Rules, STEPS};
 use crate::{streams, traces};
+
+/// Held by whoever counts steps: all discs of the process are counted together.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+fn counting() -> MutexGuard<'static, ()> {
+    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn games() -> Games {
     Games::default().recording::<Discs>(|_| Ok(Rules::default()))
@@ -32,7 +40,8 @@ impl Logs {
         let games = games();
         let engine = Engine::new(&games);
         let log = engine.survey(&folder.path().join("a.hitlog")).expect("a sound log").expect("a file");
-        let keyframes = engine.keyframes(&log, &Due::Every(Micros::from_s(2))).expect("a log of this build");
+        let keyframes =
+            engine.keyframes(&log, &Due::Every(Micros::from_s(2)), &mut |_| {}).expect("a log of this build");
         assert!(keyframes.len() >= 3, "{}", keyframes.len());
         let logs = Logs { folder, keyframes };
         logs.write("k.hitlog", &logs.keyframes);
@@ -46,13 +55,23 @@ impl Logs {
     }
 
     fn verified(&self, name: &str, rollback_every: Option<u32>) -> LogReport {
+        self.verified_by(name, rollback_every, true, 1)
+    }
+
+    /// In legs, by so many threads.
+    fn by_legs(&self, name: &str, threads: usize) -> LogReport {
+        self.verified_by(name, None, false, threads)
+    }
+
+    fn verified_by(&self, name: &str, rollback_every: Option<u32>, whole: bool, threads: usize) -> LogReport {
         let games = games();
         let verify = Verify {
             player: Player::Own,
             keep: Keep::Nothing,
             needs_golden: false,
             rollback_every,
-            threads: 1,
+            whole,
+            threads,
             clock: &|| 0.0,
         };
         let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)], &|| {});
@@ -60,9 +79,11 @@ impl Logs {
     }
 }
 
-/// A log with keyframes takes no usercmd more than one without, and a keyframe that is another is found by that.
+/// A log with keyframes that is replayed as a whole takes no usercmd more than one without, and a keyframe that is another is found
+/// by that.
 #[test]
 fn keyframes_are_verified_by_the_replays_that_there_are() {
+    let _alone = counting();
     let logs = Logs::of(&traces::session(3, 9.0, Rules { counted: true, ..Rules::default() }));
     let steps = |name| {
         let before = STEPS.load(Ordering::Relaxed);
@@ -97,6 +118,62 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
             assert!(report.detail.is_some_and(|detail| detail.contains("the keyframe after tick")));
         }
     }
+}
+
+/// By legs a log takes one replay and what the legs run before their own parts, and comes to what the whole comes to; whatever is
+/// another in it is found, the first of all by its tick.
+#[test]
+fn a_log_with_keyframes_is_verified_leg_by_leg() {
+    let _alone = counting();
+    let session = traces::session(3, 64.0, Rules { counted: true, ..Rules::default() });
+    let logs = Logs::of(&session);
+    let before = STEPS.load(Ordering::Relaxed);
+    let plain = logs.verified("a.hitlog", None);
+    let twice = STEPS.load(Ordering::Relaxed) - before;
+    let report = logs.by_legs("k.hitlog", 1);
+    let once = STEPS.load(Ordering::Relaxed) - before - twice;
+    assert!(once * 10 < twice * 9, "{once} steps, and {twice} as a whole");
+    assert_eq!((report.verdict, report.keyframes), (Verdict::Same, Some(logs.keyframes.len())), "{report:?}");
+    assert!(report.legs.is_some_and(|legs| legs >= 6), "{report:?}");
+    assert_eq!((report.digest, plain.legs), (None, None));
+    assert_eq!((report.hashes_compared, report.exercised), (plain.hashes_compared, plain.exercised));
+    let in_words = |report: &LogReport| serde_json::to_string(report).expect("it can be written");
+    assert_eq!(in_words(&logs.by_legs("k.hitlog", 3)), in_words(&logs.by_legs("k.hitlog", 1)));
+
+    // Each keyframe in its turn: those that a leg begins with, ends with, and comes by.
+    for forged in 0..logs.keyframes.len() {
+        let mut keyframes = logs.keyframes.clone();
+        keyframes[forged].content = logs.keyframes[(forged + 1) % keyframes.len()].content.clone();
+        logs.write("forged.hitlog", &keyframes);
+        let report = logs.by_legs("forged.hitlog", 2);
+        let tick = keyframes[forged].tick;
+        assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+        let detail = report.detail.expect("what differs");
+        assert!(detail.starts_with(&format!("the keyframe after tick {tick} ")), "{forged}: {detail}");
+    }
+
+    let forge = |change: &dyn Fn(&mut Session)| {
+        let mut forged = session.clone();
+        change(&mut forged);
+        let log = streams::file(&forged, Micros::from_ms(400));
+        let keyed = write_keyframes(&log[..], Vec::new(), &logs.keyframes, LogOptions::live()).expect("written");
+        std::fs::write(logs.folder.path().join("forged.hitlog"), keyed).expect("written");
+        logs.by_legs("forged.hitlog", 2)
+    };
+    let (ticks, frames) = (session.ticks.len(), session.players[1].frames.len());
+    for tick in [3, ticks / 3, ticks / 2, ticks - 2] {
+        let report = forge(&|session| session.ticks[tick].hash = Some(7));
+        assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+        assert!(
+            report.detail.is_some_and(|detail| detail.starts_with(&format!("tick {}: ", session.ticks[tick].tick)))
+        );
+    }
+    let mut states = session.clone();
+    let moved = frames * 2 / 3;
+    let at = states.players[1].executed[moved];
+    states.players[1].executed[moved].tick = at.tick.next();
+    let report = forge(&|session| session.players[1].executed.clone_from(&states.players[1].executed));
+    assert_eq!(report.verdict, Verdict::Broken, "{report:?}");
 }
 
 fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use hitreg::arena::Arena;
+use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Allowance, Header, Keyframe, Session, Stretch};
@@ -13,7 +13,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::trace::{Data, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Seed};
 
-use crate::streams::{file, record, survey, together};
+use crate::streams::{file, record, record_by, survey, together};
 
 /// Each row in words, sorted: names get their codes in the order in which they come, and a shot of which nothing became has its row
 /// at the end of the session.
@@ -193,10 +193,18 @@ fn a_replay_goes_on_from_every_keyframe() {
     let mut all = vec![half_life.clone(), quake3, of("quakeworld"), of("dumb-client")];
     all.push(Scenario { seed: 77, players: 12, ..of("half-life") });
     let zones = [("server.zone", "visible"), ("server.zone_units", "900")];
-    let zones = zones.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    all.push(Scenario { settings: zones, ..half_life.clone() });
-    for scenario in all {
-        let session = record(&scenario);
+    let zones = BTreeMap::from(zones.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    all.push(Scenario { settings: zones.clone(), ..half_life.clone() });
+    let mut all: Vec<_> = all.into_iter().map(|scenario| (scenario, ArenaRules::default())).collect();
+    // What is drawn by category, by clocks that are steered and by others, and what comes and goes meanwhile.
+    let orchard = || ArenaRules::new(ArenaMap::orchard());
+    let by_category = [("interpolation.mode", "category"), ("interpolation.ease_ms", "150")];
+    let by_category = by_category.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    all.push((of("nereids"), ArenaRules::default()));
+    all.push((of("nereids"), orchard()));
+    all.push((Scenario { settings: zones.into_iter().chain(by_category).collect(), ..of("quake3") }, orchard()));
+    for (scenario, rules) in all {
+        let session = record_by(&scenario, rules);
         let log = Log::of(&session, Micros::from_ms(700));
         let (whole, ran) = log.play(None, None, None).expect("a log of this build");
         let keyframes = log.keyframes(Micros::from_ms(1_900));
@@ -225,8 +233,14 @@ fn a_replay_goes_on_from_every_keyframe() {
 /// A keyframe that was cut or changed is refused, or leads to a replay that ends as any other; it never takes the program down.
 #[test]
 fn a_keyframe_that_is_none_is_refused() {
-    let session = record(&Scenario { players: 2, seconds: 6.0, ..scenarios()[0].clone() });
-    let log = Log::of(&session, Micros::from_ms(700));
+    for preset in ["half-life", "nereids"] {
+        let scenario = Scenario { players: 2, seconds: 6.0, preset: preset.to_owned(), ..scenarios()[0].clone() };
+        bad_keyframes_are_refused(&record(&scenario));
+    }
+}
+
+fn bad_keyframes_are_refused(session: &Session) {
+    let log = Log::of(session, Micros::from_ms(700));
     let keyframes = log.keyframes(Micros::from_s(3));
     let good = &keyframes[0];
     let mut refused = 0;

@@ -199,6 +199,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
         ran: Ran {
             first_difference: replayed.first_difference,
             hashes_compared: replayed.hashes_compared,
+            hashes_before: 0,
             traffic: Traffic::default(),
             rollbacks: 0,
             rollback_error: None,

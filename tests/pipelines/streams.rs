@@ -23,7 +23,11 @@ use hitreg::trace::{Table, Trace, TraceHeader};
 use hitreg::units::{Micros, PlayerId};
 
 pub(crate) fn record(scenario: &Scenario) -> Session {
-    let rules = Arc::new(ArenaRules::default());
+    record_by(scenario, ArenaRules::default())
+}
+
+pub(crate) fn record_by(scenario: &Scenario, rules: ArenaRules) -> Session {
+    let rules = Arc::new(rules);
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
     record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
     session

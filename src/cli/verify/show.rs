@@ -59,7 +59,7 @@ fn print_line(page: &mut Page, log: &LogReport) {
 
 fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
     page.parts(head(log));
-    if log.digest.is_some() {
+    if log.digest.is_some() || log.legs.is_some() {
         page.paragraph(11, &exercised(&log.exercised));
         page.paragraph(11, &format!("compared: {}", compared(log)));
     }
@@ -86,7 +86,13 @@ fn compared(log: &LogReport) -> String {
         true => counted(log.hashes_compared, "recorded state"),
         false => format!("{} of {}", count(log.hashes_compared), counted(log.ticks_recorded, "recorded state")),
     };
-    let mut parts = vec![format!("{} replays", THREADS.len()), states];
+    let mut parts = match (log.legs, log.keyframes) {
+        (Some(legs), Some(keyframes)) => {
+            let keyframes = counted(keyframes as u64, "keyframe");
+            vec![format!("1 replay in {}", counted(legs as u64, "leg")), keyframes, states]
+        }
+        _ => vec![format!("{} replays", THREADS.len()), states],
+    };
     if log.rollbacks > 0 {
         parts.push(counted(u64::from(log.rollbacks), "rollback"));
     }

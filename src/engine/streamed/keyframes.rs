@@ -20,9 +20,9 @@ use crate::units::{Micros, Tick};
 /// A keyframe as it stands in a log, or as a replay has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StandsThere {
-    tick: Tick,
-    at: Micros,
-    stretch: usize,
+    pub(super) tick: Tick,
+    pub(super) at: Micros,
+    pub(super) stretch: usize,
     content: u128,
 }
 
@@ -35,6 +35,12 @@ impl StandsThere {
     /// Whether it says what a replay has there, and nothing that is needed to go on from it stands before it.
     fn is_like(&self, made: &StandsThere) -> bool {
         (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
+    }
+
+    /// The tick of the first of these that is not what a replay has there.
+    pub(super) fn first_unlike(said: &[StandsThere], made: &BTreeMap<Tick, StandsThere>) -> Option<Tick> {
+        let is_like = |said: &StandsThere| made.get(&said.tick).is_some_and(|made| said.is_like(made));
+        said.iter().find(|said| !is_like(said)).map(|said| said.tick)
     }
 }
 
@@ -89,24 +95,30 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Keyframes of a log, as its replay has them; none where its state cannot be written down.
+    /// Keyframes of a log, as its replay has them; none where its state cannot be written down. `progress` is called now and then with
+    /// the session time reached.
     ///
     /// # Errors
     /// When it cannot be read again, or replayed.
-    pub fn keyframes(&self, log: &SurveyedLog, due: &Due) -> Result<Vec<Keyframe>, StreamError> {
+    pub fn keyframes(
+        &self,
+        log: &SurveyedLog,
+        due: &Due,
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Vec<Keyframe>, StreamError> {
         let game = self.games.of_header(&log.header);
         let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
         let keyframes = RefCell::new(Vec::new());
         let take = |keyframe| keyframes.borrow_mut().push(keyframe);
         let source = Source { keyframes: Some((due, &take)), ..log.source() };
         let options = (&Options { tables: TableSet::NONE, ..Options::default() }, false);
-        let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, &mut |_| {})?;
+        let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, progress)?;
         Ok(if ran.is_some() { keyframes.into_inner() } else { Vec::new() })
     }
 }
 
 /// `None` of what cannot be read twice, too.
-fn find(path: &Path, sought: Sought) -> Result<Option<Found<impl Read + Seek>>, EngineError> {
+pub(super) fn find(path: &Path, sought: Sought) -> Result<Option<Found<impl Read + Seek>>, EngineError> {
     if !can_be_read_twice(path) {
         return Ok(None);
     }
@@ -154,8 +166,6 @@ impl SurveyedLog {
         let source = Source { keyframes, ..self.source() };
         let ran = self.run(game, &source, options, &mut |_| {}, to, &mut |_| {})?;
         let made = made.into_inner();
-        let is_like = |said: &StandsThere| made.get(&said.tick).is_some_and(|made| said.is_like(made));
-        let unlike = said.iter().find(|said| !is_like(said)).map(|said| said.tick);
-        Ok(ran.map(|ran| (ran, unlike)))
+        Ok(ran.map(|ran| (ran, StandsThere::first_unlike(said, &made))))
     }
 }

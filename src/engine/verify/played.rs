@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
+use super::legs::unlike_there;
 use super::said::{self, Said};
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
@@ -163,8 +164,7 @@ impl Unlike {
                 verified.but(Verdict::Broken, Why::Contradiction, detail)
             }
             Unlike { keyframe: Some(tick), .. } => {
-                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
-                verified.but(Verdict::Differs, Why::RecordedState, detail)
+                verified.but(Verdict::Differs, Why::RecordedState, unlike_there(tick))
             }
             Unlike { contradicts: None, keyframe: None } => verified,
         }

@@ -63,6 +63,7 @@ pub(super) struct Watch<'a, 'f> {
     passed_on: Micros,
     pub(super) first_difference: Option<HashDifference>,
     pub(super) compared: u64,
+    compared_before: u64,
     pub(super) traffic: Traffic,
     progress: &'a mut dyn FnMut(Micros),
 }
@@ -76,6 +77,7 @@ impl<'a, 'f> Watch<'a, 'f> {
     ) -> Watch<'a, 'f> {
         let place = if part == Part::WHOLE { Place::Within } else { Place::Before };
         let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
+        let compared_before = 0;
         Watch {
             tables,
             hashes,
@@ -86,6 +88,7 @@ impl<'a, 'f> Watch<'a, 'f> {
             passed_on,
             first_difference,
             compared,
+            compared_before,
             traffic,
             progress,
         }
@@ -104,6 +107,7 @@ impl<'a, 'f> Watch<'a, 'f> {
         Ran {
             first_difference: self.first_difference,
             hashes_compared: self.compared,
+            hashes_before: self.compared_before,
             traffic: self.traffic,
             rollbacks: rollbacks.checked,
             rollback_error: rollbacks.failed,
@@ -212,6 +216,7 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         }
         if let Some(hash) = hash.filter(|_| self.place != Place::After) {
             self.compared += 1;
+            self.compared_before += u64::from(self.place != Place::Within);
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
                 self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });

@@ -65,9 +65,9 @@ impl Fed {
 }
 
 impl Feed<'_> {
-    /// Keeps what is near from now on.
-    pub(in crate::replay) fn keep_near(&mut self) {
-        self.near = Some(Near { next: 0, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+    /// Keeps what is near from now on; the next stretch has this number.
+    pub(in crate::replay) fn keep_near(&mut self, next: usize) {
+        self.near = Some(Near { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
     }
 
     /// What is older will not be near any more: nobody asks before a time of which it is too long ago.
@@ -78,8 +78,8 @@ impl Feed<'_> {
         }
     }
 
-    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near.
-    pub(in crate::replay) fn resume(&mut self, tick: Tick, at: Micros, fed: &Fed) {
+    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near, and has this number.
+    pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &Fed) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
             for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
@@ -90,7 +90,7 @@ impl Feed<'_> {
         let taken = fed.players.iter().map(|player| player.taken).collect();
         self.before = Some(Before { tick, taken });
         (self.compared, self.now) = (tick.0 as usize, at);
-        self.keep_near();
+        self.keep_near(next);
     }
 
     /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.

@@ -302,8 +302,8 @@ table! {
 }
 
 table! {
-    /// A variable of another category than its body's place, when it has changed on a player's screen; only where drawing goes by
-    /// category.
+    /// A variable of another category than its body's place, when it has changed on a player's screen, or is on it again after more than
+    /// 4 s; only where drawing goes by category.
     variables {
         key: &["player", "command", "entity", "variable"], series: &["player", "entity"], about: About::Views, rank: 8
     }
