@@ -123,9 +123,10 @@ fn what_nobody_looks_at_is_not_drawn_and_changes_nothing() {
             Scenario { settings: [("interpolation.mode".to_owned(), mode.to_owned())].into(), ..scenario(preset) };
         let session = record(&scenario);
         let play = |looks| {
-            let setup =
-                Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed: Seed(5) };
-            let link = |n| ModelledLink::new(link(), Seed(5), n);
+            let seed = Seed(scenario.seed);
+            let setup = Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed };
+            // As the session was recorded, so that those who aimed hit.
+            let link = |n: u64| ModelledLink::new(link(), seed, 0x6c69_6e6b_0000_0000 | n);
             let links = (0..4).map(|player| Links { up: link(2 * player), down: link(2 * player + 1) }).collect();
             let mut seen = Seen { looks, ..Seen::default() };
             let ticks = session.ticks.iter().map(|tick| tick.at);
@@ -135,6 +136,7 @@ fn what_nobody_looks_at_is_not_drawn_and_changes_nothing() {
         };
         let (looked, away) = (play(true), play(false));
         assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: somebody sees a hit");
+        assert!(looked.hashes.iter().copied().eq(session.ticks.iter().filter_map(|tick| tick.hash)), "{mode}");
         assert!(looked.shots == away.shots, "{mode}: and who does not look hits the same");
         assert!(looked.hashes == away.hashes && looked.drawn_at == away.drawn_at, "{mode}");
         match draws_all {
