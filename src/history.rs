@@ -143,3 +143,18 @@ impl<B: Clone> History<B> {
         }
     }
 }
+
+#[cfg(all(test, feature = "pipelines"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_has_few_frames_and_in_order() {
+        let frame = |at| Arc::new(Frame::<u8> { tick: Tick(0), server_time: Micros(at), entities: Vec::new() });
+        let of = |times: &mut dyn Iterator<Item = i64>| History::of(times.map(frame).collect()).is_some();
+        let most = FRAMES_KEPT as i64;
+        assert!(of(&mut (0..0)) && of(&mut (0..most)));
+        assert!(!of(&mut (0..=most)), "too many");
+        assert!(!of(&mut [1, 3, 2].into_iter()) && !of(&mut [1, 1].into_iter()), "not in order, or twice");
+    }
+}
