@@ -144,9 +144,9 @@ impl Tables {
             log.as_ref().map(|log| Replayed::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
         };
         let mut made = replayed(&wanted)?;
-        // One that it has not: all others are named.
+        // One that this replay has not, such as `variables`: all others are named. Where no replay has it, they are there already.
         let has = |name: &str| made.as_ref().is_none_or(|made| made.shapes.iter().any(|(table, _)| table.name == name));
-        if args.table.as_deref().is_some_and(|name| !has(name)) {
+        if args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
             made = replayed(&|_| false)?;
         }
         match made {

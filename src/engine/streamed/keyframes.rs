@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{StreamError, Stretches, SurveyedLog, can_be_read_twice};
 use crate::engine::{Engine, EngineError, Playable};
 use crate::log::{Found, LogReader, Sought, find_keyframe, replay_budget};
-use crate::record::{Allowance, Keyframe};
+use crate::record::{Allowance, Keyframe, Stretch};
 use crate::replay::{Due, Options, Ran, Source, Start};
 use crate::store;
 use crate::trace::schema::TableSet;
@@ -35,12 +35,6 @@ impl StandsThere {
     /// Whether it says what a replay has there, and nothing that is needed to go on from it stands before it.
     fn is_like(&self, made: &StandsThere) -> bool {
         (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
-    }
-
-    /// The tick of the first of these that is not what a replay has there.
-    pub(super) fn first_unlike(said: &[StandsThere], made: &BTreeMap<Tick, StandsThere>) -> Option<Tick> {
-        let is_like = |said: &StandsThere| made.get(&said.tick).is_some_and(|made| said.is_like(made));
-        said.iter().find(|said| !is_like(said)).map(|said| said.tick)
     }
 }
 
@@ -153,7 +147,19 @@ impl SurveyedLog {
         options: (&Options, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
-        let said = &self.keyframes;
+        self.run_beside(&self.keyframes, game, &self.source(), options, &mut |_| {}, to)
+    }
+
+    /// Replays from a source, and says the first tick after which one of these keyframes is not the state that this replay has there.
+    pub(super) fn run_beside(
+        &self,
+        said: &[StandsThere],
+        game: &dyn Playable,
+        source: &Source<'_>,
+        options: (&Options, bool),
+        seen: &mut dyn FnMut(&Stretch),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+    ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = Due::After(ticks);
@@ -163,9 +169,9 @@ impl SurveyedLog {
             made.borrow_mut().insert(made_there.tick, made_there);
         };
         let keyframes = (!said.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
-        let source = Source { keyframes, ..self.source() };
-        let ran = self.run(game, &source, options, &mut |_| {}, to, &mut |_| {})?;
+        let ran = self.run(game, &Source { keyframes, ..*source }, options, seen, to, &mut |_| {})?;
         let made = made.into_inner();
-        Ok(ran.map(|ran| (ran, StandsThere::first_unlike(said, &made))))
+        let is_like = |said: &StandsThere| made.get(&said.tick).is_some_and(|made| said.is_like(made));
+        Ok(ran.map(|ran| (ran, said.iter().find(|said| !is_like(said)).map(|said| said.tick))))
     }
 }

@@ -1,8 +1,6 @@
 //! A log with keyframes in legs, each replayed by itself: it begins in the state of a keyframe, and is held against those that it
 //! comes to. So where each leg comes to what the log has there, the next begins where this one ends.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::keyframes::{StandsThere, find};
@@ -10,7 +8,7 @@ use super::{StreamError, SurveyedLog};
 use crate::engine::Playable;
 use crate::log::Sought;
 use crate::record::{Allowance, Keyframe, Stretch};
-use crate::replay::{Due, Options, Part, Ran, ReplayError, Source, Start};
+use crate::replay::{Options, Part, Ran, ReplayError, Source, Start};
 use crate::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use crate::trace::{Table, TraceHeader};
 use crate::units::{Micros, Tick};
@@ -67,22 +65,14 @@ impl SurveyedLog {
     ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
-        let due = Due::After(said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect());
-        let made = RefCell::new(BTreeMap::new());
-        let take = |keyframe: Keyframe| {
-            made.borrow_mut().insert(keyframe.tick, StandsThere::of(&keyframe));
-        };
         let share = (self.allowance.bytes / of.max(1)).saturating_mul(SHARES);
         let source = Source {
             start: start.as_ref(),
-            keyframes: Some((&due, &take)),
             allowance: Allowance { bytes: share.min(self.allowance.bytes) },
             ..self.source()
         };
         let options = Options { part: Some(leg.part), tables: TableSet::named(TABLES), ..Options::default() };
-        let ran = self.run(game, &source, (&options, false), seen, to, &mut |_| {})?;
-        let made = made.into_inner();
-        Ok(ran.map(|ran| (ran, StandsThere::first_unlike(said, &made))))
+        self.run_beside(said, game, &source, (&options, false), seen, to)
     }
 
     /// The keyframe that stands there, to be gone on from.

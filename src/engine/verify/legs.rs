@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::played::Contradicts;
+use super::played::{Contradicts, Unlike};
 use super::said::{self, Said};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
@@ -70,20 +70,10 @@ pub(super) fn verify(
     let verified = judge_legs(&Facts::of_log(&log.header, &log.survey), &played, against);
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
-    let verified = match (keyframe, contradicts) {
-        // It is not what the replay has there, and all else that is found follows from it or comes later.
-        (Some(tick), _) => verified.but(Verdict::Differs, Why::RecordedState, unlike_there(tick)),
-        (None, Some(Contradicts(detail))) if verified.verdict == Verdict::Same && verified.hashes_compared > 0 => {
-            verified.but(Verdict::Broken, Why::Contradiction, detail)
-        }
-        _ => verified,
-    };
-    Ok(Some((verified, how_many)))
-}
-
-/// What is said of a keyframe that is another than a replay has there.
-pub(super) fn unlike_there(tick: Tick) -> String {
-    format!("the keyframe after tick {tick} is not the state that its replay has there")
+    let is_same = verified.verdict == Verdict::Same && verified.hashes_compared > 0;
+    // Where a keyframe is not what the replay has there, all else that is found follows from it or comes later.
+    let contradicts = contradicts.filter(|_| is_same && keyframe.is_none());
+    Ok(Some((Unlike { contradicts, keyframe }.judge(verified), how_many)))
 }
 
 type Attempt = Result<Option<LegPlayed>, StreamError>;

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::legs::unlike_there;
 use super::said::{self, Said};
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
@@ -164,7 +163,8 @@ impl Unlike {
                 verified.but(Verdict::Broken, Why::Contradiction, detail)
             }
             Unlike { keyframe: Some(tick), .. } => {
-                verified.but(Verdict::Differs, Why::RecordedState, unlike_there(tick))
+                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
+                verified.but(Verdict::Differs, Why::RecordedState, detail)
             }
             Unlike { contradicts: None, keyframe: None } => verified,
         }
