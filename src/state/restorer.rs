@@ -8,6 +8,7 @@ use crate::game::{BadCells, Body};
 use crate::history::Frame;
 use crate::units::{CommandSeq, PlayerId, Tick};
 use crate::usercmd::Usercmd;
+use crate::varint::{Cursor, unzigzag};
 
 /// What a state may take in memory.
 const MOST_BYTES: usize = 64 << 20;
@@ -18,6 +19,9 @@ pub enum BadState {
     /// They are over too soon.
     #[error("it ends in the middle")]
     Cut,
+    /// A number is cut, or too long.
+    #[error("{0}")]
+    Number(String),
     /// They go on.
     #[error("it goes on for {0} bytes after its end")]
     Long(usize),
@@ -93,20 +97,14 @@ impl<'a, B: Body> Restorer<'a, B> {
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, BadState> {
-        let mut number = 0;
-        for place in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7F) << place;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(BadState::Value { what: "a number", found: number })
+        let mut cursor = Cursor::new(self.bytes);
+        let number = cursor.varint().map_err(BadState::Number)?;
+        self.bytes = cursor.rest();
+        Ok(number)
     }
 
     pub(crate) fn signed(&mut self) -> Result<i64, BadState> {
-        let number = self.number()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+        self.number().map(unzigzag)
     }
 
     pub(crate) fn near_number(&mut self, near: Near) -> Result<i64, BadState> {

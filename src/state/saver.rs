@@ -8,6 +8,7 @@ use crate::game::Body;
 use crate::history::Frame;
 use crate::units::PlayerId;
 use crate::usercmd::Usercmd;
+use crate::varint::{put_varint, zigzag};
 
 /// What numbers of one kind are written as distances from.
 #[derive(Clone, Copy, Debug)]
@@ -85,16 +86,12 @@ impl<'k, B: Body> Saver<'k, B> {
         self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
-    pub(crate) fn number(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.bytes.push(number as u8);
+    pub(crate) fn number(&mut self, number: u64) {
+        put_varint(&mut self.bytes, number);
     }
 
     pub(crate) fn signed(&mut self, number: i64) {
-        self.number(((number << 1) ^ (number >> 63)) as u64);
+        self.number(zigzag(number));
     }
 
     pub(crate) fn near_number(&mut self, near: Near, number: i64) {
