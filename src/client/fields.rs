@@ -33,3 +33,34 @@ impl Predicted {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+    use crate::game::body;
+
+    body! {
+        struct Dot {
+            Movement origin: Vec3,
+            Movement velocity: Vec3,
+            Movement viewangles: Vec3,
+            Weapons shots: u32,
+        }
+    }
+
+    #[test]
+    fn an_error_is_what_is_predicted_is_not_so_and_is_not_kept() {
+        let found = |mode, [ours, theirs, kept]: [u32; 3]| {
+            let dot = |shots| Dot { shots, ..Dot::default() };
+            Predicted::new::<Dot>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
+        };
+        let weapons = PredictionMode::Weapons;
+        assert_eq!(
+            [[1, 2, 2], [1, 2, 3], [1, 2, 1], [1, 1, 2], [1, 1, 1]].map(|all| found(weapons, all)),
+            [1, 1, 0, 0, 0]
+        );
+        assert_eq!(found(PredictionMode::Movement, [1, 2, 2]), 0);
+    }
+}

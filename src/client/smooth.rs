@@ -132,6 +132,15 @@ impl Easing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::{How, Rendering, body};
+
+    body! {
+        struct Dot {
+            Movement origin: Vec3,
+            Movement velocity: Vec3,
+            Movement viewangles: Vec3,
+        }
+    }
 
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {
@@ -144,5 +153,25 @@ mod tests {
             smoothing.offset(Micros::from_ms(2000)).x
         };
         assert_eq!([at_once(500.0), at_once(64.0), at_once(64.01)], [0.0, 64.0, 0.0]);
+    }
+    #[test]
+    fn what_is_gone_for_a_frame_is_eased_no_longer() {
+        let shown_after = |gone: bool| {
+            let mut easing = Easing { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
+            let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
+                let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
+                let placed =
+                    |id: &u16| (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), How::Extrapolated) });
+                let mut drawn: Vec<_> = ids.iter().map(placed).collect();
+                // The update before had each 10 units from there.
+                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(told_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
+                drawn.iter().map(|(_, placed)| placed.body.origin.x).collect::<Vec<_>>()
+            };
+            assert_eq!(drawn_at(0, 0, &[1, 2]), [0.0, 0.0]);
+            assert_eq!(drawn_at(10, 10, &[1, 2]), [10.0, 10.0]);
+            assert_eq!(drawn_at(60, 10, if gone { &[2] } else { &[1, 2] }).last(), Some(&5.0));
+            drawn_at(85, 10, &[1, 2])
+        };
+        assert_eq!((shown_after(false), shown_after(true)), (vec![2.5, 2.5], vec![0.0, 2.5]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disc::{Disc, Discs, Rules};
+use crate::disc::{DOUBLE, Disc, Discs, Rules};
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{Cause, How};
@@ -11,44 +11,47 @@ use hitreg::packet::{Echo, Snapshot};
 use hitreg::pipeline::{ClientPipeline, Reconciled, Setup};
 use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-use hitreg::usercmd::Input;
+use hitreg::usercmd::{Input, buttons};
 
 const OTHER: EntityId = EntityId(1);
 
 /// A client, and a server that is what the test says.
-struct Desk {
-    client: Client<Discs>,
-    snapshots: u32,
+pub(crate) struct Desk {
+    pub(crate) client: Client<Discs>,
+    pub(crate) snapshots: u32,
     /// How much later the client's own clock shows what the server's does.
     behind: Micros,
+    looks: bool,
+    /// As the server has it of the own disc.
+    pub(crate) refire_ms: u32,
 }
 
 impl Desk {
-    fn new(rules: Rules, settings: &[&str]) -> Desk {
+    pub(crate) fn new(rules: Rules, settings: &[&str]) -> Desk {
         let mut all = Settings::default();
         for pair in settings {
             all.set_pair(pair).expect("a good setting");
         }
         let setup = Setup { rules: Arc::new(rules), settings: Arc::new(all), seed: Seed(1) };
-        Desk { client: Client::new(setup, PlayerId(0)), snapshots: 0, behind: Micros::ZERO }
+        Desk { client: Client::new(setup, PlayerId(0)), snapshots: 0, behind: Micros::ZERO, looks: true, refire_ms: 0 }
     }
 
     /// A snapshot that acks `ack`, of the server's time `at_ms`, in which the own disc is at `own_x` and the other at `other_x`.
-    fn told(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<Reconciled> {
+    pub(crate) fn told(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<Reconciled> {
         self.told_with(at_ms, ack, own_x, other_x, None)
     }
 
     fn told_with(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32, echo: Option<Echo>) -> Option<Reconciled> {
         self.snapshots += 1;
-        let disc = |x, speed| {
+        let disc = |x, speed, refire_ms| {
             let (origin, velocity) = (Vec3::X * x, Vec3::X * speed);
-            Disc { origin, velocity, alive: true, ..Disc::default() }
+            Disc { origin, velocity, refire_ms, alive: true, ..Disc::default() }
         };
         let now = Micros::from_ms(at_ms);
         let frame = Frame {
             tick: Tick(self.snapshots),
             server_time: now,
-            entities: vec![(EntityId(0), disc(own_x, 100.0)), (OTHER, disc(other_x, 0.0))],
+            entities: vec![(EntityId(0), disc(own_x, 100.0, self.refire_ms)), (OTHER, disc(other_x, 0.0, 0))],
         };
         let snapshot = Snapshot {
             seq: SnapshotSeq(self.snapshots),
@@ -66,9 +69,16 @@ impl Desk {
 
     /// A frame in which the player walks; how many usercmds ran in it.
     fn walks(&mut self, at_ms: i64, speed: f32, msec: u8) -> u32 {
+        self.acts(at_ms, Input { forwardmove: speed, msec, ..Input::default() })
+    }
+
+    pub(crate) fn acts(&mut self, at_ms: i64, input: Input) -> u32 {
         let now = Micros::from_ms(at_ms);
-        self.client.look(now);
-        self.client.command(now, &Input { forwardmove: speed, msec, ..Input::default() }).ran
+        match self.looks {
+            true => self.client.look(now),
+            false => self.client.look_away(now),
+        }
+        self.client.command(now, &input).ran
     }
 
     fn x(&self) -> f32 {
@@ -95,8 +105,9 @@ fn no_more_is_predicted_than_allowed_and_all_that_is() {
 
 #[test]
 fn a_client_meets_the_others_where_it_was_told_or_where_it_draws_them() {
-    let met_at = |drawn_in_the_way| {
+    let met_at = |drawn_in_the_way, looks| {
         let mut desk = Desk::new(Rules { drawn_in_the_way, ..Rules::default() }, &["interpolation.lerp_ms=100"]);
+        desk.looks = looks;
         desk.told(0, 0, 0.0, 60.0);
         desk.told(100, 0, 0.0, 160.0);
         // The other is drawn where it was at the first snapshot, and goes on from there.
@@ -105,9 +116,10 @@ fn a_client_meets_the_others_where_it_was_told_or_where_it_draws_them() {
         }
         desk.x()
     };
-    let (told, drawn) = (met_at(false), met_at(true));
+    let (told, drawn) = (met_at(false, true), met_at(true, true));
     assert!((120.0..=128.0).contains(&told), "{told}");
     assert!((20.0..=70.0).contains(&drawn), "{drawn}");
+    assert_eq!((met_at(false, false), met_at(true, false)), (told, drawn), "also where nobody looks at the screen");
 }
 
 #[test]
@@ -154,6 +166,30 @@ fn a_client_of_which_much_is_lost_repeats_more() {
 }
 
 #[test]
+fn a_client_on_a_tight_line_repeats_as_often_as_what_it_sent_has_room() {
+    let carried = |bytes: u16| {
+        let mut desk = Desk::new(Rules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
+        let mut all = 0;
+        for frame in 1..=350i64 {
+            let now = Micros::from_ms(frame * 16);
+            let commanded = desk.client.command(now, &Input { msec: 16, ..Input::default() });
+            desk.client.handle_sent(&commanded.packet, bytes);
+            let number = commanded.packet.number;
+            // For as long as it takes to be sure of it, packets stand in a queue.
+            let frames_ago = if (200..260).contains(&frame) { 8 } else { 2 };
+            if number.is_multiple_of(5) {
+                let echo = Echo { packet: (number - frames_ago) as u16, held_ms: 0, lost: 0 };
+                desk.told_with(frame * 16, number - frames_ago, 0.0, 900.0, Some(echo));
+            }
+            all += if frame > 300 { commanded.packet.commands.len() } else { 0 };
+        }
+        all / 50
+    };
+    // 85 % of what a packet of three took is room for two that are large, and for one that is small beside its header.
+    assert_eq!([carried(17 + 4 * 64), carried(17 + 4 * 4)], [2, 1]);
+}
+
+#[test]
 fn what_has_reached_the_last_update_rests_there() {
     let mut desk = Desk::new(Rules::default(), &["interpolation.mode=last-rendered", "interpolation.lerp_ms=100"]);
     desk.told(0, 0, 0.0, 60.0);
@@ -177,6 +213,68 @@ fn whom_only_the_server_met_is_the_cause() {
     let reconciled = desk.told(600, 5, 30.0, 70.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
     assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "touched"));
+}
+
+#[test]
+fn any_one_of_ten_that_was_lost_is_found() {
+    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+    desk.told(0, 0, 0.0, 9_000.0);
+    // Steps of 1, 2, 4 units and so on, so that each way to lose some ends elsewhere.
+    let speeds = (0..8).map(|n| 8.0 * f32::from(1u16 << n)).chain([100.0, 4_096.0]);
+    (1..).zip(speeds).for_each(|(n, speed)| assert_eq!(desk.walks(125 * n, speed, 125), 1));
+    let reconciled = desk.told(1_500, 10, 255.0 + 12.5, 9_000.0).expect("its own body");
+    let correction = reconciled.correction.expect("the last was lost");
+    assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+}
+
+#[test]
+fn effects_of_lost_usercmds_are_cut_and_of_no_others() {
+    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+    desk.told(0, 0, 0.0, 9_000.0);
+    let shot = |speed| Input { forwardmove: speed, msec: 250, buttons: buttons::ATTACK, ..Input::default() };
+    assert_eq!([desk.acts(250, shot(100.0)), desk.acts(500, shot(300.0))], [1, 1]);
+    desk.refire_ms = 200;
+    let reconciled = desk.told(700, 2, 25.0, 9_000.0).expect("its own body");
+    let correction = reconciled.correction.expect("the second was lost");
+    assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+    assert_eq!(correction.cut.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [CommandSeq(2)]);
+}
+
+#[test]
+fn effects_that_usercmds_no_longer_have_when_they_run_again_are_cut() {
+    let cut = |refire_ms| {
+        let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+        desk.told(0, 0, 0.0, 9_000.0);
+        let acts = |buttons| Input { forwardmove: 100.0, msec: 250, buttons, ..Input::default() };
+        let ran = [0, buttons::ATTACK, buttons::ATTACK].map(|buttons| desk.acts(250, acts(buttons)));
+        assert_eq!(ran, [1, 1, 1]);
+        // After the first of them its weapon was as far from ready as nobody here knew.
+        desk.refire_ms = refire_ms;
+        let correction = desk.told(800, 1, 25.0, 9_000.0).and_then(|r| r.correction).expect("it knew of no such wait");
+        assert_eq!(correction.reran, 2);
+        correction.cut.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>()
+    };
+    assert_eq!([cut(200), cut(400), cut(1_000)], [vec![], vec![2], vec![2, 3]]);
+}
+
+#[test]
+fn of_a_server_that_is_silent_for_long_512_usercmds_wait() {
+    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-8000"]);
+    desk.told(0, 0, 0.0, 90_000.0);
+    (1..=600).for_each(|n| assert_eq!(desk.walks(10 * n, 100.0, 10), 1));
+    let reconciled = desk.told(6_010, 0, 50.0, 90_000.0).expect("its own body");
+    // From where it says, those that are left.
+    assert_eq!((reconciled.correction.map(|found| found.reran), desk.x()), (Some(512), 50.0 + 512.0));
+}
+
+#[test]
+fn two_shots_of_one_usercmd_are_told_apart() {
+    let mut desk = Desk::new(Rules::default(), &[]);
+    desk.told(0, 0, 0.0, 900.0);
+    let shot = Input { msec: 10, impulse: DOUBLE, buttons: buttons::ATTACK, ..Input::default() };
+    let commanded = desk.client.command(Micros::from_ms(10), &shot);
+    let which: Vec<_> = commanded.shots.iter().map(|(seq, index, ..)| (seq.0, *index)).collect();
+    assert_eq!(which, [(1, 0), (1, 1)]);
 }
 
 #[test]

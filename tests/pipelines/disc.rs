@@ -16,7 +16,9 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 pub(crate) const RADIUS_UNITS: f32 = 16.0;
 /// The impulse that puts a disc elsewhere at once.
 pub(crate) const TELEPORT: u8 = 9;
-/// How far.
+/// The impulse with which a shot is two.
+pub(crate) const DOUBLE: u8 = 8;
+/// How far a teleport takes it.
 pub(crate) const TELEPORT_UNITS: f32 = 1000.0;
 /// Time between two shots.
 const REFIRE_MS: u32 = 200;
@@ -128,7 +130,9 @@ impl Simulate for Discs {
                 let direction = facing(input.viewangles);
                 let entity = scene.player.entity();
                 out.effect(Effect { kind: 0, entity, at: next.origin, predictable: true });
-                out.fire(Line { from: next.origin, direction, shooter: entity });
+                for _ in 0..if input.impulse == DOUBLE { 2 } else { 1 } {
+                    out.fire(Line { from: next.origin, direction, shooter: entity });
+                }
             }
         }
         next

@@ -33,6 +33,7 @@ mod quake3_room;
 mod quakeworld;
 mod quakeworld_log;
 mod replayed;
+mod restored;
 mod schedule;
 mod searches;
 mod server;

@@ -1,5 +1,7 @@
 //! Arrows: at once on their shooter's own screen (Reactive), announced to everybody (Inverted).
 
+use std::collections::BTreeSet;
+
 use glam::Vec3;
 use hitreg::arena::{ArenaBody, BodyKind, Hull, Solid};
 use hitreg::game::{Category, FIRST_LOCAL_ENTITY};
@@ -54,6 +56,29 @@ fn an_arrow_is_on_its_shooters_screen_at_once_and_goes_on_as_the_servers() {
     assert!(before_reply >= Micros::from_ms(160));
     // At 900 units a second a frame is 14.4 units.
     assert!(greatest_step < 25.0, "{greatest_step}");
+}
+
+#[test]
+fn arrows_that_the_server_has_not_spoken_of_are_told_apart() {
+    let mut stage = Stage::new(1, &delay(450.0), 17, &[]);
+    let shot = Micros::from_s(2);
+    let holds = |player, at: Micros| {
+        let fires = if at >= shot { buttons::ATTACK } else { 0 };
+        Input { buttons: fires, ..archer(player, at, shot, 30.0) }
+    };
+    run(&mut stage, 5, holds, as_sent);
+    let mut most = 0;
+    for screen in &stage.seats[0].screens {
+        let arrows = arrows(screen);
+        let ids: BTreeSet<EntityId> = arrows.iter().map(|(id, ..)| *id).collect();
+        assert_eq!(ids.len(), arrows.len(), "at {}", screen.at);
+        let is_local = |(id, category, _): &&(EntityId, Category, Vec3)| {
+            assert_eq!(*id >= FIRST_LOCAL_ENTITY, *category == Category::Reactive);
+            *category == Category::Reactive
+        };
+        most = most.max(arrows.iter().filter(is_local).count());
+    }
+    assert!(most >= 2, "{most}");
 }
 
 #[test]
