@@ -228,6 +228,18 @@ fn any_one_of_ten_that_was_lost_is_found() {
 }
 
 #[test]
+fn causes_that_are_found_are_looked_for_without_end() {
+    let mut desk = Desk::new(Rules::default(), &[]);
+    desk.told(0, 0, 0.0, 9_000.0);
+    let causes = (1..=1_100i64).map(|n| {
+        desk.walks(10 * n, 100.0, 10);
+        let reconciled = desk.told(10 * n + 5, n as u32, 0.0, 9_000.0).expect("its own body");
+        reconciled.correction.expect("each is lost").cause
+    });
+    assert_eq!(causes.filter(|cause| *cause == Cause::InputLost).count(), 1_100);
+}
+
+#[test]
 fn effects_of_lost_usercmds_are_cut_and_of_no_others() {
     let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
     desk.told(0, 0, 0.0, 9_000.0);
