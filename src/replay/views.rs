@@ -38,7 +38,7 @@ impl<'a, B> Screen<'a, B> {
     }
 
     /// A value of each, in a column.
-    fn put<T>(&self, to: &mut Vec<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
+    fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
         // Run by run, each of a known length, which is several times as fast as one by one.
         to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
         to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
@@ -97,7 +97,7 @@ impl Views {
     pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &Screen<'_, B>) {
         let screens = &mut self.screens[usize::from(player.0)];
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
-        screens.drawn.extend(screen.iter().map(|(entity, placed)| (entity, placed.body.origin())));
+        screen.put(&mut screens.drawn, |entity, placed| (entity, placed.body.origin()));
     }
 
     /// Forgets what was on screens so long ago that its usercmds will not be run.
