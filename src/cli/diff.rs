@@ -156,7 +156,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 impl Explained {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<Explained, Trouble> {
         let changed = &found.hits.changed;
-        let shot = (number as usize).checked_sub(1).and_then(|place| changed.get(place)).ok_or_else(|| {
+        let shot = changed.get((number - 1) as usize).map_err(Trouble::Request)?.ok_or_else(|| {
             Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
