@@ -7,7 +7,7 @@ pub(super) mod sides;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::output::Output;
+use super::output::{Format, Output};
 use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
@@ -92,7 +92,12 @@ struct Explained {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
-    let (engine, sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let (engine, mut sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let asked = args.looking.options();
+    // What is told at length is told of prediction and drawing, whatever is compared.
+    if !args.verbose && args.why.is_none() && output.format() == Format::Text {
+        sides.ways.ask_for(asked.on.tables());
+    }
     let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
@@ -104,7 +109,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             return Ok(Outcome::Untestable);
         }
     };
-    let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let traces = [a.source(), b.source()];
     let mut found =
