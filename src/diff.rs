@@ -16,6 +16,7 @@ mod hits;
 mod join;
 mod keys;
 mod kinds;
+mod late;
 mod mark;
 mod options;
 mod pairing;

@@ -36,7 +36,7 @@ pub use data::Data;
 use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
-pub use source::{NextRows, TraceSource};
+pub use source::{NextRows, SharedTrace, TraceSource};
 pub(crate) use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};

@@ -106,6 +106,21 @@ pub struct Played {
     pub ran: Ran,
 }
 
+/// A leg of a log that has been replayed, of whose rows nothing is kept but their figures: there are as many as a log is long.
+#[derive(Debug)]
+pub struct PlayedLeg {
+    figures: Figures,
+    /// What is known besides.
+    pub ran: Ran,
+}
+
+impl PlayedLeg {
+    /// What its replay came to.
+    pub fn of(gist: &Gist, ran: Ran) -> PlayedLeg {
+        PlayedLeg { figures: Figures::of(gist), ran }
+    }
+}
+
 /// Judges what the replays of one log came to; or why there are none.
 pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: Against<'_>) -> Verified {
     let facts = Facts::of(session);
@@ -183,8 +198,8 @@ impl Figures {
 }
 
 /// Judges what the legs of a log came to, each replayed once and by itself, which together have every tick.
-pub fn judge_legs(facts: &Facts, legs: &[Played], against: Against<'_>) -> Verified {
-    let Some(Played { ran, .. }) = legs.first() else {
+pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: Against<'_>) -> Verified {
+    let Some(PlayedLeg { ran, .. }) = legs.first() else {
         return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed");
     };
     let mut ran = Ran { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
@@ -192,10 +207,9 @@ pub fn judge_legs(facts: &Facts, legs: &[Played], against: Against<'_>) -> Verif
     for leg in legs {
         ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
         ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
-        let of_leg = Figures::of(&leg.gist);
-        figures.exercised.add(&of_leg.exercised);
-        figures.held += of_leg.held;
-        figures.is_closed &= of_leg.is_closed;
+        figures.exercised.add(&leg.figures.exercised);
+        figures.held += leg.figures.held;
+        figures.is_closed &= leg.figures.is_closed;
     }
     judge_figures(facts, &figures, &ran, (None, None), (against, None))
 }

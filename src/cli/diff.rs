@@ -7,7 +7,7 @@ pub(super) mod sides;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::output::Output;
+use super::output::{Format, Output};
 use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
@@ -92,7 +92,12 @@ struct Explained {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
-    let (engine, sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let (engine, mut sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let asked = args.looking.options();
+    // What is told at length is told of prediction and drawing, whatever is compared.
+    if !args.verbose && args.why.is_none() && output.format() == Format::Text {
+        sides.ways.ask_for(asked.on.tables());
+    }
     let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
@@ -104,7 +109,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             return Ok(Outcome::Untestable);
         }
     };
-    let asked = args.looking.options();
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let traces = [a.source(), b.source()];
     let mut found =
@@ -156,7 +160,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 impl Explained {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<Explained, Trouble> {
         let changed = &found.hits.changed;
-        let shot = (number as usize).checked_sub(1).and_then(|place| changed.get(place)).ok_or_else(|| {
+        let shot = changed.get((number - 1) as usize).map_err(Trouble::Request)?.ok_or_else(|| {
             Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };

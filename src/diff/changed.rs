@@ -1,90 +1,151 @@
-//! Shots that came out differently, some hundred bytes each: there may be as many of them as there are shots.
+//! Shots that came out differently: there may be as many of them as there are shots, so that of traces in files only the first
+//! are kept, and the others are looked for when they are asked for.
 
-use std::collections::BTreeMap;
+mod again;
+mod packed;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::hits::{Change, ChangedShot, Outcome, Text};
-use super::mark::{Part, Rank};
-use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
+pub(super) use again::Again;
+use packed::{Packed, put_rank};
+
+use super::hits::{Change, ChangedShot};
+use super::mark::Rank;
 
 /// Shots that came out differently, in the order of their time.
 #[derive(Clone, Default)]
 pub struct ChangedShots {
-    /// One after the other, as they came: what orders each among the others, and the shot.
-    bytes: Vec<u8>,
-    /// Where each begins, and where its shot does, in their order.
-    places: Vec<(usize, usize)>,
-    names: Vec<Text>,
-    /// Which of the names each is.
-    codes: BTreeMap<String, u64>,
+    /// The first of them.
+    first: Packed,
+    /// The first of those that hit in one of the traces at least.
+    first_hits: Packed,
+    count: usize,
+    /// Where the others are to be had; `None` where all are kept.
+    again: Option<Arc<Again>>,
 }
 
 impl ChangedShots {
+    /// So many are kept of traces that can be gone through again.
+    pub const MOST: usize = 1 << 13;
+    /// So many of those that hit are known before all that is before them.
+    pub const MOST_HITS: usize = 16;
+
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.count
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.count == 0
+    }
+
+    /// Those that are kept: the first [`ChangedShots::MOST`], and of traces in memory all of them.
+    pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
+        (0..self.first.len()).filter_map(|place| self.first.get(place))
+    }
+
+    /// The first [`ChangedShots::MOST_HITS`] that hit in one of the traces at least.
+    pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
+        (0..self.first_hits.len()).filter_map(|place| self.first_hits.get(place))
     }
 
     /// One of them; `None` behind the last.
-    pub fn get(&self, place: usize) -> Option<ChangedShot> {
-        let (_, start) = *self.places.get(place)?;
-        Reading { from: Cursor::new(&self.bytes[start..]), names: &self.names }.shot()
+    ///
+    /// # Errors
+    /// In words, when it is not kept and the traces cannot be read any more.
+    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, String> {
+        self.iter().nth(place).transpose()
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = ChangedShot> + '_ {
-        (0..self.len()).filter_map(|place| self.get(place))
+    /// All of them. Where the traces cannot be read any more, that comes last, in words.
+    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
+        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first), 0, self.count);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            if place == some.len() {
+                let last = some.last().unwrap_or_default();
+                match self.again.as_ref().map_or_else(|| Ok(Packed::default()), |again| again.after(last)) {
+                    Ok(next) => (some, place) = (Cow::Owned(next), 0),
+                    Err(unread) => {
+                        left = 0;
+                        return Some(Err(unread));
+                    }
+                }
+            }
+            place += 1;
+            let Some(shot) = some.get(place - 1) else {
+                left = 0;
+                return Some(Err("there are fewer shots in the traces than before".to_owned()));
+            };
+            Some(Ok(shot))
+        })
+    }
+}
+
+/// Shots that came out differently, as they are found.
+#[derive(Default)]
+pub(super) struct Noted {
+    first: Earliest,
+    first_hits: Earliest,
+    count: usize,
+    again: Option<Arc<Again>>,
+    rank: Vec<u8>,
+}
+
+impl Noted {
+    /// Keeps only the first, where the others can be had again.
+    pub(super) fn of(again: Option<Again>) -> Noted {
+        let most = |most: usize| Earliest { most: again.is_some().then_some(most), ..Earliest::default() };
+        let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
+        Noted { first, first_hits, again: again.map(Arc::new), ..Noted::default() }
     }
 
-    /// Takes one in. They are in their order when they have been [put in it](ChangedShots::put_in_order).
-    pub(crate) fn push(&mut self, rank: &Rank, shot: &ChangedShot) {
-        let begin = self.bytes.len();
-        put_rank(&mut self.bytes, rank);
-        self.places.push((begin, self.bytes.len()));
-        let ChangedShot { shooter, command, index, change, a, b } = shot;
-        let sides = u64::from(a.is_some()) | u64::from(b.is_some()) << 1;
-        [u64::from(*shooter), (*command).into(), (*index).into(), *change as u64, sides]
-            .into_iter()
-            .for_each(|number| put_varint(&mut self.bytes, number));
-        [a, b].into_iter().flatten().for_each(|outcome| self.put_outcome(outcome));
-    }
-
-    pub(crate) fn put_in_order(&mut self) {
-        let ChangedShots { bytes, places, .. } = self;
-        let rank = |(begin, end): &(usize, usize)| &bytes[*begin..*end];
-        places.sort_unstable_by(|x, y| rank(x).cmp(rank(y)));
-    }
-
-    fn put_outcome(&mut self, outcome: &Outcome) {
-        let numbers = outcome.numbers();
-        let known = numbers.iter().rev().fold(u64::from(outcome.view_error_units.is_some()), |known, number| {
-            known << 1 | u64::from(number.is_some())
-        });
-        put_varint(&mut self.bytes, known);
-        for number in numbers.into_iter().flatten() {
-            put_varint(&mut self.bytes, zigzag(number));
+    pub(super) fn note(&mut self, rank: &Rank, shot: &ChangedShot) {
+        self.rank.clear();
+        put_rank(&mut self.rank, rank);
+        self.count += 1;
+        self.first.note(&self.rank, shot);
+        if shot.change != Change::OtherReason {
+            self.first_hits.note(&self.rank, shot);
         }
-        outcome.view_error_units.iter().for_each(|units| put_varint(&mut self.bytes, units.to_bits().into()));
-        for name in outcome.names() {
-            let code = self.code(name);
-            put_varint(&mut self.bytes, code);
+    }
+
+    pub(super) fn end(self) -> ChangedShots {
+        let Noted { first, first_hits, count, again, .. } = self;
+        ChangedShots { first: first.end(), first_hits: first_hits.end(), count, again }
+    }
+}
+
+/// The earliest of those that it is told of.
+#[derive(Default)]
+struct Earliest {
+    packed: Packed,
+    /// How many; `None` is all.
+    most: Option<usize>,
+    /// What is behind this is none of them.
+    last: Option<Vec<u8>>,
+}
+
+impl Earliest {
+    fn note(&mut self, rank: &[u8], shot: &ChangedShot) {
+        if self.last.as_deref().is_some_and(|last| rank > last) {
+            return;
+        }
+        self.packed.push(rank, shot);
+        if let Some(most) = self.most.filter(|most| self.packed.len() >= 2 * most) {
+            self.packed.keep_first(most);
+            self.last = self.packed.last().map(<[u8]>::to_vec);
         }
     }
 
-    fn code(&mut self, name: &Text) -> u64 {
-        if let Some(code) = self.codes.get(name.as_str()) {
-            return *code;
-        }
-        let code = self.names.len() as u64;
-        self.names.push(name.clone());
-        self.codes.insert(name.as_str().to_owned(), code);
-        code
+    fn end(mut self) -> Packed {
+        self.packed.keep_first(self.most.unwrap_or(usize::MAX));
+        self.packed
     }
 }
 
@@ -96,85 +157,32 @@ impl PartialEq for ChangedShots {
 
 impl std::fmt::Debug for ChangedShots {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
+        let mut list = f.debug_list();
+        self.iter().for_each(|shot| {
+            match shot {
+                Ok(shot) => list.entry(&shot),
+                Err(unread) => list.entry(&unread),
+            };
+        });
+        list.finish()
     }
 }
 
 impl Serialize for ChangedShots {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
-    }
-}
-
-/// Bytes that are ordered as ranks are.
-fn put_rank(to: &mut Vec<u8>, rank: &Rank) {
-    let number = |to: &mut Vec<u8>, number: i64| to.extend((number as u64 ^ 1 << 63).to_be_bytes());
-    let Rank { at_us, key, is_pair, row } = rank;
-    to.push(u8::from(at_us.is_none()));
-    at_us.iter().for_each(|at| number(to, *at));
-    for part in key {
-        match part {
-            Part::Number(part) => {
-                to.push(1);
-                number(to, *part);
-            }
-            Part::Name(name) => {
-                to.push(2);
-                // A name ends with two bytes of 0, and one of 0 within it is followed by another.
-                name.bytes().for_each(|byte| to.extend([byte, 1].into_iter().take(1 + usize::from(byte == 0))));
-                to.extend([0, 0]);
-            }
+        let mut list = serializer.serialize_seq(Some(self.count))?;
+        for shot in self.iter() {
+            list.serialize_element(&shot.map_err(S::Error::custom)?)?;
         }
-    }
-    to.extend([0, u8::from(!is_pair)]);
-    to.extend(row.to_be_bytes());
-}
-
-struct Reading<'a> {
-    from: Cursor<'a>,
-    names: &'a [Text],
-}
-
-impl Reading<'_> {
-    fn shot(&mut self) -> Option<ChangedShot> {
-        let [shooter, command, index] = [self.number()?, self.number()?, self.number()?].map(|number| number as u32);
-        let change = *Change::ALL.get(self.number()? as usize)?;
-        let sides = self.number()?;
-        let a = if sides & 1 != 0 { Some(self.outcome()?) } else { None };
-        let b = if sides & 2 != 0 { Some(self.outcome()?) } else { None };
-        Some(ChangedShot { shooter, command, index, change, a, b })
-    }
-
-    fn outcome(&mut self) -> Option<Outcome> {
-        let mut known = self.number()?;
-        let mut is_known = || {
-            let is_known = known & 1 != 0;
-            known >>= 1;
-            is_known
-        };
-        let mut numbers = [None; Outcome::NUMBERS];
-        for number in &mut numbers {
-            if is_known() {
-                *number = Some(unzigzag(self.number()?));
-            }
-        }
-        let view_error_units = if is_known() { Some(f32::from_bits(self.number()? as u32)) } else { None };
-        let mut names: [Text; Outcome::NAMES] = Default::default();
-        for name in &mut names {
-            *name = self.names.get(self.number()? as usize)?.clone();
-        }
-        Some(Outcome::of(numbers, view_error_units, names))
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        self.from.varint().ok()
+        list.end()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::hits::Texts;
+    use crate::diff::hits::{Outcome, Texts};
+    use crate::diff::mark::Part;
 
     /// Numbers of every width, and names of which some begin as others do.
     fn shots() -> Vec<(Rank, ChangedShot)> {
@@ -202,14 +210,20 @@ mod tests {
     #[test]
     fn shots_are_given_back_as_they_were_in_the_order_of_their_ranks() {
         let mut all = shots();
-        let mut packed = ChangedShots::default();
-        all.iter().rev().for_each(|(rank, shot)| packed.push(rank, shot));
-        packed.put_in_order();
+        let (mut noted, mut few) = (Noted::default(), Earliest { most: Some(5), ..Earliest::default() });
+        all.iter().rev().for_each(|(rank, shot)| {
+            noted.note(rank, shot);
+            few.note(&noted.rank, shot);
+        });
+        let (packed, few) = (noted.end(), few.end());
         all.sort_by(|x, y| x.0.cmp(&y.0));
         let expected: Vec<ChangedShot> = all.into_iter().map(|(_, shot)| shot).collect();
-        assert_eq!(packed.iter().collect::<Vec<_>>(), expected);
-        assert_eq!((packed.len(), packed.get(5).as_ref()), (expected.len(), expected.get(5)));
-        assert_eq!(packed.get(expected.len()), None);
+        assert_eq!(packed.iter().collect::<Result<Vec<_>, _>>(), Ok(expected.clone()));
+        assert_eq!((packed.len(), packed.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
+        assert_eq!(packed.get(expected.len()), Ok(None));
+        assert!((0..6).map(|place| few.get(place)).eq(expected[..5].iter().cloned().map(Some).chain([None])));
+        let hits = expected.iter().filter(|shot| shot.change != Change::OtherReason);
+        assert!(packed.first_hits().eq(hits.cloned()));
         let shown = |value: &dyn erased_serde::Serialize| serde_json::to_string(value).expect("JSON");
         assert_eq!(shown(&packed), shown(&expected));
     }

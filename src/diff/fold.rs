@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::changed::ChangedShots;
+use super::changed::{Again, Noted};
 use super::clock::{Clock, Times};
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::Exactness;
@@ -35,7 +35,7 @@ pub(super) struct Fold<'o> {
     thorough: bool,
     first: Option<(Mark, Owner, Divergence)>,
     /// Shots that came out differently.
-    changed: ChangedShots,
+    changed: Noted,
     /// The names of shots.
     texts: Texts,
     /// How many rows have been taken in.
@@ -69,7 +69,7 @@ impl<'o> Fold<'o> {
             last,
             thorough,
             first: None,
-            changed: ChangedShots::default(),
+            changed: Noted::default(),
             texts: Texts::default(),
             before: [0; 2],
             times,
@@ -83,6 +83,9 @@ impl<'o> Fold<'o> {
         shapes: [&Table; 2],
         patience: Patience,
     ) -> Result<Compared, Stop> {
+        if shapes[0].name == shots::NAME {
+            self.changed = Noted::of(Again::of(traces, self.options, patience));
+        }
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |rows, times, _| {
             self.add(rows, times, false);
             true
@@ -120,7 +123,7 @@ impl<'o> Fold<'o> {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
-                let mut note = |spot: &Spot, shot: &ChangedShot| self.changed.push(&pairing.rank(spot), shot);
+                let mut note = |spot: &Spot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
                 self.found.hits.add(&pairing, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
@@ -251,8 +254,7 @@ impl<'o> Fold<'o> {
 
     /// What came of it, when all rows have been taken in.
     pub(super) fn compared(mut self) -> Compared {
-        self.changed.put_in_order();
-        self.found.hits.changed = self.changed;
+        self.found.hits.changed = self.changed.end();
         let diff = &mut self.found.diff;
         diff.status = status(diff, self.key.joined, self.options);
         if diff.status == Status::Untestable {
@@ -270,17 +272,17 @@ impl<'o> Fold<'o> {
 }
 
 /// Takes both traces' rows, with their times and how many came before, and says whether it wants more.
-type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
+pub(super) type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
 
 /// Gives out both traces' rows step by step, with their times and how many came before, until `take` says that it is enough.
-fn each_step(
+pub(super) fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
     (key, clocks): (&Key, [&Clock; 2]),
     patience: Patience,
     take: &mut Take<'_>,
 ) -> Result<(), Stop> {
-    let mut steps = Steps::of(traces, shapes, key, patience);
+    let mut steps = Steps::of(traces, shapes, key, patience)?;
     let whole = steps.is_whole();
     let mut times = [0, 1].map(|side| Times::of(traces[side], clocks[side], shapes[side], whole));
     let mut before = [0; 2];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::trace::Table;
-use crate::trace::schema::{About, Role, TableSchema, shots};
+use crate::trace::schema::{About, Role, TABLES, TableSchema, TableSet, bodies, executed, frames, shots, ticks};
 use crate::units::named;
 
 /// What a comparison looks at, and how exactly. The default looks at everything, bit by bit.
@@ -60,6 +60,14 @@ impl On {
             On::Network => About::Network,
         };
         TableSchema::of(name).is_some_and(|table| table.about == about)
+    }
+
+    /// The tables of which a comparison tells something: those that it compares, and those that say when their rows were and what
+    /// ran around them.
+    pub fn tables(self) -> TableSet {
+        let around = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME];
+        let is_told = |name: &&str| self.has_table(name) || around.contains(name);
+        TableSet::named(TABLES.iter().map(|table| table.name).filter(is_told))
     }
 
     pub(crate) fn has_column(self, name: &str) -> bool {

@@ -3,11 +3,13 @@
 //!
 //! Rows belong together by their key. Where the key begins with whose a row is, the second column of it ascends for each of
 //! these, as usercmds do; else the first does, as ticks do. So what is below the last of both sides is complete. Rows that come later than
-//! they should are noticed, and then it is begun again with more patience, at last with all of them at once.
+//! they should are noticed, and then it is begun again with more patience: with the few that are late looked for before all others,
+//! and at last with all of them at once.
 
 use std::collections::BTreeMap;
 
 use super::keys::Key;
+use super::late::Late;
 use crate::trace::{Data, NextRows, Table, TraceSource};
 
 /// Why a way through a table stopped.
@@ -26,17 +28,20 @@ pub(crate) enum Stop {
 pub(crate) enum Patience {
     /// So many numbers of the column that ascends.
     Numbers(i64),
+    /// As many, but for a few rows that come at any time.
+    ButForFew(i64),
     /// As far as may be: all rows make one step.
     Whole,
 }
 
 impl Patience {
     /// What is tried, one after the other.
-    pub(crate) const ALL: [Patience; 3] = [Patience::Numbers(0), Patience::Numbers(4096), Patience::Whole];
+    pub(crate) const ALL: [Patience; 4] =
+        [Patience::Numbers(0), Patience::Numbers(4096), Patience::ButForFew(4096), Patience::Whole];
 }
 
 /// Which columns order the rows.
-struct Order {
+pub(super) struct Order {
     /// Whose they are; `None` where that does not matter.
     whose: Option<String>,
     ascends: String,
@@ -58,6 +63,8 @@ struct Coming<'t> {
     next: NextRows<'t>,
     shape: Table,
     waiting: Table,
+    /// Rows that come late, and are known beforehand; `None` where none may.
+    late: Option<Late>,
     ended: bool,
     /// For each of those whose rows there are the last number, and how much had come by then.
     last: BTreeMap<i64, (i64, usize)>,
@@ -81,22 +88,31 @@ impl<'t> Steps<'t> {
         shapes: [&'t Table; 2],
         key: &Key,
         patience: Patience,
-    ) -> Steps<'t> {
-        let (order, patience) = match patience {
+    ) -> Result<Steps<'t>, Stop> {
+        let (order, numbers) = match patience {
             Patience::Whole => (None, 0),
-            Patience::Numbers(numbers) => (Order::of(key, shapes), numbers),
+            Patience::Numbers(numbers) | Patience::ButForFew(numbers) => (Order::of(key, shapes), numbers),
         };
-        let coming = |side: usize| Coming {
-            next: traces[side].rows(&shapes[side].name, &[]),
-            shape: shapes[side].without_rows(),
-            waiting: shapes[side].without_rows(),
-            ended: false,
-            last: BTreeMap::new(),
-            came: 0,
-            silence: traces[side].silence(),
-            most_waiting: traces[side].most_waiting(),
+        let coming = |side: usize| {
+            let (trace, shape) = (traces[side], shapes[side].without_rows());
+            let late = match (patience, &order) {
+                (Patience::ButForFew(_), Some(order)) => Some(Late::of(trace, &shape, order, numbers)?),
+                _ => None,
+            };
+            Ok(Coming {
+                next: trace.rows(&shapes[side].name, &[]),
+                waiting: shape.clone(),
+                shape,
+                late,
+                ended: false,
+                last: BTreeMap::new(),
+                came: 0,
+                silence: trace.silence(),
+                most_waiting: trace.most_waiting(),
+            })
         };
-        Steps { sides: [coming(0), coming(1)], order, patience, given: BTreeMap::new(), ended: false }
+        let sides = [coming(0)?, coming(1)?];
+        Ok(Steps { sides, order, patience: numbers, given: BTreeMap::new(), ended: false })
     }
 
     /// Whether all rows make one step.
@@ -118,18 +134,18 @@ impl<'t> Steps<'t> {
             self.sides[behind].read(self.order.as_ref(), &self.given)?;
             self.ended = self.sides.iter().all(|side| side.ended);
             if self.ended {
-                let rows = self.sides.each_mut().map(|side| std::mem::take(&mut side.waiting));
-                return Ok(Some(Step { rows, given: std::mem::take(&mut self.given) }));
+                let [a, b] = self.sides.each_mut().map(Coming::take_all);
+                return Ok(Some(Step { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
             }
-            if let Some(step) = self.complete() {
+            if let Some(step) = self.complete()? {
                 return Ok(Some(step));
             }
         }
         Ok(None)
     }
 
-    fn complete(&mut self) -> Option<Step> {
-        let order = self.order.as_ref()?;
+    fn complete(&mut self) -> Result<Option<Step>, Stop> {
+        let Some(order) = self.order.as_ref() else { return Ok(None) };
         let mut until = BTreeMap::new();
         for whose in self.sides.iter().flat_map(|side| side.last.keys()) {
             let ends = self.sides.iter().filter_map(|side| side.end(*whose)).min();
@@ -137,7 +153,8 @@ impl<'t> Steps<'t> {
             let before = self.given.get(whose).copied().unwrap_or(i64::MIN);
             until.insert(*whose, end.max(before));
         }
-        let rows = self.sides.each_mut().map(|side| side.take(order, &until));
+        let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
+        let rows = [a?, b?];
         // What has been given out is known as far as there was something; a number that may still come is not.
         let newest =
             |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
@@ -148,7 +165,7 @@ impl<'t> Steps<'t> {
         }
         self.given.extend(until);
         let any = rows.iter().any(|rows| rows.rows() > 0);
-        any.then(|| Step { rows, given: self.given.clone() })
+        Ok(any.then(|| Step { rows, given: self.given.clone() }))
     }
 }
 
@@ -170,7 +187,7 @@ impl Order {
     }
 
     /// For each row whose it is, and its number.
-    fn numbers<'r>(&self, rows: &'r Table) -> impl Iterator<Item = (i64, i64)> + use<'r> {
+    pub(super) fn numbers<'r>(&self, rows: &'r Table) -> impl Iterator<Item = (i64, i64)> + use<'r> {
         let whose = self.whose.as_ref().map(|name| (rows.u32s(name), rows.i64s(name)));
         let of = (rows.u32s(&self.ascends), rows.i64s(&self.ascends));
         let at = |(narrow, wide): (&[u32], &[i64]), row: usize| match narrow.get(row) {
@@ -187,7 +204,10 @@ impl Coming<'_> {
             self.ended = true;
             return Ok(());
         };
-        let rows = self.shape.filled(rows);
+        let mut rows = self.shape.filled(rows);
+        if let (Some(late), Some(order)) = (&mut self.late, order) {
+            rows = late.without(rows, order);
+        }
         if let Some(order) = order {
             let width = rows.row_bytes() / rows.rows().max(1);
             let mut known: Option<(i64, i64)> = None;
@@ -219,22 +239,40 @@ impl Coming<'_> {
     }
 
     /// Takes out the rows below these numbers.
-    fn take(&mut self, order: &Order, until: &BTreeMap<i64, i64>) -> Table {
-        let (mut taken, mut left) = (Vec::new(), Vec::new());
-        let mut known: Option<(i64, i64)> = None;
-        for ((whose, number), row) in order.numbers(&self.waiting).zip(0u32..) {
-            let until = match known {
-                Some((of, until)) if of == whose => until,
-                _ => until.get(&whose).copied().unwrap_or(i64::MIN),
-            };
-            known = Some((whose, until));
-            if number < until { taken.push(row) } else { left.push(row) }
+    fn take(&mut self, order: &Order, until: &BTreeMap<i64, i64>) -> Result<Table, Stop> {
+        let mut rows = below(&mut self.waiting, &self.shape, order, until);
+        if let Some(late) = &mut self.late {
+            // They stand behind those with the same key that they came after.
+            rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(Stop::Unread)?;
         }
-        if taken.is_empty() {
-            return self.shape.clone();
-        }
-        let rows = self.waiting.select(&taken);
-        self.waiting = if left.is_empty() { self.shape.clone() } else { self.waiting.select(&left) };
-        rows
+        Ok(rows)
     }
+
+    fn take_all(&mut self) -> Result<Table, Stop> {
+        let mut rows = std::mem::take(&mut self.waiting);
+        if let Some(late) = self.late.take() {
+            rows.append(late.rows).map_err(Stop::Unread)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Takes the rows below these numbers out of a table.
+fn below(from: &mut Table, shape: &Table, order: &Order, until: &BTreeMap<i64, i64>) -> Table {
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    let mut known: Option<(i64, i64)> = None;
+    for ((whose, number), row) in order.numbers(from).zip(0u32..) {
+        let until = match known {
+            Some((of, until)) if of == whose => until,
+            _ => until.get(&whose).copied().unwrap_or(i64::MIN),
+        };
+        known = Some((whose, until));
+        if number < until { taken.push(row) } else { left.push(row) }
+    }
+    if taken.is_empty() {
+        return shape.clone();
+    }
+    let rows = from.select(&taken);
+    *from = if left.is_empty() { shape.clone() } else { from.select(&left) };
+    rows
 }

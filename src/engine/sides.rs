@@ -19,6 +19,7 @@ use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
 use crate::settings::Settings;
 use crate::store::{self, Target, TraceFile};
 use crate::trace::Trace;
+use crate::trace::schema::{TableSet, packets, snapshots};
 pub use held::Held;
 use source::{Kept, Source};
 
@@ -66,6 +67,8 @@ pub struct Way {
     pub open: bool,
     /// Preset and settings judge the recorded shots, and change nothing else: [`WhatIf::Rejudge`].
     pub rejudge: bool,
+    /// The tables that a replay by this program has; a build's has all that it writes.
+    pub tables: TableSet,
 }
 
 /// The two traces, or which side has none.
@@ -212,6 +215,11 @@ impl Sides {
 }
 
 impl Ways {
+    /// Both sides' replays by this program have these tables alone.
+    pub fn ask_for(&mut self, tables: TableSet) {
+        (self.a.tables, self.b.tables) = (tables, tables);
+    }
+
     /// Whether both sides are the same: this build, under the log's own settings.
     pub fn are_plain(&self) -> bool {
         self.a.is_plain() && self.b.is_plain()
@@ -325,7 +333,9 @@ impl Way {
     pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<Options, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
-        Ok(Options { mode, network: true, ..Options::default() }.under(settings, self.rejudge))
+        let tables = self.tables;
+        let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
+        Ok(Options { mode, network, tables, ..Options::default() }.under(settings, self.rejudge))
     }
 
     fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {

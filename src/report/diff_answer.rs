@@ -44,8 +44,7 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
 fn story(diff: &TraceDiff) -> Option<String> {
     let changed = &diff.hits.changed;
     let shots = Some(changed.len()).filter(|shots| *shots > 0)?;
-    let outcomes = changed.iter().flat_map(|shot| [shot.a, shot.b]).flatten();
-    let first = outcomes.filter_map(|outcome| outcome.at_us).min();
+    let first = changed.first().next().and_then(|shot| shot.at_us());
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
         [] => String::new(),
@@ -91,8 +90,8 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
     page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
     // Hits that changed come before misses that have another reason.
-    let those = |misses: bool| found.changed.iter().filter(move |shot| (shot.change == Change::OtherReason) == misses);
-    for shot in those(false).chain(those(true)).take(MOST_SHOTS) {
+    let misses = found.changed.first().filter(|shot| shot.change == Change::OtherReason);
+    for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {
         page.note(2, &change(&shot));
     }
     if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {

@@ -25,7 +25,7 @@ pub(super) fn hits(hits: &Hits) -> Page {
     if hits.other_reason > 0 {
         page.note(2, &format!("of those in neither, for another reason: {}", count(hits.other_reason)));
     }
-    for shot in hits.changed.iter().take(MOST_SHOTS) {
+    for shot in hits.changed.first().take(MOST_SHOTS) {
         changed(&mut page, &shot);
     }
     if hits.changed.len() > MOST_SHOTS {

@@ -80,9 +80,9 @@ fn mirrored_rows(rows: Rows) -> Rows {
 
 /// The counts of the shots, from the other side; each of those that changed is looked at by itself.
 fn mirrored(hits: &Hits, there: &Hits) -> Hits {
-    let here: Vec<_> = hits.changed.iter().collect();
+    let here: Vec<_> = hits.changed.first().collect();
     let changed_alike = there.changed.len() == here.len()
-        && there.changed.iter().all(|one| {
+        && there.changed.first().all(|one| {
             here.iter().any(|other| {
                 (one.shooter, one.command, one.index) == (other.shooter, other.command, other.index)
                     && one.a == other.b

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{READ_AHEAD, StoreError, open_trace};
 use crate::log::TraceIndex;
-use crate::trace::{NextRows, Table, TraceHeader, TraceSource};
+use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
 /// A trace in a file that can be read again and again.
 #[derive(Clone, Debug)]
@@ -56,6 +56,11 @@ impl TraceSource for TraceFile {
             let part = parts.next().map(|offset| self.part(offset, only));
             part.transpose().map_err(|error| error.to_string())
         })
+    }
+
+    /// As long as the file stands.
+    fn shared(&self) -> Option<SharedTrace> {
+        Some(Arc::new(self.clone()))
     }
 
     fn most_waiting(&self) -> usize {

@@ -1,9 +1,14 @@
 //! A trace whose rows come stretch by stretch, in memory or not: what goes through a trace however long it is asks for one.
 
+use std::sync::Arc;
+
 use super::{Table, Trace, TraceHeader};
 
 /// Gives out the next rows of a table; `None` after the last. What keeps them from being read is said in words.
 pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
+
+/// A trace for whoever comes back to it.
+pub type SharedTrace = Arc<dyn TraceSource + Send>;
 
 /// A trace that can be gone through table by table, and as often as need be.
 pub trait TraceSource: Sync {
@@ -19,6 +24,11 @@ pub trait TraceSource: Sync {
 
     /// All of it, where it is in memory.
     fn in_memory(&self) -> Option<&Trace> {
+        None
+    }
+
+    /// The same for whoever goes through it later; `None` where what comes of it is to be kept instead.
+    fn shared(&self) -> Option<SharedTrace> {
         None
     }
 

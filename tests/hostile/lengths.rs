@@ -1,7 +1,10 @@
 //! Commands that take no more memory for a longer log.
 
+use std::fs;
 use std::path::Path;
 
+use hitreg::log::write_trace;
+use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use tempfile::TempDir;
 
 use super::child::run;
@@ -57,4 +60,53 @@ fn four_times_the_length_takes_no_more_memory() {
     for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
         assert!(*long < (short + MORE).min(MOST), "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
     }
+}
+
+/// Shots of one player, each in a tick of its own; the first was never judged, and so stands behind the others.
+fn shots(count: u32, misses: u32) -> Trace {
+    const TICKS: u32 = 500_000;
+    let order = || (2..=count).chain([1]);
+    let names = |names: [&str; 2], codes: Vec<u32>| Data::Name { names: names.map(str::to_owned).to_vec(), codes };
+    let numbers = |of: fn(u32) -> u32| Data::U32(order().map(of).collect());
+    // Hashes that nothing packs: a file of a megabyte is read as a whole.
+    let hash = |tick: u32| {
+        let mixed = u64::from(tick).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let ticks = vec![
+        Column::new("tick", Data::U32((1..=TICKS).collect())),
+        Column::new("at_us", Data::I64((1..=TICKS).map(|tick| i64::from(tick) * 15_625).collect())),
+        Column::new("hash", Data::U64((1..=TICKS).map(hash).collect())),
+    ];
+    let columns = vec![
+        Column::new("shooter", numbers(|_| 0)),
+        Column::new("command", numbers(|command| command)),
+        Column::new("index", numbers(|_| 0)),
+        Column::new("at_us", Data::I64(order().map(|command| i64::from(command) * 15_625).collect())),
+        Column::new("tick", numbers(|command| command)),
+        Column::new("weapon", names(["pistol", "none"], vec![0; count as usize])),
+        Column::new("reason", names(["hit", "missed"], vec![misses; count as usize])),
+        Column::new("target", names(["p1", "none"], vec![misses; count as usize])),
+        Column::new("damage", Data::I64(vec![12; count as usize])),
+    ];
+    let header = TraceHeader { game: "discs".into(), mode: "closed".into(), ..TraceHeader::default() };
+    Trace { header, tables: vec![Table::new("ticks", ticks), Table::new("shots", columns)] }
+}
+
+#[test]
+fn four_times_the_changed_shots_take_no_more_memory() {
+    let peak = |count: u32| {
+        let folder = TempDir::new().expect("a folder");
+        for (name, misses) in [("a.hittrace", 0), ("b.hittrace", 1)] {
+            let file = write_trace(Vec::new(), &shots(count, misses)).expect("memory takes all");
+            assert!(file.len() > 1 << 20, "{} bytes", file.len());
+            fs::write(folder.path().join(name), file).expect("a file");
+        }
+        let ran = run(folder.path(), "diff a.hittrace b.hittrace --on hits");
+        assert_eq!(ran.code, 1, "{}", ran.said);
+        ran.peak
+    };
+    let (few, many) = (peak(120_000), peak(480_000));
+    eprintln!("diff: {} MiB, {} MiB for four times the shots", few >> 20, many >> 20);
+    assert!(many < few + (12 << 20), "{} MiB, and {} MiB", few >> 20, many >> 20);
 }

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaBody, ArenaRules};
+use hitreg::build::{Runner, Stop, TIME_LIMIT};
+use hitreg::diff::{DiffOptions, On, TraceDiff, diff_sources};
+use hitreg::engine::{Engine, Games, Sides, Way, Ways};
 use hitreg::game::Simulate;
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
 use hitreg::pipeline::{Commanded, Setup, Ticked};
@@ -15,6 +18,7 @@ use hitreg::settings::Settings;
 use hitreg::trace::schema::{TABLES, TableSet};
 use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::usercmd::Input;
+use tempfile::TempDir;
 
 use crate::streams::{file, record, together};
 
@@ -54,6 +58,46 @@ fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
                 }
             }
         }
+    }
+}
+
+/// Of what is compared on one side of the game, a replay by this program makes no more than is told of it.
+#[test]
+fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let log = folder.path().join("a.hitlog");
+    std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
+    let games = Games::built_in();
+    let engine = Engine::new(&games);
+    let runner = Runner { time_limit: TIME_LIMIT, cache: None, stop: Stop::default() };
+    let compared = |on: On, tables: TableSet| {
+        let b = Way { set: vec!["interpolation.lerp_ms=50".to_owned()], ..Way::default() };
+        let mut ways = Ways { a: Way::default(), b };
+        ways.ask_for(tables);
+        let sides = Sides { first: log.clone(), second: None, ways, across: None };
+        let [a, b] = sides.held(&engine, &runner).expect("it is there").made.expect("both can be replayed");
+        let traces = [a.source(), b.source()];
+        let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
+        let found = diff_sources(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });
+        (names, found.expect("they can be compared"))
+    };
+    let around = ["ticks", "bodies", "executed", "frames"];
+    let each: [(On, &[&str]); 5] = [
+        (On::State, &[]),
+        (On::Hits, &["shots"]),
+        (On::Corrections, &["corrections", "errors"]),
+        (On::Views, &["views", "variables"]),
+        (On::Network, &["packets", "snapshots"]),
+    ];
+    for (on, tables) in each {
+        let (names, found) = compared(on, on.tables());
+        let (all, whole) = compared(on, On::Any.tables());
+        let asked = all.iter().filter(|name| around.contains(&&***name) || tables.contains(&&***name));
+        assert!(names.iter().eq(asked), "{on:?}: {names:?}");
+        assert!(names.len() < all.len());
+        // NaN is not equal to itself, and its text is.
+        let told = |of: &TraceDiff| format!("{:?} {:?} {:?} {:?}", of.verdict, of.worst, of.first, of.tables);
+        assert!(told(&found) == told(&whole) && found.hits == whole.hits, "{on:?}");
     }
 }
 

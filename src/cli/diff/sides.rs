@@ -6,6 +6,7 @@ use crate::cli::offered;
 use crate::cli::what_if::{OF_ONE_RUN, one_of};
 use crate::engine::{Across, Sides, Way, Ways};
 use crate::replay::WhatIf;
+use crate::trace::schema::TableSet;
 
 /// What is compared with what.
 #[derive(clap::Args)]
@@ -79,6 +80,7 @@ impl WayArgs {
             set: set.to_vec(),
             open: self.open,
             rejudge: self.what_if == WhatIf::Rejudge,
+            tables: TableSet::ALL,
         };
         Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) }
     }

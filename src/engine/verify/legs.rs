@@ -12,14 +12,14 @@ use crate::golden::Gist;
 use crate::record::Stretch;
 use crate::trace::{Table, TraceHeader};
 use crate::units::Tick;
-use crate::verify::{Against, Facts, Played, Verdict, Verified, Why, judge_legs};
+use crate::verify::{Against, Facts, PlayedLeg, Verdict, Verified, Why, judge_legs};
 
 /// So many legs are replayed at once at most, on however many cores: each has its pipelines and its rows in memory, some 65 MB.
 const AT_ONCE: usize = 2;
 
 /// One leg's replay.
 struct LegPlayed {
-    played: Played,
+    played: PlayedLeg,
     contradicts: Option<Contradicts>,
     /// The tick that a keyframe follows which is another than this replay has there.
     keyframe: Option<Tick>,
@@ -66,7 +66,7 @@ pub(super) fn verify(
         }
     }
     let contradicts = played.iter_mut().find_map(|leg| leg.contradicts.take());
-    let played: Vec<Played> = played.into_iter().map(|leg| leg.played).collect();
+    let played: Vec<PlayedLeg> = played.into_iter().map(|leg| leg.played).collect();
     let verified = judge_legs(&Facts::of_log(&log.header, &log.survey), &played, against);
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
@@ -103,6 +103,6 @@ fn play(game: &dyn Playable, log: &SurveyedLog, leg: (&Leg, usize)) -> Attempt {
         };
         log.run_leg(game, leg, &mut seen, &mut rows)
     })?;
-    let played = ran.zip(gist).map(|((ran, keyframe), gist)| (Played { gist, ran }, keyframe));
+    let played = ran.zip(gist).map(|((ran, keyframe), gist)| (PlayedLeg::of(&gist, ran), keyframe));
     Ok(played.map(|(played, keyframe)| LegPlayed { played, contradicts, keyframe }))
 }

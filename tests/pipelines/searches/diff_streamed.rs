@@ -113,7 +113,7 @@ fn replays_under_other_settings_are_compared_alike() {
     }
 }
 
-/// Changes a table at a place: a row goes, comes twice, moves, or has another value.
+/// Changes a table at a place: a row goes, comes twice, moves some rows on or to the end, or has another value.
 fn edit(trace: &mut Trace, (table, what, place, far): (usize, usize, f64, usize), rng: &mut Rng) {
     let table = table % trace.tables.len();
     let rows = trace.tables[table].rows();
@@ -128,6 +128,10 @@ fn edit(trace: &mut Trace, (table, what, place, far): (usize, usize, f64, usize)
         2 => {
             let moved = order.remove(row);
             order.insert((row + far).min(rows - 1), moved);
+        }
+        3 => {
+            let moved = order.remove(row);
+            order.push(moved);
         }
         _ => {
             let target = &trace.tables[table];
@@ -146,7 +150,7 @@ proptest! {
 
     #[test]
     fn edited_traces_are_compared_alike(
-        edits in prop::collection::vec((0usize..14, 0usize..5, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 0usize..40), 1..9),
+        edits in prop::collection::vec((0usize..14, 0usize..6, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 0usize..40), 1..9),
         sizes in (1usize..300, 1usize..300), seed in any::<u64>(), is_small in any::<bool>(),
     ) {
         static REPLAYED: std::sync::LazyLock<Trace> = std::sync::LazyLock::new(|| replayed(&session(), &[]));

@@ -5,6 +5,7 @@ mod bisect_reruns;
 mod diff;
 mod diff_judged;
 mod diff_malformed;
+mod diff_many;
 mod diff_properties;
 mod diff_streamed;
 mod diff_text;

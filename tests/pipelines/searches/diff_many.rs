@@ -1,0 +1,122 @@
+//! Traces of any length: of those that can be gone through again only the first shots that came out differently are kept, and all of
+//! them are told; and rows that come late keep no others waiting.
+
+use std::sync::Arc;
+
+use hitreg::diff::{ChangedShots, DiffOptions, diff, diff_sources};
+use hitreg::trace::{Data, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+
+use crate::traces::{column, data, names, reorder, set, table};
+
+/// A trace that gives out so many rows at a time, and again to whoever comes back.
+#[derive(Clone)]
+struct Kept {
+    trace: Arc<Trace>,
+    rows: usize,
+    most_waiting: usize,
+}
+
+fn kept(trace: Trace, rows: usize) -> Kept {
+    Kept { trace: Arc::new(trace), rows, most_waiting: usize::MAX }
+}
+
+impl TraceSource for Kept {
+    fn header(&self) -> &TraceHeader {
+        &self.trace.header
+    }
+
+    fn tables(&self) -> Vec<(&Table, u64)> {
+        self.trace.tables.iter().map(|table| (table, table.rows() as u64)).collect()
+    }
+
+    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+        let (table, mut next) = (self.trace.table(table), 0);
+        Box::new(move || {
+            let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };
+            let mut part = table.clone();
+            reorder(&mut part, &(next..table.rows().min(next + self.rows)).collect::<Vec<_>>());
+            next += self.rows;
+            Ok(Some(part))
+        })
+    }
+
+    fn most_waiting(&self) -> usize {
+        self.most_waiting
+    }
+
+    fn shared(&self) -> Option<SharedTrace> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+/// Four players shoot in turn, and every third shot hits.
+fn shots(count: u32) -> Trace {
+    let each = || 0..count;
+    let columns = vec![
+        column("shooter", Data::U32(each().map(|n| n % 4).collect())),
+        column("command", Data::U32(each().map(|n| 1 + n / 4).collect())),
+        column("index", Data::U32(vec![0; count as usize])),
+        column("at_us", Data::I64(each().map(|n| i64::from(n / 4) * 16_000).collect())),
+        column("tick", Data::U32(each().map(|n| 1 + n / 4).collect())),
+        column(
+            "reason",
+            names(&["hit", "missed", "hit the world"], &each().map(|n| u32::from(n % 3 > 0)).collect::<Vec<_>>()),
+        ),
+        column("target", names(&["none", "p1"], &each().map(|n| u32::from(n % 3 == 0)).collect::<Vec<_>>())),
+    ];
+    let header = TraceHeader { game: "discs".into(), mode: "closed".into(), ..TraceHeader::default() };
+    Trace { header, tables: vec![table("shots", columns)] }
+}
+
+#[test]
+fn shots_that_are_not_kept_are_told_all_the_same() {
+    const COUNT: u32 = 3 * ChangedShots::MOST as u32;
+    let a = shots(COUNT);
+    let mut b = a.clone();
+    // Misses of the first half miss otherwise, and no hit of the second half is one.
+    let Data::Name { codes, .. } = data(&mut b, "shots", "reason") else { panic!("reasons are names") };
+    for (n, code) in codes.iter_mut().enumerate() {
+        *code = if n < COUNT as usize / 2 { *code * 2 } else { 1 };
+    }
+    let options = DiffOptions::default();
+    let whole = diff(&a, &b, &options).expect("they can be compared");
+    let sides = [kept(a, 700), kept(b, 900)];
+    let streamed = diff_sources(&sides[0], &sides[1], &options).expect("they can be compared");
+    let (all, kept) = (&whole.hits.changed, &streamed.hits.changed);
+    assert!(all.len() > ChangedShots::MOST && all.first().count() == all.len(), "{}", all.len());
+    assert_eq!((kept.len(), kept.first().count()), (all.len(), ChangedShots::MOST));
+    assert!(kept.iter().eq(all.iter()) && kept.iter().all(|shot| shot.is_ok()));
+    assert!(kept.first().eq(all.first().take(ChangedShots::MOST)));
+    assert!(kept.first_hits().eq(all.first_hits().take(ChangedShots::MOST_HITS)) && kept.first_hits().count() > 3);
+    for place in [0, ChangedShots::MOST - 1, ChangedShots::MOST, all.len() - 1, all.len()] {
+        assert_eq!(kept.get(place), all.get(place), "{place}");
+    }
+    let json = |of| serde_json::to_string(of).expect("JSON");
+    assert_eq!(json(&streamed), json(&whole));
+}
+
+/// As shots do that were never judged: they stand behind all others.
+#[test]
+fn few_rows_that_come_late_keep_no_others_waiting() {
+    const COUNT: u32 = 60_000;
+    let a = shots(COUNT);
+    let mut order: Vec<usize> = (0..COUNT as usize).collect();
+    let late: Vec<usize> = [40_000, 900, 3].map(|place| order.remove(place)).into();
+    order.extend(late);
+    let (mut b, mut both) = (a.clone(), a.clone());
+    reorder(&mut both.tables[0], &order);
+    // One of them is not in B, which has another at the end, and one misses there.
+    order.remove(COUNT as usize - 3);
+    let moved = order.remove(20_000);
+    order.push(moved);
+    reorder(&mut b.tables[0], &order);
+    set(&mut b, "shots", "reason", COUNT as usize - 3, 2.0);
+    let options = DiffOptions::default();
+    for (a, b) in [(&a, &both), (&both, &a), (&both, &b), (&b, &both)] {
+        let whole = diff(a, b, &options).expect("they can be compared");
+        let most_waiting = COUNT as usize * 16;
+        let sides = [a, b].map(|trace| Kept { most_waiting, ..kept(trace.clone(), 500) });
+        let streamed = diff_sources(&sides[0], &sides[1], &options).expect("no more wait than may");
+        assert_eq!(format!("{streamed:?}"), format!("{whole:?}"));
+    }
+}
