@@ -34,7 +34,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("history", &["units", "settings", "game"]),
     ("packet", &["units", "usercmd", "game", "record", "history"]),
     // What pipelines hold between two ticks, as bytes and back.
-    ("state", &["units", "usercmd", "game", "record", "history", "packet"]),
+    ("state", &["varint", "units", "usercmd", "game", "record", "history", "packet"]),
     // What keeps server and client in time with each other.
     ("pacing", &["units", "game", "state"]),
     // What a driver knows of a server and a client, so that a game may bring its own.
