@@ -37,11 +37,6 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// What is not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.rest.split_at_checked(bytes).ok_or("it ends too early")?;

@@ -99,7 +99,7 @@ impl<'a, B: Body> Restorer<'a, B> {
     pub(crate) fn number(&mut self) -> Result<u64, BadState> {
         let mut cursor = Cursor::new(self.bytes);
         let number = cursor.varint().map_err(BadState::Number)?;
-        self.bytes = cursor.rest();
+        self.bytes = &self.bytes[self.bytes.len() - cursor.left()..];
         Ok(number)
     }
 
