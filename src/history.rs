@@ -126,7 +126,8 @@ impl<B: Clone> History<B> {
         let own = shown.entities.iter().position(|(id, _)| *id == but);
         let (low, high) = shown.entities.split_at(own.unwrap_or(shown.entities.len()));
         for run in [low, high.get(1..).unwrap_or(&[])] {
-            out.extend(run.iter().map(|(id, body)| {
+            out.reserve(run.len());
+            for (id, body) in run {
                 let placed = match (before, after) {
                     (Some(before), Some(after)) => between::<G>(
                         before.get(*id).map(|b| (before.server_time, b)),
@@ -138,8 +139,8 @@ impl<B: Clone> History<B> {
                     // Older than anything known: the oldest known state.
                     (None, _) => Placed::new(body.clone(), How::Held),
                 };
-                (*id, placed)
-            }));
+                out.push((*id, placed));
+            }
         }
     }
 }
