@@ -9,6 +9,8 @@ mod cause;
 mod chase;
 mod clock;
 mod context;
+#[cfg(test)]
+mod dot;
 mod draw;
 mod fields;
 mod input_time;

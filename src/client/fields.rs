@@ -36,19 +36,8 @@ impl Predicted {
 
 #[cfg(test)]
 mod tests {
-    use glam::Vec3;
-
     use super::*;
-    use crate::game::body;
-
-    body! {
-        struct Dot {
-            Movement origin: Vec3,
-            Movement velocity: Vec3,
-            Movement viewangles: Vec3,
-            Weapons shots: u32,
-        }
-    }
+    use crate::client::dot::Dot;
 
     #[test]
     fn an_error_is_what_is_predicted_is_not_so_and_is_not_kept() {

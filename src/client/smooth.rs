@@ -132,15 +132,8 @@ impl Easing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::{How, Rendering, body};
-
-    body! {
-        struct Dot {
-            Movement origin: Vec3,
-            Movement velocity: Vec3,
-            Movement viewangles: Vec3,
-        }
-    }
+    use crate::client::dot::Dot;
+    use crate::game::{How, Rendering};
 
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {
