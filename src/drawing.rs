@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::stats::{Counted, Tail};
 use crate::trace::schema::{bodies, ticks, views};
-use crate::trace::{Table, Trace};
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
 
 /// What was drawn in one way.
@@ -47,6 +47,8 @@ pub struct Drawing {
     /// Views of times that are yet to come.
     ahead: Vec<View>,
     by: BTreeMap<String, (u64, Counted)>,
+    /// Nothing will say where anybody was.
+    is_untold: bool,
 }
 
 #[derive(Debug)]
@@ -66,6 +68,11 @@ fn only(table: &Table, columns: &[&str]) -> Table {
 }
 
 impl Drawing {
+    /// Of a replay that has put out nothing so far.
+    pub fn of(trace: &TraceHeader) -> Drawing {
+        Drawing { is_untold: trace.is_open(), ..Drawing::default() }
+    }
+
     /// Takes rows in. With those of `ticks` it is known when all was that came before them.
     pub fn add(&mut self, rows: &Table) {
         self.gather(rows);
@@ -81,7 +88,7 @@ impl Drawing {
                 self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
             }
             bodies::NAME => self.bodies.push(only(rows, BODIES)),
-            views::NAME => self.views.push(only(rows, VIEWS)),
+            views::NAME if !self.is_untold => self.views.push(only(rows, VIEWS)),
             _ => {}
         }
     }

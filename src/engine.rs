@@ -58,7 +58,7 @@ pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Held, Missing, Sides, Traces, Way, Ways};
-pub use streamed::{StreamError, SurveyedLog, can_be_read_twice, until_whole};
+pub use streamed::{ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
 pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
 
 use std::path::Path;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::stats::{Counted, Spread};
 use crate::trace::schema::{executed, frames, shots, ticks};
-use crate::trace::{Table, Trace};
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
 
 /// The fairness of the shots in a trace.
@@ -90,9 +90,16 @@ pub struct Weighing {
     made_at: BTreeMap<u32, BTreeMap<u32, i64>>,
     up: BTreeMap<u32, Counted>,
     down: BTreeMap<u32, Counted>,
+    /// Nothing will say when usercmds ran.
+    is_untold: bool,
 }
 
 impl Weighing {
+    /// Of a replay that has put out nothing so far.
+    pub fn of(trace: &TraceHeader) -> Weighing {
+        Weighing { is_untold: trace.is_open(), ..Weighing::default() }
+    }
+
     /// Takes rows in. With those of `ticks` it is known when all was that came before them.
     pub fn add(&mut self, rows: &Table) {
         self.gather(rows);
@@ -153,7 +160,9 @@ impl Weighing {
             let [Some(made), Some(shown)] = [frames.at_us, frames.server_time_us].map(|c| c.get(row).copied()) else {
                 continue;
             };
-            self.made_at.entry(player).or_default().insert(command, made);
+            if !self.is_untold {
+                self.made_at.entry(player).or_default().insert(command, made);
+            }
             // Before its first snapshot a client has no clock.
             if frames.has_body.get(row) == Some(&1) {
                 self.down.entry(player).or_default().add((made - shown) as f32);

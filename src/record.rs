@@ -9,6 +9,8 @@ mod event;
 mod fate;
 mod header;
 mod heard;
+#[cfg(feature = "pipelines")]
+mod kept;
 mod keyframe;
 mod outline;
 mod rules;
@@ -26,6 +28,8 @@ pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRec
 pub use fate::Fates;
 pub use header::{Header, Origin, PlayerInfo};
 pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
+#[cfg(feature = "pipelines")]
+pub(crate) use kept::{KeptStates, KnowsStates};
 pub use keyframe::Keyframe;
 pub(crate) use outline::lowest_and_highest;
 pub use outline::{Outline, OutlineOfPlayer};

@@ -31,7 +31,8 @@ pub use error::ReplayError;
 pub use keyframes::{BadKeyframe, Due, Start};
 pub use part::{Clock, Part};
 pub use replayed::{HashDifference, Jump, Replayed, Traffic};
-pub use streamed::{Ran, Source, stream};
+pub use streamed::{Pass, Ran, Source, stream, stream_clients};
+pub(crate) use survey::Near;
 pub use survey::{Survey, Ticks};
 pub use tables::Tables;
 pub use what_if::REJUDGED;
@@ -104,7 +105,7 @@ pub fn replay<G: Netcode>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let setup = setup::<G>(session, options.settings.as_ref())?;
-    let has_server = check_server(session);
+    let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
         (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
@@ -256,7 +257,7 @@ pub fn held_against(session: &Session, trace: Trace) -> Replayed {
 /// When the log is not one that this build can replay closed loop.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     let setup = setup::<G>(session, settings)?;
-    check_server(session)?;
+    check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
     let header = Header {
         settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
@@ -289,17 +290,22 @@ pub fn play_anew<G: Bots + Netcode>(
     seed: Seed,
 ) -> Result<Replayed, ReplayError> {
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
-    check_server(session)?;
+    check_session(session)?;
     let replayed = closed::play_anew::<G>(session, &setup)?;
     Ok(labelled::<G>(replayed, "closed", &setup.settings))
 }
 
-/// Refuses logs that do not hold a server and its clients.
-fn check_server(session: &Session) -> Result<(), ReplayError> {
-    match (session.header.holds(), session.header.side) {
+/// Refuses sessions that do not hold a server and its clients.
+fn check_session(session: &Session) -> Result<(), ReplayError> {
+    check_server(&session.header, session.players.iter().any(PlayerRecords::is_heard_only))
+}
+
+/// Refuses logs that do not hold a server and its clients, or a server that hears some of them.
+fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
+    match (header.holds(), header.side) {
         (Holds::Whole, _) => Ok(()),
         // A server that wrote down what it heard needs no client's log.
-        (Holds::Server, _) if session.players.iter().any(PlayerRecords::is_heard_only) => Ok(()),
+        (Holds::Server, _) if hears => Ok(()),
         (Holds::Server, _) => Err(ReplayError::ServerSide),
         (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
         (Holds::Clients, None) => Err(ReplayError::NoServer),

@@ -4,14 +4,19 @@
 //! error. What is drawn "at the present" (as it is, or extrapolated) knows only earlier snapshots; what is drawn `lerp_ms`
 //! behind knows those that had come by then. States that a teleport brought about are left out altogether.
 
+mod as_read;
+mod track;
+
 use serde::Serialize;
 
-use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
-use crate::history::{Limits, between, beyond, is_teleport};
-use crate::record::Session;
+pub use as_read::score_as_read;
+
+use crate::game::{BadCells, Game, OtherFields, StateRows};
+use crate::record::{KnowsStates, Session, SnapshotRecord};
 use crate::settings::Settings;
-use crate::stats::Tail;
-use crate::units::{EntityId, Micros, PlayerId};
+use crate::stats::{Counted, Tail};
+use crate::units::{EntityId, PlayerId};
+use track::{Track, Ways};
 
 /// How far from the truth one way of drawing is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,88 +46,73 @@ pub enum ScoreError {
 /// When a recorded state is not one of this game.
 pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
-    let mut errors: [Vec<f32>; 4] = Default::default();
-    for index in 0..session.players.len() {
-        for samples in tracks::<G>(session, &rows, PlayerId(index as u16))? {
-            score_track::<G>(rules, settings, &samples, &mut errors);
+    let mut scoring = Scoring::<G>::new(rows, (rules, settings), session.players.len());
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        let mut received: Vec<u32> = records.received.iter().map(|arrival| arrival.number).collect();
+        received.sort_unstable();
+        received.dedup();
+        for record in records.snapshots.iter().filter(|record| received.binary_search(&record.seq.0).is_ok()) {
+            scoring.received(player, record, &session.states)?;
         }
     }
-    let modes = ["off", "extrapolate", "two-point", "history"];
-    let scored = modes.into_iter().zip(errors).map(|(mode, errors)| ModeScore {
-        mode,
-        samples: errors.len() as u64,
-        error_units: Tail::of(errors),
-    });
-    Ok(scored.collect())
+    Ok(scoring.end())
 }
 
-/// A received state: when the server says it was, and the body.
-type Sample<B> = (Micros, B);
+/// The others as players received them so far.
+struct Scoring<'a, G: Game> {
+    rows: StateRows,
+    ways: Ways<'a, G>,
+    /// Of each player each other one that it sees, since it last came into sight.
+    tracks: Vec<Vec<(EntityId, Track<G::Body>)>>,
+    scores: Scores,
+}
 
-/// Each other player's states as one player received them, in runs without a gap in which it was not seen.
-fn tracks<G: Game>(
-    session: &Session,
-    rows: &StateRows,
-    player: PlayerId,
-) -> Result<Vec<Vec<Sample<G::Body>>>, BadCells> {
-    let records = &session.players[usize::from(player.0)];
-    let mut received: Vec<u32> = records.received.iter().map(|a| a.number).collect();
-    received.sort_unstable();
-    received.dedup();
-    let mut open: Vec<(EntityId, Vec<Sample<G::Body>>)> = Vec::new();
-    let mut done = Vec::new();
-    for snapshot in records.snapshots.iter().filter(|s| received.binary_search(&s.seq.0).is_ok()) {
-        let (still, gone) = open.into_iter().partition(|(id, _)| snapshot.entities.binary_search(id).is_ok());
-        open = still;
-        done.extend(gone.into_iter().map(|(_, track): (EntityId, _)| track));
-        for entity in
-            snapshot.entities.iter().filter(|e| **e != player.entity() && usize::from(e.0) < session.players.len())
-        {
-            let Some((class, cells)) = session.states.row(snapshot.tick, player, *entity) else { continue };
-            let Some(body) = rows.read::<G>(class, cells)? else { continue };
-            let sample = (snapshot.server_time, body);
-            match open.iter_mut().find(|(id, _)| id == entity) {
-                Some((_, track)) => track.push(sample),
-                None => open.push((*entity, vec![sample])),
-            }
-        }
+/// How far each way of drawing was from the truth so far.
+#[derive(Default)]
+struct Scores {
+    samples: u64,
+    errors_units: [Counted; MODES.len()],
+}
+
+const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
+
+impl<'a, G: Game> Scoring<'a, G> {
+    fn new(rows: StateRows, (rules, settings): (&'a G::Rules, &Settings), players: usize) -> Self {
+        let tracks = (0..players).map(|_| Vec::new()).collect();
+        Scoring { rows, ways: Ways::new(rules, settings), tracks, scores: Scores::default() }
     }
-    done.extend(open.into_iter().map(|(_, track)| track));
-    Ok(done)
-}
 
-fn score_track<G: Game>(
-    rules: &G::Rules,
-    settings: &Settings,
-    samples: &[Sample<G::Body>],
-    errors: &mut [Vec<f32>; 4],
-) {
-    let limits = Limits::of(settings);
-    let present = Limits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation_max_ms)), ..limits };
-    let lerp = Micros::from_ms(settings.interpolation.lerp_ms);
-    for k in 1..samples.len() {
-        let (at, truth) = &samples[k];
-        let (last_at, last) = &samples[k - 1];
-        if is_teleport(last, truth, &limits) || at <= last_at {
-            continue;
+    /// The next snapshot that a player received, in the order of their numbers.
+    fn received(
+        &mut self,
+        player: PlayerId,
+        record: &SnapshotRecord,
+        states: &impl KnowsStates,
+    ) -> Result<(), BadCells> {
+        let players = self.tracks.len();
+        let Some(tracks) = self.tracks.get_mut(usize::from(player.0)) else { return Ok(()) };
+        for (_, gone) in tracks.extract_if(.., |(id, _)| record.entities.binary_search(id).is_err()) {
+            gone.end(&self.ways, &mut self.scores);
         }
-        let by_then = k + 1 + samples[k + 1..].iter().take_while(|(t, _)| *t <= *at + lerp).count();
-        let after = &samples[k + 1..by_then];
-        // Without a later state neither way of interpolating has anything to draw towards.
-        let history = match after.first() {
-            Some((t, next)) => between::<G>(Some((*last_at, last)), (*t, next), *at, &limits),
-            None => beyond::<G>(rules, *last_at, last, *at, &limits),
-        };
-        let two_point = match after {
-            [] => beyond::<G>(rules, *last_at, last, *at, &limits),
-            [(t, next)] => between::<G>(Some((*last_at, last)), (*t, next), *at, &limits),
-            // Only the last two are remembered, and both are later: the earlier of them is the nearest.
-            [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, &limits),
-        };
-        let extrapolated = beyond::<G>(rules, *last_at, last, *at, &present);
-        let drawn = [last, &extrapolated.body, &two_point.body, &history.body];
-        for (errors, body) in errors.iter_mut().zip(drawn) {
-            errors.push(body.origin().distance(truth.origin()));
+        let is_other = |entity: &&EntityId| **entity != player.entity() && usize::from(entity.0) < players;
+        for entity in record.entities.iter().filter(is_other) {
+            let Some((class, cells)) = states.sent(record.tick, player, *entity).next() else { continue };
+            let Some(body) = self.rows.read::<G>(class, cells)? else { continue };
+            let place = tracks.iter().position(|(id, _)| id == entity).unwrap_or_else(|| {
+                tracks.push((*entity, Track::default()));
+                tracks.len() - 1
+            });
+            tracks[place].1.add((record.server_time, body), &self.ways, &mut self.scores);
         }
+        Ok(())
+    }
+
+    fn end(mut self) -> Vec<ModeScore> {
+        for (_, track) in self.tracks.into_iter().flatten() {
+            track.end(&self.ways, &mut self.scores);
+        }
+        let Scores { samples, errors_units } = self.scores;
+        let of_mode = |(mode, errors): (_, Counted)| ModeScore { mode, samples, error_units: errors.tail() };
+        MODES.into_iter().zip(errors_units).map(of_mode).collect()
     }
 }

@@ -63,6 +63,13 @@ pub struct TraceHeader {
     pub settings: Vec<(String, String)>,
 }
 
+impl TraceHeader {
+    /// Whether clients were replayed alone: player by player, without a server and its ticks.
+    pub fn is_open(&self) -> bool {
+        self.mode.starts_with("open")
+    }
+}
+
 /// Rows of named, typed columns, all of the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {

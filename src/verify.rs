@@ -138,6 +138,7 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
             traffic: replayed.traffic.unwrap_or_default(),
             rollbacks: replayed.rollbacks,
             rollback_error: replayed.rollback_error.clone(),
+            jumps: replayed.jumps.clone(),
         },
     };
     let all: Vec<Played> = replays.iter().map(played).collect();

@@ -182,7 +182,7 @@ fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u
     let options = Options { mode: Mode::Closed, tables, ..Options::default() };
     let quiet = Engine { games, read: |_, _| {} };
     let surveyed = if log.session.is_none() { quiet.survey(path).ok().flatten() } else { None };
-    let (summary, first_difference) = match surveyed.filter(|log| log.streams(&options)) {
+    let (summary, first_difference) = match surveyed.filter(|log| log.streams_closed(&options)) {
         Some(log) => until_whole(&AtomicBool::new(false), |encoded| {
             let mut summing = Summing::default();
             let ran =

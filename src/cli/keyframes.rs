@@ -73,7 +73,7 @@ impl OfRecording {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         let engine = files::engine(games);
-        let surveyed = engine.survey(log.path())?.filter(|surveyed| surveyed.streams(&ReplayOptions::default()));
+        let surveyed = engine.survey(log.path())?.filter(|surveyed| surveyed.streams_closed(&ReplayOptions::default()));
         let Some(surveyed) = surveyed else { return Ok(0) };
         let keyframes = made(&engine, &surveyed, log.path(), every)?;
         if !keyframes.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let engine = files::engine(games);
     let cannot = |why: &str| Trouble::file(&args.log, why);
     let log = engine.survey(&args.log)?.ok_or_else(|| cannot("it is read twice: give a file"))?;
-    if !log.streams(&ReplayOptions::default()) {
+    if !log.streams_closed(&ReplayOptions::default()) {
         return Err(cannot("it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made"));
     }
     let length = log.survey.duration();

@@ -2,6 +2,7 @@
 //! once for each, and nowhere again for each command.
 
 mod bots;
+mod error;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -9,11 +10,12 @@ use std::marker::PhantomData;
 #[cfg(feature = "live")]
 pub use bots::JoinError;
 pub use bots::{PlaysItself, ReadySession, SetupError};
+pub use error::{NotRecordable, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
 #[cfg(feature = "arena")]
 use crate::arena::{Arena, ArenaMap, ArenaRules};
-use crate::game::{self, BadCells, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
+use crate::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use crate::info::passed_over;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quake3")]
@@ -21,7 +23,7 @@ use crate::quake3::Quake3;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::QuakeWorld;
 use crate::record::{Header, Session, Stretch};
-use crate::replay::{self, Options, Ran, ReplayError, Replayed, Source, WhatIf};
+use crate::replay::{self, Options, Pass, Ran, ReplayError, Replayed, Source, Survey, WhatIf};
 use crate::score::{self, ModeScore};
 use crate::settings::Settings;
 use crate::shrink::{self, ShrinkError, Shrunk};
@@ -141,56 +143,6 @@ impl Games {
     }
 }
 
-/// A log of a game that this build does not play.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it \
-     (`BUILD replay LOG -o TRACE`; commands take a build by --build, --a and --b)"
-)]
-pub struct UnknownGame {
-    log: String,
-    build: String,
-}
-
-/// A game that has no bots.
-#[derive(Debug, thiserror::Error)]
-#[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
-pub struct NotRecordable {
-    name: String,
-    able: String,
-}
-
-/// Why drawing could not be scored.
-#[derive(Debug, thiserror::Error)]
-pub enum ScoreError {
-    /// The rules in the log are not this build's.
-    #[error("the rules in the log cannot be read: {0}")]
-    Rules(#[from] crate::serial::ReadError),
-    /// A recorded body is not one.
-    #[error(transparent)]
-    State(#[from] score::ScoreError),
-    /// The same.
-    #[error(transparent)]
-    Cells(#[from] BadCells),
-}
-
-/// Why a usercmd could not be run again.
-#[derive(Debug, thiserror::Error)]
-pub enum StepError {
-    /// The rules in the log are not this build's.
-    #[error("the rules in the log cannot be read: {0}")]
-    Rules(#[from] crate::serial::ReadError),
-    /// A body is not one of this game.
-    #[error(transparent)]
-    State(#[from] BadCells),
-    /// The player's own body is not among the entities.
-    #[error("there is no body of player {0}")]
-    NoBody(PlayerId),
-    /// It was never made, or is not in the log.
-    #[error("the log has no usercmd {0} of player {1}")]
-    NoUsercmd(CommandSeq, PlayerId),
-}
-
 /// The bodies of entities, in cells.
 pub type Bodies = BTreeMap<EntityId, Vec<u32>>;
 
@@ -225,6 +177,22 @@ pub trait Playable: Send + Sync {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, ReplayError>;
+
+    /// Replays the clients of a log of this game that is read meanwhile, as [`replay::stream_clients`].
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay.
+    fn stream_clients(
+        &self,
+        source: &Source<'_>,
+        pass: Pass<'_>,
+        options: &Options,
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Ran, ReplayError>;
+
+    /// Whether shots of a recording are judged again: [`Judge::JUDGES_AGAIN`](game::Judge::JUDGES_AGAIN).
+    fn judges_again(&self) -> bool;
 
     /// Runs a log's input and links again, and records what comes of it as a new session.
     ///
@@ -270,6 +238,17 @@ pub trait Playable: Send + Sync {
     /// When the log's rules or bodies are not this build's.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
+    /// The same of a log that is read meanwhile, as [`score::score_as_read`].
+    ///
+    /// # Errors
+    /// When a recorded state is not one of this game.
+    fn score_as_read(
+        &self,
+        log: (&Header, &Survey),
+        pass: Pass<'_, score::ScoreError>,
+        settings: &Settings,
+    ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
+
     /// The walls of a log's map; none where the game does not say, or the rules in the log are not this build's.
     fn outline(&self, session: &Session) -> Vec<Wall>;
 
@@ -310,6 +289,21 @@ impl<G: Netcode> Playable for Of<G> {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, ReplayError> {
         replay::stream::<G>(source, chunks, options, to, progress)
+    }
+
+    fn stream_clients(
+        &self,
+        source: &Source<'_>,
+        pass: Pass<'_>,
+        options: &Options,
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Ran, ReplayError> {
+        replay::stream_clients::<G>(source, pass, options, to, progress)
+    }
+
+    fn judges_again(&self) -> bool {
+        G::JUDGES_AGAIN
     }
 
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
@@ -368,6 +362,16 @@ impl<G: Netcode> Playable for Of<G> {
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
         let rules = session.header.rules.read::<G::Rules>()?;
         Ok(score::score::<G>(session, &rules, settings)?)
+    }
+
+    fn score_as_read(
+        &self,
+        (header, survey): (&Header, &Survey),
+        pass: Pass<'_, score::ScoreError>,
+        settings: &Settings,
+    ) -> Result<Option<Vec<ModeScore>>, ScoreError> {
+        let rules = header.rules.read::<G::Rules>()?;
+        Ok(score::score_as_read::<G>((header, survey), pass, &rules, settings)?)
     }
 
     fn outline(&self, session: &Session) -> Vec<Wall> {

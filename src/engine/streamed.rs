@@ -12,10 +12,12 @@ use keyframes::StandsThere;
 pub(in crate::engine) use legs::Leg;
 
 use super::log_file::Digested;
-use super::{Engine, EngineError, Playable};
+use super::{Engine, EngineError, Playable, games};
 use crate::log::{LogError, LogReader, SMALL_FILE, Sought, find_keyframe, replay_budget, write_trace_meanwhile};
 use crate::record::{Allowance, Header, Stretch};
 use crate::replay::{Options, Ran, ReplayError, Source, Start, Survey};
+use crate::score::{ModeScore, ScoreError};
+use crate::settings::Settings;
 use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
@@ -47,6 +49,17 @@ pub enum StreamError {
     /// It is not one that this build can replay.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+}
+
+/// Why drawing could not be scored.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoringError {
+    /// It cannot be read again.
+    #[error(transparent)]
+    Read(#[from] EngineError),
+    /// It is not one of this game.
+    #[error(transparent)]
+    Score(#[from] games::ScoreError),
 }
 
 /// Whether a file is one that is looked through before it is replayed, and no pipe.
@@ -104,8 +117,18 @@ impl SurveyedLog {
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.
-    pub fn streams(&self, options: &Options) -> bool {
+    pub fn streams(&self, game: &dyn Playable, options: &Options) -> bool {
+        self.streams_closed(options) || self.streams_clients(game, options)
+    }
+
+    /// Whether it can be replayed closed loop as it is read.
+    pub fn streams_closed(&self, options: &Options) -> bool {
         self.source().streams(options)
+    }
+
+    /// Whether it is replayed open loop, and can be as it is read.
+    pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &Options) -> bool {
+        !game.judges_again() && self.source().streams_clients(options)
     }
 
     /// Whether what it is replayed from says what these options ask for: a keyframe is of the log's own settings.
@@ -144,9 +167,12 @@ impl SurveyedLog {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, StreamError> {
+        if source.streams_clients(options.0) {
+            return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
+        }
         let fail = |source| EngineError::content(&self.path, source);
         let mut reader: Box<dyn Stretches> = match source.start {
-            None => Box::new(LogReader::new(store::open(&self.path).map_err(EngineError::from)?).map_err(fail)?),
+            None => Box::new(self.reader()?),
             Some(start) => {
                 let file = BufReader::new(store::open_file(&self.path).map_err(EngineError::from)?);
                 let found = find_keyframe(file, Sought::At(start.at)).map_err(fail)?;
@@ -164,15 +190,98 @@ impl SurveyedLog {
                 None
             }
         });
-        let mut labelled = |header: &TraceHeader, table| {
-            let log_digest = self.digest.map_or(String::new(), |digest| digest.to_string());
-            to(&TraceHeader { log_digest, ..header.clone() }, table);
-        };
+        let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
         let ran = game.stream(source, &mut chunks, options, &mut labelled, progress);
         match broken {
             Some(error) => Err(fail(error).into()),
             None => Ok(ran?),
         }
+    }
+
+    /// Its clients alone: the log is read for each of them.
+    fn run_clients(
+        &self,
+        game: &dyn Playable,
+        source: &Source<'_>,
+        options: &Options,
+        seen: &mut dyn FnMut(&Stretch),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<Ran, StreamError> {
+        let (mut broken, mut is_first) = (None, true);
+        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ReplayError>| {
+            // Who looks at the log besides is told of all of it, once.
+            match std::mem::take(&mut is_first) {
+                true => self.go_through(&mut broken, LogReader::next_chunk, &mut |chunk| {
+                    seen(&chunk);
+                    take(chunk)
+                }),
+                false => self.go_through(&mut broken, LogReader::next_chunk_of_clients, take),
+            }
+        };
+        let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
+        let ran = game.stream_clients(source, &mut pass, options, &mut labelled, progress);
+        match broken {
+            Some(error) => Err(error.into()),
+            None => Ok(ran?),
+        }
+    }
+
+    /// How well each way of drawing the others does; `None` where that asks for the log as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be read again, or a recorded state is not one of this game.
+    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Option<Vec<ModeScore>>, ScoringError> {
+        let mut broken = None;
+        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ScoreError>| {
+            self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
+        };
+        let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
+        match broken {
+            Some(error) => Err(error.into()),
+            None => Ok(scores?),
+        }
+    }
+
+    /// Hands on each of its chunks, and says what was wrong where it cannot be read on: then all that comes of it is void.
+    fn go_through<E>(
+        &self,
+        broken: &mut Option<EngineError>,
+        next: fn(&mut Reader) -> Result<Option<Stretch>, LogError>,
+        take: &mut dyn FnMut(Stretch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let fail = |source| EngineError::content(&self.path, source);
+        let mut reader = match self.reader() {
+            Ok(reader) if broken.is_none() => reader,
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                *broken = Some(error);
+                return Ok(());
+            }
+        };
+        loop {
+            match next(&mut reader) {
+                Ok(Some(chunk)) => take(chunk)?,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    *broken = Some(fail(error));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn reader(&self) -> Result<Reader, EngineError> {
+        {
+            let file: Box<dyn std::io::Read + Send> = Box::new(store::open(&self.path)?);
+            LogReader::new(file).map_err(|source| EngineError::content(&self.path, source))
+        }
+    }
+
+    /// The header of a trace of it.
+    fn labelled(&self, header: &TraceHeader) -> TraceHeader {
+        let log_digest = self.digest.map_or(String::new(), |digest| digest.to_string());
+        TraceHeader { log_digest, ..header.clone() }
     }
 }
 
@@ -198,6 +307,8 @@ impl SurveyedLog {
         })
     }
 }
+
+type Reader = LogReader<Box<dyn std::io::Read + Send>>;
 
 /// Gives the stretches of a log.
 trait Stretches {

@@ -135,7 +135,10 @@ impl Verify<'_> {
         };
         let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
-        let streams = |log: &&SurveyedLog| !of_first_version && log.streams(&Options::default());
+        let streams = |log: &&SurveyedLog| {
+            let game = engine.games.of_header(&log.header);
+            !of_first_version && game.is_ok_and(|game| log.streams(game, &Options::default()))
+        };
         let mut whole = None;
         let by_itself = |log: &&SurveyedLog| {
             let as_a_whole = self.whole || self.rollback_every.is_some() || accepted.is_some() || self.keep.writes();

@@ -35,6 +35,25 @@ use crate::record::{
     PresenceRecord, ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
 };
 
+/// Which records are read besides the states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    All,
+    /// What clients did and were shown.
+    #[cfg(feature = "pipelines")]
+    OfClients,
+}
+
+impl Kinds {
+    fn has(self, kind: &str) -> bool {
+        match self {
+            Kinds::All => true,
+            #[cfg(feature = "pipelines")]
+            Kinds::OfClients => ["frames", "snapshots", "received"].contains(&kind),
+        }
+    }
+}
+
 /// One kind of record of all players, or of the session: series by number.
 pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
 
@@ -72,7 +91,7 @@ macro_rules! code {
         pub(crate) fn decode_within(
             memory: usize,
             content: &[u8],
-            header: &Header,
+            (header, kinds): (&Header, Kinds),
             schema: &Schema,
         ) -> Result<Stretch, String> {
             let tables = map::decode(content, schema, header.classes.len())?;
@@ -80,21 +99,23 @@ macro_rules! code {
             let mut stretch = Stretch::of(header);
             states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
             let context = Context::new(stretch.states.keys());
-            $( if let Some(table) = tables.of(stringify!($field)) {
+            $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);
                 let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
                 columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
-            $( if let Some(table) = tables.of(stringify!($own_field)) {
+            $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);
                 let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$own_type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;
             } )*
-            unknown::decode_kinds(&tables, schema, header, &mut stretch.unknown, &mut budget)?;
+            if kinds == Kinds::All {
+                unknown::decode_kinds(&tables, schema, header, &mut stretch.unknown, &mut budget)?;
+            }
             Ok(stretch)
         }
 
@@ -115,7 +136,7 @@ each_stream!(code);
 
 /// Reads a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
-    decode_within(MAX_CHUNK_MEMORY, content, header, schema)
+    decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }
 
 fn encode_kind<T: Layout, H>(

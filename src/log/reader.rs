@@ -6,6 +6,8 @@ use std::io::Read;
 use rayon::prelude::*;
 
 use super::chunk;
+#[cfg(feature = "pipelines")]
+use super::chunk::Kinds;
 use super::chunks::Chunks;
 #[cfg(feature = "pipelines")]
 use super::chunks::Content;
@@ -79,6 +81,18 @@ impl<R: Read> LogReader<R> {
         chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
     }
 
+    /// The same, of which only states, frames, snapshots and their arrivals at the clients are read, which is sooner done.
+    ///
+    /// # Errors
+    /// As [`LogReader::next_chunk`].
+    #[cfg(feature = "pipelines")]
+    pub fn next_chunk_of_clients(&mut self) -> Result<Option<Stretch>, LogError> {
+        let Some(content) = self.chunks.next()? else { return Ok(None) };
+        let of = (&self.header, Kinds::OfClients);
+        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, of, &self.schema);
+        decoded.map(Some).map_err(|what| content.corrupt(what))
+    }
+
     /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound. `keyframe` gets each
     /// keyframe that stands among them, and its number is that of the stretch that stands for it, which is empty.
     ///
@@ -99,8 +113,9 @@ impl<R: Read> LogReader<R> {
             contents.push(content);
         }
         let (header, schema) = (&self.header, &self.schema);
-        let decode =
-            |content: &Content| chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, header, schema);
+        let decode = |content: &Content| {
+            chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
+        };
         let decoded: Vec<_> = contents.par_iter().map(decode).collect();
         // One that takes more than its share is decoded alone.
         let alone =

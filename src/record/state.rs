@@ -120,7 +120,12 @@ impl States {
     /// The states of one entity that a viewer was sent of a tick, its own before those for everyone. More than one where it was
     /// sent states of several classes.
     pub fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
-        self.at(tick, Some(viewer), entity).chain(self.shared(tick, entity))
+        self.own(tick, viewer, entity).chain(self.shared(tick, entity))
+    }
+
+    /// The states of one entity of a tick that one viewer alone was sent.
+    pub fn own(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        self.at(tick, Some(viewer), entity)
     }
 
     /// The states of one entity that everyone was sent of a tick who was sent the entity.

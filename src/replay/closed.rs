@@ -117,7 +117,7 @@ pub(super) fn stream<G: Netcode>(
     }
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
-        tables.watch_network(options.sizes, Some(source.survey.longest));
+        tables.watch_network(options.sizes, Some(source.survey.longest()));
     }
     // Every table has its place, whichever is full first.
     tables.take(0, to);
@@ -125,7 +125,7 @@ pub(super) fn stream<G: Netcode>(
     made.begin(players)?;
     let part = options.part.unwrap_or(Part::WHOLE);
     // What was sent in it may still arrive, and what was shot in it be judged.
-    let over = part.to + source.survey.longest + SETTLED;
+    let over = part.to + source.survey.longest() + SETTLED;
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
     let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
     let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);

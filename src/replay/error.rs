@@ -51,6 +51,9 @@ pub enum ReplayError {
     /// There is no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
+    /// What belongs together in it stands too far apart, or a part is missing.
+    #[error("the log cannot be replayed as it is read: replay it as a whole")]
+    NotAsRead,
     /// The game's own server cannot check that.
     #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
     NoRollback(&'static str),

@@ -207,13 +207,13 @@ impl<'a> Feed<'a> {
 
     /// As [`RecordedLink`](crate::link::RecordedLink) looks it up.
     fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
-        self.read_until(at + self.survey.longest);
+        self.read_until(at + self.survey.longest());
         // Before the first packet was sent, that one is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
         while sends && self.way(player, direction).sent.is_empty() && !self.ended {
             self.read();
         }
-        let longest = self.survey.longest;
+        let longest = self.survey.longest();
         let way = self.way(player, direction);
         way.begun |= way.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
         while way.begun && way.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {

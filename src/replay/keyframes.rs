@@ -178,7 +178,7 @@ fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Resul
             let of_tick = told.entry(record.tick).or_default();
             // Where two were told of the same entities, it is nearly always the same of them.
             if !of_tick.contains(&&record.entities[..])
-                && let Ok(snapshot) = snapshot::<G>(&session, &rows, player, record)
+                && let Ok(snapshot) = snapshot::<G>(&session.states, &rows, player, record)
             {
                 of_tick.push(&record.entities);
                 known.add_frame(Arc::clone(&snapshot.frame));

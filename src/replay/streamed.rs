@@ -7,11 +7,11 @@
 
 use super::feed::Feed;
 use super::{
-    Due, HashDifference, Mode, Options, ReplayError, Start, Survey, Traffic, closed, may_be_judged, own_settings,
-    setup_of,
+    Due, HashDifference, Jump, Mode, Options, ReplayError, Start, Survey, Traffic, check_server, closed, may_be_judged,
+    open, own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
-use crate::record::{Allowance, Header, Keyframe, Stretch};
+use crate::record::{Allowance, Header, Keyframe, Origin, Stretch};
 use crate::trace::{Table, TraceHeader};
 use crate::units::Micros;
 
@@ -30,7 +30,7 @@ pub struct Source<'a> {
 }
 
 /// What a replay came to, besides the rows that it put out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ran {
     /// The first tick whose hash is not the recorded one.
     pub first_difference: Option<HashDifference>,
@@ -44,10 +44,15 @@ pub struct Ran {
     pub rollbacks: u32,
     /// The first rollback that came out differently.
     pub rollback_error: Option<RollbackError>,
+    /// How often players of an open loop were moved on their own screens, player by player.
+    pub jumps: Vec<Jump>,
 }
 
+/// Reads a log from its beginning to its end, and hands on each of its chunks.
+pub type Pass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
+
 impl Source<'_> {
-    /// Whether it can be replayed so; what cannot is replayed as a whole.
+    /// Whether it can be replayed closed loop as it is read; what cannot is replayed as a whole.
     pub fn streams(&self, options: &Options) -> bool {
         let same_rate = |recorded: &str| match &options.settings {
             Some(settings) => settings.to_pairs().iter().any(|(key, value)| key == TICK_HZ && value == recorded),
@@ -56,6 +61,21 @@ impl Source<'_> {
         let own = own_settings(self.header).map(|settings| settings.to_pairs());
         let recorded = own.iter().flatten().find(|(key, _)| key == TICK_HZ);
         self.survey.streams() && options.mode != Mode::Open && recorded.is_some_and(|(_, rate)| same_rate(rate))
+    }
+
+    /// Whether it is replayed open loop, and can be as it is read: [`stream_clients`]. Shots that are judged again are judged by what
+    /// is in memory, and so is what is told of a part.
+    pub fn streams_clients(&self, options: &Options) -> bool {
+        let is_open = match options.mode {
+            Mode::Closed => false,
+            Mode::Open => true,
+            Mode::Auto => {
+                let has_server = check_server(self.header, self.survey.hears());
+                matches!(has_server, Err(ReplayError::NoServer | ReplayError::ClientSide))
+            }
+        };
+        let is_of_all = options.part.is_none() && options.judged_under.is_none() && self.start.is_none();
+        is_open && is_of_all && self.survey.near().is_some()
     }
 }
 
@@ -95,4 +115,31 @@ pub fn stream<G: Netcode>(
     };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
+}
+
+/// Replays the clients of a log alone, as [`replay`](super::replay()) does in open loop. The log is read once for each player: `pass`
+/// does that. `to` gets what [`stream`] hands on.
+///
+/// # Errors
+/// When the log is not one that this build can replay, or not [so](Source::streams_clients).
+pub fn stream_clients<G: Netcode>(
+    source: &Source<'_>,
+    pass: Pass<'_>,
+    options: &Options,
+    to: &mut dyn FnMut(&TraceHeader, Table),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Ran, ReplayError> {
+    let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
+    let imported = matches!(source.header.origin, Origin::Imported { .. });
+    if !(source.survey.has_input() || (imported && source.survey.was_shown())) {
+        return Err(ReplayError::NoInput);
+    }
+    let near = source.survey.near().ok_or(ReplayError::NotAsRead)?;
+    let header = TraceHeader {
+        game: G::NAME.to_owned(),
+        mode: "open".to_owned(),
+        log_digest: String::new(),
+        settings: setup.settings.to_pairs(),
+    };
+    open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

@@ -1,17 +1,16 @@
 //! What must be known of a log before it is replayed stretch by stretch: where it ends, how far ahead its replay has to
 //! look, and what its records say of each other. One pass over the log tells, in memory that does not grow with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod near;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{
-    ArrivalRecord, CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
-};
-use crate::units::{Micros, Tick};
-
-/// A packet that has not arrived by then is looked up in the log as a whole.
-const LONGEST_FLIGHT: Micros = Micros::from_s(30);
+use crate::record::{CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently};
+use crate::units::{CommandSeq, Micros, Tick};
+pub(crate) use near::Near;
+use near::{Bounds, LONGEST_FLIGHT, Ways};
 
 /// What one pass over a log tells.
 #[derive(Clone, Debug)]
@@ -30,12 +29,14 @@ pub struct Survey {
     played: Option<(Micros, Micros)>,
     /// How far back in time a chunk goes behind those before it.
     pub(super) back: Micros,
-    /// For how long a packet or snapshot was on its way at most.
-    pub(super) longest: Micros,
+    /// What is known of how far from each other in it things stand that belong together.
+    bounds: Bounds,
     /// Whether there was a float in a state that is a number, and whether there was one at all.
     floats: (bool, bool),
     /// Why it cannot be replayed stretch by stretch.
     whole: bool,
+    /// Whether a part of it is missing.
+    has_gaps: bool,
 }
 
 /// What of it a replay needs that begins in the middle.
@@ -61,16 +62,11 @@ pub(super) struct OfPlayer {
     pub(super) heard: u64,
     active: u64,
     usercmds: u64,
-    up: Way,
-    down: Way,
-}
-
-/// One direction of a player's connection.
-#[derive(Clone, Debug, Default)]
-struct Way {
-    newest: Option<u32>,
-    /// What may still arrive.
-    sent: BTreeMap<u32, Micros>,
+    ways: Ways,
+    /// The first usercmd that it made, and the last.
+    pub(super) made: Option<[CommandSeq; 2]>,
+    /// Whether it was shown anything.
+    was_shown: bool,
 }
 
 /// The ticks of a log.
@@ -90,6 +86,7 @@ pub struct Ticks {
 impl Survey {
     /// Of a log of which no chunk has been seen.
     pub fn new(header: &Header) -> Survey {
+        let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
         Survey {
             players: vec![OfPlayer::default(); header.players.len()],
             ticks: Ticks::default(),
@@ -98,9 +95,10 @@ impl Survey {
             span: None,
             played: None,
             back: Micros::ZERO,
-            longest: Micros::ZERO,
+            bounds: Bounds::new(as_they_arrived),
             floats: (false, false),
             whole: header.holds() != Holds::Whole || header.side.is_some(),
+            has_gaps: false,
         }
     }
 
@@ -113,15 +111,17 @@ impl Survey {
             players: self.players.iter().map(of).collect(),
             played: self.played,
             back: self.back,
-            longest: self.longest,
+            longest: self.longest(),
         }
     }
 
     /// Of a log that streams, as far as a keyframe of it says.
     pub(super) fn of_gist(gist: Gist) -> Survey {
-        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| {
-            let way = |sends: bool| Way { newest: sends.then_some(0), sent: BTreeMap::new() };
-            OfPlayer { frames, heard, up: way(up), down: way(down), ..OfPlayer::default() }
+        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| OfPlayer {
+            frames,
+            heard,
+            ways: Ways::that_send([up, down]),
+            ..OfPlayer::default()
         };
         let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
         Survey {
@@ -132,9 +132,10 @@ impl Survey {
             span: gist.played,
             played: gist.played,
             back: gist.back.max(Micros::ZERO),
-            longest: bound(gist.longest),
+            bounds: Bounds::of_part(bound(gist.longest)),
             floats: (false, false),
             whole: false,
+            has_gaps: false,
         }
     }
 
@@ -143,7 +144,7 @@ impl Survey {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
         // What is missing is judged by what is around it, and what the session begins with stands at its beginning.
-        self.whole |= !chunk.gaps.is_empty();
+        self.has_gaps |= !chunk.gaps.is_empty();
         let begins = |key: &StateKey| key.tick == Tick(0);
         self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
         for tick in &chunk.ticks {
@@ -151,12 +152,9 @@ impl Survey {
         }
         for (of, records) in self.players.iter_mut().zip(&chunk.players) {
             of.add(records);
-            let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
-            let told = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
-            let known = of.up.add(sent, &records.reached, &mut self.longest)
-                & of.down.add(told, &records.received, &mut self.longest);
-            self.whole |= !known;
+            of.ways.add(records, &mut self.bounds);
         }
+        self.bounds.end_of_chunk(&chunk.states, &chunk.players);
         self.look_at_states(header, chunk);
     }
 
@@ -218,7 +216,27 @@ impl Survey {
     /// Whether the log can be replayed closed loop without being in memory as a whole: it holds the server and its clients, none
     /// of its parts is missing, and what happened to a packet stands near it.
     pub fn streams(&self) -> bool {
-        !self.whole
+        !self.whole && !self.has_gaps && self.bounds.all_is_known
+    }
+
+    /// How far ahead and back in it whoever goes through what its clients were shown looks; `None` where a part is missing, or that cannot be told.
+    pub(crate) fn near(&self) -> Option<Near> {
+        self.bounds.near.filter(|_| !self.has_gaps)
+    }
+
+    /// For how long a packet or snapshot was on its way at most.
+    pub(super) fn longest(&self) -> Micros {
+        self.bounds.longest
+    }
+
+    /// Whether anything was heard of a player of whom nothing else is known.
+    pub(super) fn hears(&self) -> bool {
+        (0..self.players.len()).any(|player| self.is_heard_only(player))
+    }
+
+    /// Whether anybody was shown anything.
+    pub(super) fn was_shown(&self) -> bool {
+        self.players.iter().any(|player| player.was_shown)
     }
 
     /// Usercmds of all players.
@@ -265,42 +283,20 @@ impl Ticks {
 impl OfPlayer {
     /// Whether anything was sent, to the server and to the client.
     pub(super) fn sends(&self) -> [bool; 2] {
-        [self.up.newest.is_some(), self.down.newest.is_some()]
+        self.ways.send()
     }
 
     fn add(&mut self, records: &PlayerRecords) {
         self.frames += records.frames.len() as u64;
         self.heard += records.heard.len() as u64;
+        self.was_shown |= !records.received.is_empty();
+        if let [first, .., last] | [first @ last] = &records.frames[..] {
+            let first = self.made.map_or(first.command.seq, |[first, _]| first);
+            self.made = Some([first, last.command.seq]);
+        }
         for command in records.usercmds() {
             self.usercmds += 1;
             self.active += u64::from(command.input.is_active());
         }
-    }
-}
-
-impl Way {
-    /// Whether it is known of all arrivals what arrived.
-    fn add(
-        &mut self,
-        sent: impl Iterator<Item = (u32, Micros)>,
-        arrivals: &[ArrivalRecord],
-        longest: &mut Micros,
-    ) -> bool {
-        let mut known = true;
-        for (number, at) in sent {
-            known &= self.newest.is_none_or(|newest| newest < number);
-            self.newest = Some(number);
-            self.sent.insert(number, at);
-            while let Some(oldest) = self.sent.first_entry().filter(|oldest| *oldest.get() + LONGEST_FLIGHT < at) {
-                oldest.remove();
-            }
-        }
-        for arrival in arrivals {
-            match self.sent.get(&arrival.number) {
-                Some(sent) => *longest = (*longest).max(arrival.at - *sent),
-                None => known = false,
-            }
-        }
-        known
     }
 }

@@ -23,6 +23,8 @@ use crate::trace::schema::{
 use crate::trace::{Table, Trace};
 use crate::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
 
+/// The rows of so much time are in one part of all tables, or in more.
+pub(super) const TOGETHER: Micros = Micros::from_s(16);
 /// About how many bytes of rows a table gathers before they go on.
 const FULL_BYTES: usize = 2 << 20;
 /// There are so many more views than other rows that so many times as many of them go together.
@@ -154,6 +156,12 @@ impl Tables {
         if let Some(network) = &mut self.network {
             network.end();
         }
+    }
+
+    /// A player's replay in open loop has ended: nobody asks any more for what was on its screen, and nobody judges its shots.
+    pub(super) fn end_of_player<G: Game>(&mut self, player: PlayerId) {
+        self.views.end(player);
+        self.shots.end::<G>(Part::WHOLE);
     }
 
     /// Hands on the rows of each table that is full.

@@ -117,6 +117,11 @@ impl Views {
         }
     }
 
+    /// Nobody asks any more for what was on a player's screen.
+    pub(super) fn end(&mut self, player: PlayerId) {
+        self.screens[usize::from(player.0)] = Screens::default();
+    }
+
     /// Who was drawn on a player's screen while a usercmd was made, and where.
     pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = (EntityId, Vec3)> + '_ {
         let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];

@@ -6,8 +6,8 @@ use super::figures::{count, measure};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use crate::stats::Counted;
-use crate::trace::Table;
 use crate::trace::schema::{corrections, frames, ticks};
+use crate::trace::{Table, TraceHeader};
 use crate::units::Micros;
 
 /// The longest bar, in columns.
@@ -23,13 +23,21 @@ pub struct Spreads {
     acks: Vec<Table>,
     round_trip_ms: Counted,
     error_units: Counted,
+    /// Clients come one after the other, without ticks.
+    is_open: bool,
 }
 
 /// For so long it is kept when usercmds were made: more than the rows of two tables of a replay are apart.
 const KEPT: Micros = Micros::from_s(64);
 
 impl Spreads {
-    /// Takes rows in. With those of `ticks` all is there that was before them.
+    /// Of a replay that has put out nothing so far.
+    pub fn of(trace: &TraceHeader) -> Spreads {
+        Spreads { is_open: trace.is_open(), ..Spreads::default() }
+    }
+
+    /// Takes rows in. With those of `ticks` all is there that was before them; in open loop, with those of `frames` all usercmds that
+    /// were acked before.
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => {
@@ -41,7 +49,12 @@ impl Spreads {
                 let frames = frames::Columns::read(rows);
                 let usercmds = frames.player.iter().copied().zip(frames.command.iter().copied());
                 self.made_at.extend(usercmds.zip(frames.at_us.iter().copied()));
-                self.newest = self.newest.max(frames.at_us.last().copied().unwrap_or_default());
+                let newest = frames.at_us.last().copied().unwrap_or_default();
+                self.newest = self.newest.max(newest);
+                if let Some(player) = frames.player.last().copied().filter(|_| self.is_open) {
+                    self.look();
+                    self.made_at.retain(|(of, _), at_us| *of == player && *at_us >= newest.saturating_sub(KEPT.0));
+                }
             }
             corrections::NAME => self.acks.push(rows.clone()),
             _ => {}

@@ -19,6 +19,7 @@ const AS_READ: &[(&str, i32)] = &[
     // peak says little of theirs.
     ("verify F --threads 1", 0),
     ("verify F --threads 2 --whole", 0),
+    ("replay F --mode open", 0),
     ("export F --table shots --to csv -o shots.csv", 0),
     ("export a.hittrace --table frames -o frames.jsonl", 0),
     ("diff a.hittrace b.hittrace", 1),

@@ -25,6 +25,7 @@ mod movement_vectors;
 mod network;
 #[path = "../skipped/note.rs"]
 mod note;
+mod open_streams;
 mod parts;
 mod patched;
 mod pipelines;

@@ -203,6 +203,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
             traffic: Traffic::default(),
             rollbacks: 0,
             rollback_error: None,
+            jumps: Vec::new(),
         },
     };
     let judged = |found: &Survey| {

@@ -81,7 +81,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("merge", &["units", "settings", "record"]),
     // What is computed from sessions and traces alone.
     ("info", &["varint", "units", "usercmd", "stats", "settings", "record"]),
-    ("score", &["units", "stats", "settings", "game", "record", "history"]),
+    ("score", &["units", "stats", "settings", "game", "record", "history", "replay"]),
     ("summary", &["stats", "trace"]),
     ("golden", &["text_diff", "summary", "trace"]),
     ("verify", &["text_diff", "units", "trace", "record", "replay", "summary", "golden"]),

@@ -43,7 +43,7 @@ impl Replayed {
         // Where none is wanted, all are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = Options { network: true, tables, ..options };
-        if !log.streams(&options) {
+        if !log.streams(game, &options) {
             return Ok(None);
         }
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));

@@ -10,12 +10,12 @@ use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::Trouble;
 use crate::drawing::{Drawing, Drawn};
-use crate::engine::{Games, StreamError, SurveyedLog, can_be_read_twice, until_whole};
+use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
 use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
 use crate::record::Header;
-use crate::replay::{HashDifference, Options, Part, Ran};
+use crate::replay::{HashDifference, Options, Part, Ran, own_settings};
 use crate::report::Spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
@@ -53,8 +53,15 @@ struct Gathered {
 }
 
 impl Gathered {
+    /// Of a replay that puts out its rows as they are full.
     fn new(header: TraceHeader) -> Gathered {
-        let (weighing, drawing) = (Weighing::default(), Drawing::default());
+        let spreads = Spreads::of(&header);
+        Gathered { spreads, ..Gathered::of_tables(header) }
+    }
+
+    /// Of a replay that puts out each table as a whole.
+    fn of_tables(header: TraceHeader) -> Gathered {
+        let (weighing, drawing) = (Weighing::of(&header), Drawing::of(&header));
         Gathered { gist: Gist::new(header, false), weighing, drawing, spreads: Spreads::default() }
     }
 
@@ -83,7 +90,7 @@ pub(super) fn play(
     let part = part.map(|part| within(part, log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
     let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
-    if !log.streams(&options) {
+    if !log.streams(game, &options) {
         return whole(games, args, true, trace, record);
     }
     let progress = Progress::of_session("replaying", log.survey.duration());
@@ -96,7 +103,7 @@ pub(super) fn play(
     let seconds = watch.elapsed_s();
     let drawn = gathered.drawing.drawn();
     let scores = match drawn.is_empty() && part.is_none() {
-        true => score(game, &args.log, &files::read_log_again(&args.log)?.session, &options)?,
+        true => scores(game, args, &log, &options)?,
         false => Vec::new(),
     };
     let length = part.map_or(log.survey.duration(), length_of);
@@ -109,7 +116,7 @@ pub(super) fn play(
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: Vec::new(),
+        jumps: Jumps::of(&ran.jumps),
         whole: None,
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
@@ -119,6 +126,20 @@ pub(super) fn play(
         length,
         seconds,
     })
+}
+
+/// How well each way of drawing the others does, of a log that is read again.
+fn scores(game: &dyn Playable, args: &Args, log: &SurveyedLog, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
+    let settings = match &options.settings {
+        Some(settings) => settings,
+        None => &own_settings(&log.header)?,
+    };
+    match log.score(game, settings) {
+        Ok(Some(scores)) => Ok(scores),
+        Ok(None) => score(game, &args.log, &files::read_log_again(&args.log)?.session, options),
+        Err(ScoringError::Read(error)) => Err(error.into()),
+        Err(ScoringError::Score(error)) => Err(Trouble::file(&args.log, error)),
+    }
 }
 
 /// Looks through the log, or finds the keyframe that tells of it; and the part that is asked for.
@@ -208,7 +229,7 @@ fn whole(
         let again = again.map_err(|error| Trouble::file(&args.log, error))?;
         store::save_log(target, &again, LogOptions::whole())?;
     }
-    let mut gathered = Gathered::new(replayed.trace.header.clone());
+    let mut gathered = Gathered::of_tables(replayed.trace.header.clone());
     replayed.trace.tables.iter().for_each(|table| gathered.add(table));
     let drawn = gathered.drawing.drawn();
     let scores = match drawn.is_empty() && part.is_none() {

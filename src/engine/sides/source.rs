@@ -43,8 +43,12 @@ impl<'a> Source<'a> {
             Some(FileKind::Log) => {
                 let Some(log) = Engine::new(engine.games).survey(path)? else { return Ok(None) };
                 for way in ways {
-                    let is_played = way.build.is_some() || engine.games.of_header(&log.header).is_ok();
-                    if !is_played || (way.build.is_none() && !log.streams(&way.replay_options(engine, &log.header)?)) {
+                    let streams = match (&way.build, engine.games.of_header(&log.header)) {
+                        (Some(_), _) => true,
+                        (None, Ok(game)) => log.streams(game, &way.replay_options(engine, &log.header)?),
+                        (None, Err(_)) => false,
+                    };
+                    if !streams {
                         return Ok(None);
                     }
                 }

@@ -2,6 +2,7 @@
 
 use super::super::feed::Shared;
 use super::super::streamed::Ran;
+use super::super::tables::TOGETHER;
 use super::super::{HashDifference, Part, Tables, Traffic};
 use super::Recorded;
 use crate::game::{Game, Verdict};
@@ -32,9 +33,6 @@ impl Hashes<'_> {
         }
     }
 }
-
-/// The rows of so much time are in one part of all tables, or in more.
-const TOGETHER: Micros = Micros::from_s(16);
 
 /// Where the replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +109,7 @@ impl<'a, 'f> Watch<'a, 'f> {
             traffic: self.traffic,
             rollbacks: rollbacks.checked,
             rollback_error: rollbacks.failed,
+            jumps: Vec::new(),
         }
     }
 

@@ -1,0 +1,171 @@
+//! Clients that are replayed alone as their log is read come out as those of a log in memory as a whole, however it is cut.
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::LogReader;
+use hitreg::record::{Allowance, GapRecord, Header, Session, SessionId, Side, Stretch};
+use hitreg::replay::{Mode, Options, Ran, ReplayError, Source, Survey, replay, stream_clients};
+use hitreg::score::{ScoreError, score, score_as_read};
+use hitreg::session::scenario::Scenario;
+use hitreg::settings::Settings;
+use hitreg::trace::Trace;
+use hitreg::units::{Micros, PlayerId};
+
+use crate::streams::{file, record, survey};
+
+fn bad_link() -> LinkModel {
+    LinkModel {
+        delay_ms: 45.0,
+        jitter: Jitter::Exponential(15.0),
+        loss: Loss::Random(0.05),
+        duplicate: 0.05,
+        reorder: 0.05,
+        reorder_ms: 120.0,
+        ..LinkModel::default()
+    }
+}
+
+fn session() -> Session {
+    record(&Scenario { players: 4, seconds: 20.0, link: bad_link(), ..Scenario::default() })
+}
+
+fn open() -> Options {
+    Options { mode: Mode::Open, ..Options::default() }
+}
+
+fn source<'a>(header: &'a Header, survey: &'a Survey) -> Source<'a> {
+    Source { header, survey, allowance: Allowance::default(), start: None, keyframes: None }
+}
+
+/// The chunks of a file, one by one.
+fn each<E>(file: &[u8], take: &mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E> {
+    let mut reader = LogReader::new(file).expect("a log");
+    let mut is_first = true;
+    loop {
+        // All of it is as good as what clients did and were shown.
+        let next = if is_first { reader.next_chunk() } else { reader.next_chunk_of_clients() };
+        is_first = false;
+        match next.expect("a sound log") {
+            Some(chunk) => take(chunk)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+fn as_read(file: &[u8], options: &Options) -> Result<(Trace, Ran), ReplayError> {
+    let survey = survey(file);
+    let header = LogReader::new(file).expect("a log").header().clone();
+    let source = source(&header, &survey);
+    assert!(source.streams_clients(options), "what belongs together stands near");
+    let mut trace = Trace::default();
+    let mut put = |header: &_, rows: hitreg::trace::Table| {
+        trace.header = Clone::clone(header);
+        match trace.tables.iter_mut().find(|table| table.name == rows.name) {
+            Some(table) => table.append(rows).expect("the same columns"),
+            None => trace.tables.push(rows),
+        }
+    };
+    let ran = stream_clients::<Arena>(&source, &mut |take| each(file, take), options, &mut put, &mut |_| {})?;
+    Ok((trace, ran))
+}
+
+/// However it is cut, it has the rows, jumps and scores that it has in memory.
+fn assert_same(session: &Session) {
+    let options = open();
+    let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
+    assert!(whole.trace.table("corrections").is_some_and(|table| table.rows() > 500), "it was shown little");
+    assert!(whole.jumps.len() > 20, "{} jumps", whole.jumps.len());
+    let settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    let rules = session.header.rules.read::<ArenaRules>().expect("rules");
+    let scores = score::<Arena>(session, &rules, &settings).expect("bodies");
+    assert!(scores.iter().all(|score| score.samples > 500), "{scores:?}");
+    for span in [Micros::from_ms(90), Micros::from_s(1), Micros::from_s(60)] {
+        let file = file(session, span);
+        let (trace, ran) = as_read(&file, &options).expect("a log of this build");
+        for was in &whole.trace.tables {
+            let is = trace.table(&was.name).expect("the same tables");
+            assert!(was.digest() == is.digest(), "chunks of {span:?}: `{}` is another", was.name);
+        }
+        assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
+        assert_eq!(ran.jumps, whole.jumps);
+        let (survey, header) = (survey(&file), &session.header);
+        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ScoreError>| each(&file, take);
+        let found = score_as_read::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
+        assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
+    }
+}
+
+#[test]
+fn clients_replayed_as_their_log_is_read_have_the_same_rows() {
+    assert_same(&session());
+}
+
+/// As in recordings of other games, whose stamps are of two clocks: what arrived stands before what was sent, and acks usercmds that
+/// are yet to be made.
+#[test]
+fn what_arrives_before_it_was_sent_is_waited_for() {
+    let mut session = session();
+    for player in &mut session.players {
+        player.received.iter_mut().for_each(|arrival| arrival.at = arrival.at - Micros::from_ms(350));
+    }
+    assert_same(&session);
+    for player in &mut session.players {
+        player.snapshots.iter_mut().for_each(|snapshot| snapshot.at = snapshot.at - Micros::from_ms(900));
+    }
+    assert_same(&session);
+}
+
+/// A client writes its snapshots down as they arrive.
+#[test]
+fn a_clients_own_log_is_read_in_the_order_of_numbers() {
+    let mut session = session();
+    session.header.side = Some(Side { session: SessionId(9), player: Some(PlayerId(1)) });
+    for (index, player) in session.players.iter_mut().enumerate() {
+        let arrived =
+            |number| player.received.iter().find(|arrival| arrival.number == number).map(|arrival| arrival.at);
+        let came = |record: &hitreg::record::SnapshotRecord| Some((arrived(record.seq.0)?, record.clone()));
+        let mut came: Vec<_> = player.snapshots.iter().filter_map(came).filter(|_| index == 1).collect();
+        came.sort_by_key(|(at, _)| *at);
+        player.snapshots =
+            came.into_iter().map(|(at, record)| hitreg::record::SnapshotRecord { at, ..record }).collect();
+        if index != 1 {
+            *player = Default::default();
+        }
+    }
+    assert!(!session.players[1].snapshots.is_sorted_by_key(|snapshot| snapshot.seq));
+    let cut: Vec<_> = [90, 1_000, 60_000].map(|ms| file(&session, Micros::from_ms(ms))).into();
+    session.put_in_order();
+    let whole = replay::<Arena>(&session, &open(), &mut |_| {}).expect("a log of this build");
+    assert!(whole.jumps.len() > 5 && whole.trace.table("views").is_some_and(|views| views.rows() > 1_000));
+    for file in cut {
+        let (trace, ran) = as_read(&file, &Options::default()).expect("a log of this build");
+        assert_eq!((trace.digest(), ran.jumps), (whole.trace.digest(), whole.jumps.clone()));
+    }
+}
+
+/// What cannot be told from what is near is not told: such logs are replayed as a whole.
+#[test]
+fn what_stands_too_far_apart_is_no_log_to_be_replayed_as_it_is_read() {
+    let streams = |session: &Session, options: &Options| {
+        let survey = survey(&file(session, Micros::from_s(1)));
+        source(&session.header, &survey).streams_clients(options)
+    };
+    let good = session();
+    assert!(streams(&good, &open()));
+    assert!(!streams(&good, &Options::default()), "it has a server");
+    assert!(!streams(&good, &Options { mode: Mode::Closed, ..Options::default() }));
+    let mut gap = good.clone();
+    let [from, to] = [5, 6].map(Micros::from_s);
+    gap.gaps.push(GapRecord { from, to, ..GapRecord::default() });
+    assert!(!streams(&gap, &open()), "a part is missing");
+    let mut twice = good.clone();
+    twice.players[2].snapshots[40].seq = twice.players[2].snapshots[39].seq;
+    assert!(!streams(&twice, &open()), "two of one number");
+    let long = record(&Scenario { players: 1, seconds: 50.0, ..Scenario::default() });
+    assert!(streams(&long, &open()));
+    let mut late = long.clone();
+    let first = late.players[0].received[3];
+    late.players[0].received.push(hitreg::record::ArrivalRecord { at: Micros::from_s(49), ..first });
+    late.players[0].received.sort_by_key(|arrival| arrival.at);
+    assert!(!streams(&late, &open()), "it arrives again when it has been forgotten");
+}
