@@ -2,7 +2,7 @@
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::LogReader;
+use hitreg::log::{LogReader, Options as LogOptions, write_session};
 use hitreg::record::{Allowance, GapRecord, Header, Session, SessionId, Side, Stretch};
 use hitreg::replay::{Mode, Options, Ran, ReplayError, Source, Survey, replay, stream_clients};
 use hitreg::score::{ScoreError, score, score_as_read};
@@ -141,6 +141,18 @@ fn a_clients_own_log_is_read_in_the_order_of_numbers() {
         let (trace, ran) = as_read(&file, &Options::default()).expect("a log of this build");
         assert_eq!((trace.digest(), ran.jumps), (whole.trace.digest(), whole.jumps.clone()));
     }
+}
+
+/// A chunk may be longer than anything is on its way, and hold more ticks than are remembered.
+#[test]
+fn a_long_chunk_is_no_reason_to_replay_a_log_as_a_whole() {
+    let session = record(&Scenario { players: 1, seconds: 80.0, ..Scenario::default() });
+    let options = LogOptions { span: Micros::from_s(100), bytes: 64 << 20, ..LogOptions::whole() };
+    let file = write_session(Vec::new(), &session, options).expect("memory takes all");
+    let survey = survey(&file);
+    let source = source(&session.header, &survey);
+    assert!(session.ticks.len() > 5_000);
+    assert!(source.streams_clients(&open()) && source.streams(&Options::default()));
 }
 
 /// What cannot be told from what is near is not told: such logs are replayed as a whole.

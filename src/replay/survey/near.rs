@@ -98,6 +98,9 @@ impl Bounds {
         for tick in shown.collect::<BTreeSet<u32>>() {
             self.tick(tick, false);
         }
+        // Not sooner: a chunk may hold any number of them.
+        self.states.forget();
+        self.snapshots.forget();
         self.chunk += 1;
     }
 
@@ -131,10 +134,13 @@ impl Ticks {
     fn add(&mut self, tick: u32, chunk: u32) -> bool {
         let known = self.may_know(tick);
         self.first.entry(tick).or_insert(chunk);
+        known
+    }
+
+    fn forget(&mut self) {
         while self.first.len() > TICKS {
             self.forgotten = self.first.pop_first().map(|(tick, _)| tick).max(self.forgotten);
         }
-        known
     }
 
     /// Whether it would be known if the tick had been there.
@@ -177,6 +183,7 @@ impl Way {
     }
 
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord], bounds: &mut Bounds) {
+        let mut last = None;
         for (number, at) in sent {
             if self.newest.is_some_and(|newest| newest >= number) {
                 self.out_of_order(number, bounds);
@@ -186,9 +193,7 @@ impl Way {
             if let Some(arrived) = self.early.remove(&number) {
                 bounds.ahead(bounds.chunk - arrived);
             }
-            while let Some(oldest) = self.sent.first_entry().filter(|oldest| oldest.get().0 + LONGEST_FLIGHT < at) {
-                self.forgotten = Some(oldest.remove_entry().0);
-            }
+            last = Some(at);
         }
         for arrival in arrivals {
             match self.sent.get(&arrival.number) {
@@ -205,6 +210,11 @@ impl Way {
                     }
                 }
             }
+        }
+        // Not sooner: a chunk may be longer than that.
+        let is_old = |sent: Micros| last.is_some_and(|last| sent + LONGEST_FLIGHT < last);
+        while let Some(oldest) = self.sent.first_entry().filter(|oldest| is_old(oldest.get().0)) {
+            self.forgotten = Some(oldest.remove_entry().0);
         }
     }
 }
