@@ -26,6 +26,7 @@
 pub mod bisect;
 mod effects;
 mod error;
+mod excerpt;
 mod games;
 #[cfg(any(feature = "quake3", feature = "quakeworld"))]
 mod import;
@@ -41,6 +42,7 @@ mod verify;
 
 pub use effects::look_for_effects;
 pub use error::EngineError;
+pub use excerpt::{Excerpt, ExcerptError};
 #[cfg(feature = "live")]
 pub use games::JoinError;
 pub use games::{

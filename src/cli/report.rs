@@ -8,17 +8,20 @@ use super::diff::running::Running;
 use super::diff::sides::SideArgs;
 use super::output::Output;
 use super::outputs::OutPath;
+use super::part::PartArgs;
+use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
-use crate::engine::{Games, Looked, Sides, Traces, look_for_effects};
+use crate::engine::{Excerpt, ExcerptError, Games, Looked, Sides, Traces, look_for_effects};
 use crate::game::Wall;
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
-use crate::replay::Options;
+use crate::replay::{Options, Part};
 use crate::report::{diff_line, figures, what_if_line};
-use crate::store::{self, Kind};
+use crate::store::{self, Kind, Target};
 use crate::trace::Trace;
+use crate::units::Micros;
 use crate::why::Rejudged;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
@@ -28,6 +31,9 @@ use crate::why::Rejudged;
 /// each shot that came out differently is a click away. The page is one file, asks nothing of any network, and opens from
 /// disk in Chromium and Firefox.
 ///
+/// With --from and --to the page is of that part of one log, which is found, replayed and shown however long the log is; a page of
+/// all of it holds all of it in memory.
+///
 /// A log is replayed first; of a trace, whoever wrote it, its tables alone count. Of a log whose game this build does not
 /// know, what the log itself says is shown. The page says what it cannot know.
 #[derive(clap::Args)]
@@ -35,6 +41,7 @@ use crate::why::Rejudged;
 Examples:
   hitreg report match.hitlog -o match.html
   hitreg report match.hittrace -o match.html
+  hitreg report match.hitlog --from 40:00 --to 40:30 -o fight.html
   hitreg report match.hitlog --b-set lag_compensation.enabled=false \\
       --what-if rejudge -o unlagged.html
   hitreg report old.hittrace new.hittrace -o changed.html
@@ -45,6 +52,8 @@ pub(super) struct Args {
     /// Where to write the page
     #[arg(short, long, value_name = "FILE")]
     output: OutPath,
+    #[command(flatten)]
+    part: PartArgs,
     #[command(flatten)]
     running: Running,
 }
@@ -71,6 +80,9 @@ struct Besides {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Page)?;
     let sides = args.sides.sides();
+    if !args.part.is_whole() {
+        return of_part(games, args, &sides, &target, output);
+    }
     let (names, traces, besides, difference) = match sides.is_single() {
         true => {
             let (trace, besides) = single(games, &sides.first)?;
@@ -121,13 +133,60 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
     let page = html(&Picture { sides: &shown, walls: &besides.walls, difference })?;
-    store::save_bytes(&target, page.as_bytes())?;
-    let report = Report {
-        output: &args.output,
-        bytes: page.len() as u64,
-        difference: difference.map(|(_, line)| line.to_owned()),
-        sides: names,
+    let difference = difference.map(|(_, line)| line.to_owned());
+    show(args, &target, &page, (names, difference), output)
+}
+
+/// The page of a part of one log.
+fn of_part(
+    games: &Games,
+    args: &Args,
+    sides: &Sides,
+    target: &Target,
+    output: &mut Output,
+) -> Result<Outcome, Trouble> {
+    let path = &sides.first;
+    if !sides.is_single() {
+        let what =
+            "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
+        return Err(Trouble::Request(what.to_owned()));
+    }
+    let engine = files::engine(games);
+    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
+    let excerpt = {
+        let progress = Progress::of_session("replaying", Micros::ZERO);
+        engine.excerpt(path, part, &mut |at, length| {
+            progress.set_length(length);
+            progress.reached(at);
+        })
     };
+    let Excerpt { trace, session, walls, rejudged } = excerpt.map_err(|error| match error {
+        ExcerptError::Read(error) => error.into(),
+        error => Trouble::file(path, error),
+    })?;
+    let name = path.display().to_string();
+    let shown = Shown {
+        name: &name,
+        map: &session.header.map,
+        trace: &trace,
+        session: Some(&session),
+        rejudged: &rejudged,
+        has_map: !walls.is_empty(),
+        notes: &[],
+    };
+    let page = html(&Picture { sides: &[shown], walls: &walls, difference: None })?;
+    show(args, target, &page, (vec![name], None), output)
+}
+
+fn show(
+    args: &Args,
+    target: &Target,
+    page: &str,
+    (sides, difference): (Vec<String>, Option<String>),
+    output: &mut Output,
+) -> Result<Outcome, Trouble> {
+    store::save_bytes(target, page.as_bytes())?;
+    let report = Report { output: &args.output, bytes: page.len() as u64, difference, sides };
     output.show(&report, |page| {
         page.line(&report.output.display().to_string());
         for (index, name) in report.sides.iter().enumerate() {
@@ -142,40 +201,43 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 /// The trace of one file: its own, or a replay's.
 fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
     let looked = files::engine(games).look(path)?;
-    let besides = Besides::of(&looked);
-    let trace = match looked {
-        Looked::Trace(trace) | Looked::Unknown(_, trace, _) => trace,
+    let replayed = match &looked {
+        Looked::Trace(_) | Looked::Unknown(..) => None,
         Looked::Log(log, _) => {
             let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
-            let (replayed, _) = replay::replay(game, path, &log.session, &Options::default())?;
-            replayed.trace
+            Some(replay::replay(game, path, &log.session, &Options::default())?.0.trace)
         }
     };
-    Ok((trace, besides))
+    let (trace, besides) = Besides::of(looked);
+    Ok((replayed.or(trace).unwrap_or_default(), besides))
 }
 
 /// What the log of both sides says besides their traces. Its packets are of the recorded session, and so of either side only
 /// where no side has another.
 fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
-    let besides = Besides::of(&files::engine(games).look(&sides.first)?);
+    let (_, besides) = Besides::of(files::engine(games).look(&sides.first)?);
     let is_of_one_log = sides.second.is_none();
     let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());
     Ok(Besides { session, ..besides })
 }
 
 impl Besides {
-    fn of(looked: &Looked) -> Besides {
-        let of_log = |session: &Session, walls: &[Wall], notes: Vec<String>| Besides {
+    /// What a file that is not replayed has of a trace, and what it says besides.
+    fn of(looked: Looked) -> (Option<Trace>, Besides) {
+        let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| Besides {
             map: session.header.map.clone(),
-            walls: walls.to_vec(),
-            session: Some(session.clone()),
+            walls,
+            session: Some(session),
             notes,
         };
         match looked {
-            Looked::Trace(_) => Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new() },
-            Looked::Log(log, walls) => of_log(&log.session, walls, Vec::new()),
-            Looked::Unknown(log, _, why) => {
-                of_log(&log.session, &[], vec![format!("what its clients predicted, drew and hit: {why}")])
+            Looked::Trace(trace) => {
+                (Some(trace), Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new() })
+            }
+            Looked::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
+            Looked::Unknown(log, trace, why) => {
+                let notes = vec![format!("what its clients predicted, drew and hit: {why}")];
+                (Some(trace), of_log(log.session, Vec::new(), notes))
             }
         }
     }

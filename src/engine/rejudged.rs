@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use super::log_file::LogOrTrace;
 use super::{Engine, EngineError, Playable, Sides, Way};
-use crate::record::Session;
+use crate::record::{Header, Session};
 use crate::replay::{Options, ReplayError, own_settings};
 use crate::settings::SettingError;
 use crate::trace::Trace;
-use crate::trace::schema::shots;
+use crate::trace::schema::{TableSet, shots};
 use crate::why::{Rejudged, Rules};
 
 /// Why shots could not be judged again.
@@ -35,11 +35,21 @@ pub fn rejudged(
     options: &Options,
     trace: &Trace,
 ) -> Result<Vec<Rejudged>, NotRejudged> {
+    rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
+}
+
+/// The same of a log with this header, which `replay` makes traces of.
+pub(super) fn rejudged_by<E: From<SettingError> + Send>(
+    header: &Header,
+    options: &Options,
+    trace: &Trace,
+    replay: impl Fn(&Options) -> Result<Trace, E> + Sync,
+) -> Result<Vec<Rejudged>, E> {
     let table = shots::Columns::of(trace);
     if table.rows == 0 {
         return Ok(Vec::new());
     }
-    let own = own_settings(&session.header)?;
+    let own = own_settings(header)?;
     let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
     let is_on = under.lag_compensation.enabled;
     let what = if is_on { "without lag compensation" } else { "with lag compensation" };
@@ -48,12 +58,12 @@ pub fn rejudged(
         let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
         asked.push(("going back as far as it takes", setting, Some(MAX_UNLAG)));
     }
+    let tables = TableSet::named([shots::NAME]);
     let judge = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
         let mut other = under.clone();
         other.set_pair(&setting)?;
-        let options = Options { judged_under: Some(other), ..options.clone() };
-        let replayed = game.replay(session, &options, &mut |_| {})?;
-        Ok(Rejudged::of(Rules { what, setting, limit }, &replayed.trace))
+        let replayed = replay(&Options { judged_under: Some(other), tables, ..options.clone() })?;
+        Ok(Rejudged::of(Rules { what, setting, limit }, &replayed))
     };
     asked.into_par_iter().map(judge).collect()
 }
