@@ -53,7 +53,6 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    #[cfg(feature = "live")]
     /// How much session time there will be, once that is known.
     pub(super) fn set_length(&self, length: Micros) {
         self.bar.set_length(length.0.max(0) as u64);

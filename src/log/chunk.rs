@@ -45,12 +45,14 @@ pub(crate) enum Kinds {
 }
 
 impl Kinds {
+    #[cfg(feature = "pipelines")]
     fn has(self, kind: &str) -> bool {
-        match self {
-            Kinds::All => true,
-            #[cfg(feature = "pipelines")]
-            Kinds::OfClients => ["frames", "snapshots", "received"].contains(&kind),
-        }
+        self == Kinds::All || ["frames", "snapshots", "received"].contains(&kind)
+    }
+
+    #[cfg(not(feature = "pipelines"))]
+    fn has(self, _kind: &str) -> bool {
+        true
     }
 }
 

@@ -4,11 +4,15 @@ import { $, count, el, measure, ms, seconds } from "page/dom.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
+/** How wide a column is whose longest text has so many characters, and is short in most sessions. */
+const wide = (least, texts) => `${texts.reduce((most, text) => Math.max(most, 0.6 * text.length + 1), least)}em`;
+
 /** What is listed, by tab. Each column says what it shows, what it sorts by, and how wide it is. */
 export function tablesOf(contents) {
   const [first] = contents.sides;
   const tables = [];
-  const at = { label: "at", of: (row) => row.at_us, text: (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2)), width: "4.2em", number: true };
+  const time = (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2));
+  const at = { label: "at", of: (row) => row.at_us, text: time, width: wide(4.2, first.shots.slice(-1).map(time)), number: true };
   if (contents.difference) {
     tables.push({
       name: "Changed",
@@ -29,7 +33,7 @@ export function tablesOf(contents) {
       select: (item) => ({ kind: "shot", side: 0, item }),
       columns: [
         at,
-        { label: "shot", of: (shot) => shot.name, width: "6em" },
+        { label: "shot", of: (shot) => shot.name, width: wide(6, first.shots.map((shot) => shot.name)) },
         { label: "weapon", of: (shot) => shot.weapon, width: "5.4em" },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: (shot) => came(shot.server), mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
