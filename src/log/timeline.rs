@@ -230,12 +230,7 @@ impl Timeline {
 const UNTIMED: Micros = Micros(i64::MIN);
 
 /// When a record of a list happened, where that is told, and its size; `None` after the last.
-fn record<H>(
-    session: &Session<H>,
-    kinds: &[UnknownKind],
-    list: List,
-    index: usize,
-) -> Option<(Option<When>, usize)> {
+fn record<H>(session: &Session<H>, kinds: &[UnknownKind], list: List, index: usize) -> Option<(Option<When>, usize)> {
     let of = |stream: &dyn Stream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
     match list {
         List::Player(kind, player) | List::After(kind, player) => of(session.players.get(player)?.streams()[kind]),

@@ -70,15 +70,13 @@ impl Bounds {
 mod tests {
     use super::*;
     use crate::merge::offset::{NoOffset, between};
-    use crate::rng::Rng;
-    use crate::units::{Micros, Seed};
+    use crate::units::Micros;
 
     /// A round trip every 10 ms, by clocks that drift apart.
     fn bounds(drift_ppm: i64, count: i64) -> [Vec<Bound>; 2] {
-        let mut rng = Rng::new(Seed(5), "bounds");
-        let mut late = |at: i64| {
+        let late = |at: i64| {
             let on_client = Micros(at - at * drift_ppm / 1_000_000);
-            let took = 2_000 + rng.below(30_000) as i64;
+            let took = 2_000 + at / 10_000 * 7_919 % 30_011;
             let arrived = at + took;
             let arrived_on_client = Micros(arrived - arrived * drift_ppm / 1_000_000);
             [Bound::above(on_client, Micros(arrived)), Bound::below(Micros(at), arrived_on_client)]

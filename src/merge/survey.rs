@@ -214,9 +214,8 @@ impl<'a> Survey<'a> {
 
     /// The first packet up to the last tick that reached the server and is in no client's log, with the client and its log.
     pub(super) fn first_unknown(&self, last: Micros) -> Option<(Micros, PlayerId, usize)> {
-        let of = |((player, log), of): ((u16, &Option<usize>), &OfPlayer)| {
-            Some((of.unknown_at?, PlayerId(player), (*log)?))
-        };
+        let of =
+            |((player, log), of): ((u16, &Option<usize>), &OfPlayer)| Some((of.unknown_at?, PlayerId(player), (*log)?));
         first_unknown((0..).zip(&self.sides.clients).zip(&self.players).filter_map(of), last)
     }
 
