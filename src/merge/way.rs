@@ -84,8 +84,8 @@ impl Way {
         match self.sent.binary_search_by_key(&arrival.number, |(number, _)| *number) {
             Ok(place) => {
                 let (_, at) = self.sent[place];
-                let passed = self.sent.drain(..place.saturating_sub(KEPT_MOST));
-                self.forgotten = passed.last().map(|(number, _)| number).or(self.forgotten);
+                let mut passed = self.sent.drain(..place.saturating_sub(KEPT_MOST));
+                self.forgotten = passed.next_back().map(|(number, _)| number).or(self.forgotten);
                 Ok(Some((arrival, Some(at))))
             }
             Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(Apart),
