@@ -9,7 +9,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{Options, StretchWriter, WriteError, write_session};
 use hitreg::merge::{Logs, MergeError, Merged, NoPlan, Plan, merge};
 use hitreg::record::{
-    By, Header, Origin, PlayerRecords, Session, SessionId, Side, Stretch, UnknownColumn, UnknownKind, UnknownRecords,
+    By, ExecutionRecord, FrameRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey, States,
+    Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -47,6 +48,8 @@ enum Fault {
     NeverHeard,
     /// A time that no clock shows.
     OutOfTime,
+    /// There is no log of a client.
+    Missing,
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -57,6 +60,7 @@ fn case() -> impl Strategy<Value = Case> {
         1 => Just(Fault::Drift),
         1 => Just(Fault::NeverHeard),
         1 => Just(Fault::OutOfTime),
+        1 => Just(Fault::Missing),
     ];
     let chunks = (prop_oneof![Just(40i64), 100i64..1_500], 0i64..400, prop_oneof![Just(0u64), Just(50)]);
     let options = (prop_oneof![Just(60_000i64), 50i64..900], prop_oneof![Just(4usize << 20), 2_000usize..60_000]);
@@ -180,7 +184,7 @@ fn break_something(logs: &mut Vec<Session>, case: &Case, rng: &mut Rng) {
     let log = 1 + rng.below(u64::from(case.players)) as usize;
     let player = log - 1;
     match case.fault {
-        Fault::None | Fault::CutOff => {}
+        Fault::None | Fault::CutOff | Fault::Missing => {}
         Fault::Holes => logs[log].players[player].sent.retain(|_| !rng.chance(0.005)),
         Fault::Drift => {
             let mine = &mut logs[log].players[player];
@@ -197,7 +201,7 @@ fn break_something(logs: &mut Vec<Session>, case: &Case, rng: &mut Rng) {
             }
         }
     }
-    if case.hears && rng.chance(0.5) {
+    if matches!(case.fault, Fault::Missing) || (case.hears && rng.chance(0.5)) {
         logs.remove(log);
     }
     let turn = rng.below(logs.len() as u64) as usize;
@@ -542,7 +546,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
     refused(&|chunks, server| {
         let mut states = chunks[server][0].states.clone();
         let (key, cells) = states.iter().next().map(|(key, cells)| (key, cells.to_vec())).expect("a state");
-        states.push(hitreg::record::StateKey { tick: Tick(0), ..key }, &cells);
+        states.push(StateKey { tick: Tick(0), ..key }, &cells);
         states.put_in_order();
         chunks[server][0].states = states;
     });
@@ -556,4 +560,46 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
         };
         chunks[server][20].unknown.push(untimed);
     });
+}
+
+/// The same records as one session and as two stretches, after the first of which all before `until` has come: a chunk for each
+/// record, so that their order is the chunks'.
+fn in_two(first: &Stretch, second: &Stretch, until: Micros) {
+    let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
+    let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
+    let options = Options { bytes: 1, ..SMALL };
+    let session = whole(&header, &[first.clone(), second.clone()]);
+    let mut writer = StretchWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
+    for (stretch, until) in [(first, until), (second, Micros(i64::MAX))] {
+        writer.add(stretch.clone()).expect("it fits");
+        writer.write_until(until).expect("memory takes everything");
+    }
+    let streamed = writer.finish().expect("memory takes everything");
+    assert!(streamed == write_session(Vec::new(), &session, options).expect("memory takes everything"));
+}
+
+#[test]
+fn what_is_of_a_tick_waits_for_its_time() {
+    let tick = |tick: u32| TickRecord { tick: Tick(tick), at: Micros::from_ms(10 * i64::from(tick)), hash: Some(7) };
+    let frame = |ms| FrameRecord { at: Micros::from_ms(ms), ..FrameRecord::default() };
+    let executed = |tick| ExecutionRecord { tick: Tick(tick), ..ExecutionRecord::default() };
+    let stretch = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| Stretch {
+        players: vec![PlayerRecords { frames, executed, ..PlayerRecords::default() }],
+        ticks,
+        ..Stretch::default()
+    };
+    // The tick of what was executed stands in the next stretch.
+    let first = stretch(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
+    let second = stretch(vec![frame(25)], vec![], vec![tick(2)]);
+    in_two(&first, &second, Micros::from_ms(11));
+    // A state comes before one that is there already.
+    let of_tick = |tick| {
+        let mut states = States::default();
+        let fields = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a good scenario").classes;
+        states.push(StateKey { tick: Tick(tick), ..StateKey::default() }, &vec![5; fields[0].fields.len()]);
+        states
+    };
+    let first = Stretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
+    let second = Stretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
+    in_two(&first, &second, Micros::from_ms(10));
 }

@@ -1,9 +1,4 @@
-//! Writes the logs of a session's sides as `hitreg serve` and `hitreg join` leave them, of any length, in virtual time: what
-//! `hitreg merge` of long sessions is measured with.
-//!
-//! ```sh
-//! cargo run --release --example sides -- 2400 16 /tmp/sides && hitreg merge /tmp/sides/*.hitlog -o match.hitlog
-//! ```
+//! Records a session in virtual time into the logs of its sides, as `hitreg serve` and `hitreg join` leave them.
 
 use std::error::Error;
 use std::path::Path;
@@ -49,10 +44,8 @@ impl RecordSink for Sides {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [seconds, players, folder] = &args[..] else { return Err("usage: sides SECONDS PLAYERS FOLDER".into()) };
-    let (seconds, players, folder) = (seconds.parse()?, players.parse()?, Path::new(folder));
+/// Plays a session of so long and writes `server.hitlog` and `client0.hitlog` on into a folder.
+pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box<dyn Error>> {
     let link = LinkModel {
         delay_ms: 40.0,
         jitter: Jitter::Exponential(5.0),
