@@ -289,7 +289,7 @@ fn run_command(
         Command::Serve(args) => serve::run(games, &args, output),
         #[cfg(feature = "live")]
         Command::Join(args) => join::run(games, &args, output),
-        Command::Merge(args) => merge::run(&args, output),
+        Command::Merge(args) => merge::run(games, &args, output),
         #[cfg(any(feature = "quake3", feature = "quakeworld"))]
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),

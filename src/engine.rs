@@ -32,6 +32,7 @@ mod games;
 mod import;
 mod log_file;
 mod looked;
+mod merge;
 #[cfg(feature = "quake3")]
 mod protocols;
 mod rejudged;
@@ -55,6 +56,7 @@ pub use import::{Maps, demos_below, import_qwd};
 pub use import::{Quake3Recording, import_quake3};
 pub use log_file::LogFile;
 pub use looked::Looked;
+pub use merge::{MergedLog, NotMerged};
 #[cfg(feature = "quake3")]
 pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};

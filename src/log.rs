@@ -58,4 +58,4 @@ pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
 pub use version::{Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
-pub use writer::{BackgroundLogWriter, LogWriter, Options, WhenFull, write_session};
+pub use writer::{BackgroundLogWriter, LogWriter, Options, StretchWriter, WhenFull, write_session};

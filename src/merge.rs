@@ -4,16 +4,22 @@
 //! microseconds, changes nothing in it; and the server sees of a client's times nothing but when its packets arrive. So any
 //! offset at which every packet arrives after it was sent gives a session that replays bit for bit.
 
+mod bounds;
 mod error;
 mod offset;
+mod plan;
+mod sides;
+mod survey;
+mod way;
 
 pub use error::MergeError;
 pub use offset::Offset;
+pub use plan::{Logs, NoPlan, Plan};
 
-use crate::record::{By, Header, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
-use crate::settings::player_of;
-use crate::units::{Micros, PlayerId, Tick};
+use crate::record::{By, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use offset::NoOffset;
+use sides::{Sides, is_in_time};
 
 /// A session put together.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,108 +92,71 @@ struct ClientSide {
     unknown: Vec<UnknownRecords>,
 }
 
-/// So far from zero times can be, in µs, that no sum of three of them is out of bounds.
-const TIME_MAX: i64 = 1 << 60;
-
 /// The server's log, and each player's where there is one.
 fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
-    let mut server: Option<(usize, Session)> = None;
-    let mut sides = Vec::new();
-    for (log, session) in logs.into_iter().enumerate() {
-        let side = session.header.side.ok_or(MergeError::NotASide { log })?;
-        if !session.times().all(|at| (-TIME_MAX..=TIME_MAX).contains(&at.0)) {
-            return Err(MergeError::OutOfTime { log });
-        }
-        match (side.player, &server) {
-            (Some(player), _) => sides.push((player, log, session)),
-            (None, None) => server = Some((log, session)),
-            (None, Some((first, _))) => return Err(MergeError::TwoServers { first: *first, log }),
-        }
+    let sides = Sides::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
+    if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
+        return Err(MergeError::OutOfTime { log });
     }
-    let (_, server) = server.ok_or(MergeError::NoServer)?;
-    for (player, log, session) in &sides {
-        check_header(&server.header, &session.header, *log)?;
-        if usize::from(player.0) >= server.players.len() {
-            return Err(MergeError::OtherBuild { log: *log, what: "number of players" });
-        }
-    }
-    sides.sort_by_key(|(player, log, _)| (*player, *log));
-    if let Some(pair) = sides.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(MergeError::SamePlayer { first: pair[0].1, log: pair[1].1, player: pair[0].0 });
-    }
-    let is_there = |player: &PlayerId| sides.iter().any(|(there, _, _)| there == player);
-    let is_known = |(player, heard): &(PlayerId, &PlayerRecords)| is_there(player) || heard.is_heard_only();
-    let everyone = (0..).map(PlayerId).zip(&server.players);
-    let missing: Vec<PlayerId> = everyone.filter(|one| !is_known(one)).map(|(player, _)| player).collect();
-    if !missing.is_empty() {
-        return Err(MergeError::Missing { players: missing, all: server.players.len() });
-    }
-    let is_clients =
-        |records: &UnknownRecords| OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == By::Client);
-    let of = |(player, log, mut session): (PlayerId, usize, Session)| ClientSide {
-        log,
-        unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_clients).collect(),
-        records: without_unsent(session.of(player).map(std::mem::take).unwrap_or_default()),
+    let heard = &logs[sides.server].players;
+    sides.check_missing(|player| heard.get(player).is_some_and(PlayerRecords::is_heard_only))?;
+    let mut logs: Vec<Option<Session>> = logs.into_iter().map(Some).collect();
+    let mut of = |(player, log): (usize, &Option<usize>)| {
+        let log = (*log)?;
+        let mut session = logs[log].take()?;
+        Some(ClientSide {
+            log,
+            unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_of_clients).collect(),
+            records: without_unsent(session.players.get_mut(player).map(std::mem::take).unwrap_or_default()),
+        })
     };
-    let mut clients: Vec<Option<ClientSide>> = server.players.iter().map(|_| None).collect();
-    for (player, log, session) in sides {
-        clients[usize::from(player.0)] = Some(of((player, log, session)));
-    }
+    let clients = sides.clients.iter().enumerate().map(&mut of).collect();
+    let server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
     Ok((server, clients))
+}
+
+/// Whether these are columns of records that clients keep.
+fn is_of_clients(records: &UnknownRecords) -> bool {
+    OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == By::Client)
 }
 
 /// A log that was cut off may end between a frame and the packet that carried it. What became of that packet it does not
 /// say, so that the frame cannot be replayed.
 fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
     let last = records.sent.last().map(|packet| packet.newest);
-    records.frames.retain(|frame| Some(frame.command.seq) <= last);
+    without_later(&mut records, last);
     records
 }
 
-/// Checks that a client's log is of the same session, and was recorded under the same rules.
-fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
-    let session = |header: &Header| header.side.map(|side| side.session);
-    // What other players have for themselves a client need not know.
-    let own = client.side.and_then(|side| side.player);
-    let shared = |header: &Header| -> Vec<(String, String)> {
-        let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);
-        header.settings.iter().filter(is_shared).cloned().collect()
-    };
-    if session(server) != session(client) {
-        return Err(MergeError::OtherSession { log });
-    }
-    let same = [
-        ("game", server.game == client.game),
-        ("rules", server.rules == client.rules),
-        ("seed", server.seed == client.seed),
-        ("settings", shared(server) == shared(client)),
-        ("kinds of records", server.unknown == client.unknown),
-        ("number of players", server.players.len() == client.players.len()),
-        ("classes of entities", server.classes == client.classes),
-    ];
-    match same.into_iter().find(|(_, is_same)| !is_same) {
-        Some((what, _)) => Err(MergeError::OtherBuild { log, what }),
-        None => Ok(()),
-    }
+fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
+    records.frames.retain(|frame| Some(frame.command.seq) <= last_sent);
 }
 
 /// Brings a client's times to the server's clock.
 fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Result<Option<Offset>, MergeError> {
-    let log = side.log;
-    let found = match offset::offset(&side.records, server) {
-        Ok(found) => found,
-        // Nothing of it was ever heard, and so nothing of it matters.
-        Err(NoOffset::Unbounded) if server.reached.is_empty() => {
-            side.records = PlayerRecords::default();
-            return Ok(None);
-        }
-        Err(NoOffset::Unbounded) => return Err(MergeError::Unbounded { log, player }),
+    let found = judged(offset::offset(&side.records, server), !server.reached.is_empty(), (side.log, player))?;
+    match found {
+        Some(found) => side.records.move_by(By::Client, found.offset),
+        None => side.records = PlayerRecords::default(),
+    }
+    Ok(found)
+}
+
+/// What the offset found says of a client of whom the server heard or did not. `None` where nothing of it was ever heard, and so
+/// nothing of it matters.
+fn judged(
+    found: Result<Offset, NoOffset>,
+    is_heard: bool,
+    (log, player): (usize, PlayerId),
+) -> Result<Option<Offset>, MergeError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(NoOffset::Unbounded) if !is_heard => Ok(None),
+        Err(NoOffset::Unbounded) => Err(MergeError::Unbounded { log, player }),
         Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }) => {
-            return Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady });
+            Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady })
         }
-    };
-    side.records.move_by(By::Client, found.offset);
-    Ok(Some(found))
+    }
 }
 
 /// The last tick up to which every client's log has all that the server heard from it.
@@ -199,11 +168,20 @@ fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick,
         let first = server.reached.iter().find(|arrival| !is_known(arrival.number))?;
         Some((first.at, PlayerId(player as u16), side.log))
     };
-    let first_unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown).min();
-    let Some((until, player, log)) = first_unknown.filter(|(until, _, _)| *until <= last.at) else {
+    let unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown);
+    let Some((until, player, log)) = first_unknown(unknown, last.at) else {
         return Ok(((last.tick, last.at), None));
     };
     let ticks = session.ticks.partition_point(|tick| tick.at < until);
     let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
     Ok(((end.tick, end.at), Some(Cut { tick: end.tick, at: end.at, player })))
+}
+
+/// The first packet up to the last tick that reached the server and is in no client's log, of those that are the first of their
+/// clients.
+fn first_unknown(
+    of_clients: impl Iterator<Item = (Micros, PlayerId, usize)>,
+    last: Micros,
+) -> Option<(Micros, PlayerId, usize)> {
+    of_clients.min().filter(|(until, _, _)| *until <= last)
 }

@@ -10,11 +10,9 @@ use super::outputs::OutPath;
 use super::page::{Align, Cell, Page, UNSURE};
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::info::Info;
-use crate::log::Options;
-use crate::merge::{Aligned, MergeError, Merged, merge};
-use crate::record::{Session, SessionId};
-use crate::store::{self, Kind};
+use crate::engine::{Games, MergedLog, NotMerged};
+use crate::merge::{Aligned, MergeError};
+use crate::store::Kind;
 use crate::units::Micros;
 
 /// Make one log of a session from those of its server and its clients
@@ -83,21 +81,13 @@ struct EndsEarly {
     player: u16,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Log)?;
-    let mut sessions = Vec::with_capacity(args.logs.len());
-    let mut cut_off = Vec::new();
-    for path in &args.logs {
-        let (session, torn) = files::log_prefix_in(path, store::open(path)?)?;
-        if torn.is_some() {
-            cut_off.push(path.as_path());
-        }
-        sessions.push(session);
-    }
-    let session_id = sessions.first().and_then(|session: &Session| session.header.side).map(|side| side.session);
-    let merged = merge(sessions).map_err(|error| trouble(args, error))?;
-    store::save_log(&target, &merged.session, Options::whole())?;
-    let report = Report::new(args, &merged, session_id, cut_off);
+    let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
+        NotMerged::Engine(error) => error.into(),
+        NotMerged::Merge(error) => trouble(args, error),
+    })?;
+    let report = Report::new(args, merged);
     output.show(&report, |page| report.print(page))?;
     Ok(Outcome::Done)
 }
@@ -110,23 +100,23 @@ fn trouble(args: &Args, error: MergeError) -> Trouble {
 }
 
 impl<'a> Report<'a> {
-    fn new(args: &'a Args, merged: &Merged, session: Option<SessionId>, cut_off: Vec<&'a Path>) -> Report<'a> {
-        let info = Info::of(&merged.session);
-        let client = |aligned: &Aligned| Client {
+    fn new(args: &'a Args, merged: MergedLog) -> Report<'a> {
+        let MergedLog { session, info, clients, usercmds, cut, cut_off } = merged;
+        let client = |(aligned, usercmds): (&Aligned, usize)| Client {
             player: aligned.player.0,
             path: aligned.log.map(|log| args.logs[log].as_path()),
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
-            usercmds: merged.session.players[usize::from(aligned.player.0)].frames.len(),
+            usercmds,
         };
         Report {
             path: &args.output,
             session: session.map(|id| id.to_string()),
             game: info.game,
             map: info.map,
-            clients: merged.clients.iter().map(client).collect(),
-            cut_off,
-            ends_early: merged.cut.map(|cut| EndsEarly { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
+            clients: clients.iter().zip(usercmds).map(client).collect(),
+            cut_off: cut_off.into_iter().map(|log| args.logs[log].as_path()).collect(),
+            ends_early: cut.map(|cut| EndsEarly { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,

@@ -93,6 +93,17 @@ impl<R: Read> LogReader<R> {
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
+    /// The same within what the records of a file of its size may take together, of which `used` counts.
+    ///
+    /// # Errors
+    /// As [`LogReader::next_chunk`], and when they would take more.
+    pub(crate) fn next_within(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
+        let Some(chunk) = self.next_chunk()? else { return Ok(None) };
+        *used = used.saturating_add(self.schema.empty_chunk_bytes(&self.header) + chunk.bytes());
+        let limit_bytes = session_budget(self.chunks.offset());
+        if *used > limit_bytes { Err(LogError::TooLarge { limit_bytes }) } else { Ok(Some(chunk)) }
+    }
+
     /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound. `keyframe` gets each
     /// keyframe that stands among them, and its number is that of the stretch that stands for it, which is empty.
     ///
@@ -126,17 +137,10 @@ impl<R: Read> LogReader<R> {
     /// Reads on to the end, or to where the log is cut off.
     fn read_all(mut self) -> Result<(Session, Option<Torn>), LogError> {
         let mut session = Session::new(self.header.clone());
-        let (mut used, each) = (0usize, self.schema.empty_chunk_bytes(&self.header));
+        let mut used = 0;
         let torn = loop {
-            match self.next_chunk() {
-                Ok(Some(chunk)) => {
-                    used = used.saturating_add(each + chunk.bytes());
-                    let limit_bytes = session_budget(self.chunks.offset());
-                    if used > limit_bytes {
-                        return Err(LogError::TooLarge { limit_bytes });
-                    }
-                    session.append(chunk);
-                }
+            match self.next_within(&mut used) {
+                Ok(Some(chunk)) => session.append(chunk),
                 Ok(None) => break None,
                 Err(LogError::Torn(torn)) => break Some(torn),
                 Err(error) => return Err(error),

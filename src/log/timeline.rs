@@ -1,14 +1,14 @@
 //! Cuts a session into chunks: where one ends while recording, and how a whole session is merged in time order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use super::chunk::Part;
 use super::error::WriteError;
 use super::limits::MAX_RECORD_BYTES;
 use super::writer::Options;
-use crate::record::{Header, OF_PLAYERS, OF_SESSION, Session, Stream, When, state_bytes};
+use crate::record::{OF_PLAYERS, OF_SESSION, Session, Stream, UnknownKind, When, state_bytes};
 use crate::units::{Micros, Tick};
 
 /// How full the chunk being made is.
@@ -73,20 +73,33 @@ struct Taken {
     list: List,
     /// From the first record of the chunk being made to the next record.
     range: Range<usize>,
+    /// The time by which its next record stands in the queue.
+    queued: Option<Micros>,
 }
 
-/// A whole session as parts, in time order.
-pub(super) struct Timeline<'a> {
-    session: &'a Session,
+/// A session as parts, in time order: one that is in memory as a whole, or one that grows behind what has been taken.
+pub(super) struct Timeline {
     filling: Filling,
     taken: Vec<Taken>,
     /// The next record of each list that has one; the earliest first.
     queue: BinaryHeap<Reverse<(Micros, List, usize)>>,
-    tick_times: Vec<(Tick, Micros)>,
+    /// When each tick was that a record may still be of, ascending.
+    tick_times: VecDeque<(Tick, Micros)>,
+    /// Whether ticks may come that are not among them.
+    grows: bool,
 }
 
-impl<'a> Timeline<'a> {
-    pub(super) fn new(session: &'a Session, options: Options) -> Timeline<'a> {
+impl Timeline {
+    /// Of a whole session.
+    pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: Options) -> Timeline {
+        let mut timeline = Timeline { grows: false, ..Timeline::growing(session, options) };
+        timeline.tick_times = tick_times(session).into();
+        timeline.enqueue_all(session, kinds);
+        timeline
+    }
+
+    /// Of a session to which more is appended as parts are taken, and which has lists of all kinds that will come.
+    pub(super) fn growing<H>(session: &Session<H>, options: Options) -> Timeline {
         let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
         let of_player = |player| {
             let list =
@@ -97,44 +110,48 @@ impl<'a> Timeline<'a> {
         lists.extend((0..OF_SESSION.len()).map(List::Own));
         lists.extend((0..session.unknown.len()).map(List::Unknown));
         lists.extend((0..session.players.len()).flat_map(of_player));
-        let taken = lists.into_iter().map(|list| Taken { list, range: 0..0 }).collect();
-        let (filling, tick_times) = (Filling::new(options), tick_times(session));
-        let mut timeline = Timeline { session, filling, taken, queue: BinaryHeap::new(), tick_times };
-        (0..timeline.taken.len()).for_each(|index| timeline.enqueue(index));
-        timeline
+        let taken = lists.into_iter().map(|list| Taken { list, range: 0..0, queued: None }).collect();
+        let (filling, queue, tick_times) = (Filling::new(options), BinaryHeap::new(), VecDeque::new());
+        Timeline { filling, taken, queue, tick_times, grows: true }
     }
 
-    fn enqueue(&mut self, index: usize) {
-        let Taken { list, range } = &self.taken[index];
-        if let Some((at, _)) = self.record(*list, range.end) {
-            // What has no time goes along with what has been taken last.
-            self.queue.push(Reverse((at.unwrap_or(Micros(i64::MIN)), *list, index)));
+    /// The session has grown: these are its next ticks.
+    pub(super) fn grown<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], ticks: &[(Tick, Micros)]) {
+        self.tick_times.extend(ticks);
+        self.enqueue_all(session, kinds);
+    }
+
+    /// The session grows no more.
+    pub(super) fn grown_up<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
+        self.grows = false;
+        self.enqueue_all(session, kinds);
+    }
+
+    fn enqueue_all<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
+        for index in 0..self.taken.len() {
+            // What is put in order as it comes may have another record in front now.
+            let may_change = matches!(self.taken[index].list, List::States | List::Unknown(_));
+            if self.taken[index].queued.is_none() || may_change {
+                self.enqueue(session, kinds, index);
+            }
         }
     }
 
-    /// When a record of a list happened, and its size; `None` after the last.
-    fn record(&self, list: List, index: usize) -> Option<(Option<Micros>, usize)> {
-        let session = self.session;
-        let of = |stream: &dyn Stream| {
-            let at = match stream.when(index)? {
-                When::At(at) => Some(at),
-                When::In(tick) => self.tick_time(tick),
-            };
-            Some((at, stream.bytes(index..index + 1)))
+    fn enqueue<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], index: usize) {
+        let Taken { list, range, queued } = &self.taken[index];
+        let Some((when, _)) = record(session, kinds, *list, range.end) else { return };
+        let at = match when {
+            Some(When::At(at)) => at,
+            Some(When::In(tick)) => match self.tick_time(tick) {
+                Some(at) => at,
+                None if self.grows && self.tick_times.back().is_none_or(|(last, _)| *last < tick) => return,
+                None => UNTIMED,
+            },
+            None => UNTIMED,
         };
-        match list {
-            List::Player(kind, player) | List::After(kind, player) => of(session.players.get(player)?.streams()[kind]),
-            List::Own(kind) => of(session.streams()[kind]),
-            List::States => {
-                let key = session.states.keys().get(index)?;
-                Some((self.tick_time(key.tick), state_bytes(session.states.cells_of(index).len())))
-            }
-            List::Unknown(which) => {
-                let records = session.unknown.get(which).filter(|records| index < records.len())?;
-                let kind = session.header.unknown.iter().find(|kind| kind.name == records.kind)?;
-                let at = records.times(kind).map(|times| Micros(times[index]));
-                Some((at, size_of::<i64>() * (1 + records.columns.len())))
-            }
+        if *queued != Some(at) {
+            self.queue.push(Reverse((at, *list, index)));
+            self.taken[index].queued = Some(at);
         }
     }
 
@@ -144,9 +161,9 @@ impl<'a> Timeline<'a> {
     }
 
     /// What has been taken since the last chunk.
-    fn cut(&mut self) -> Part<'a, Header> {
-        let mut part = Part::none(self.session);
-        for Taken { list, range } in &mut self.taken {
+    fn cut<'a, H>(&mut self, session: &'a Session<H>) -> Part<'a, H> {
+        let mut part = Part::none(session);
+        for Taken { list, range, .. } in &mut self.taken {
             let of_chunk = std::mem::replace(range, range.end..range.end);
             match *list {
                 List::Player(kind, player) | List::After(kind, player) => part.players[player][kind] = of_chunk,
@@ -158,26 +175,81 @@ impl<'a> Timeline<'a> {
         part
     }
 
-    /// The next part; `None` when there is no record left.
-    pub(super) fn next(&mut self) -> Result<Option<Part<'a, Header>>, WriteError> {
-        while let Some(Reverse((at, list, index))) = self.queue.pop() {
-            let Some((_, bytes)) = self.record(list, self.taken[index].range.end) else { continue };
-            let when = if at.0 == i64::MIN { When::In(Tick(0)) } else { When::At(at) };
-            let full = self.filling.add(when, bytes)?.then(|| self.cut());
+    /// The next part of what is before some time, as soon as it is whole.
+    pub(super) fn next<'a, H>(
+        &mut self,
+        session: &'a Session<H>,
+        kinds: &[UnknownKind],
+        until: Micros,
+    ) -> Result<Option<Part<'a, H>>, WriteError> {
+        while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| *at < until) {
+            self.queue.pop();
+            if self.taken[index].queued != Some(at) {
+                continue;
+            }
+            self.taken[index].queued = None;
+            let Some((_, bytes)) = record(session, kinds, list, self.taken[index].range.end) else { continue };
+            let when = if at == UNTIMED { When::In(Tick(0)) } else { When::At(at) };
+            let full = self.filling.add(when, bytes)?.then(|| self.cut(session));
             self.taken[index].range.end += 1;
-            self.enqueue(index);
+            self.enqueue(session, kinds, index);
             if full.is_some() {
                 return Ok(full);
             }
         }
-        let last = (!self.filling.is_empty()).then(|| self.cut());
+        Ok(None)
+    }
+
+    /// What has been taken and is in no part yet.
+    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<Part<'a, H>> {
+        let last = (!self.filling.is_empty()).then(|| self.cut(session));
         self.filling.restart();
-        Ok(last)
+        last
+    }
+
+    /// Leaves out of the session what stands in parts already, and ticks before a time of which nothing more will come.
+    pub(super) fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
+        for Taken { list, range, .. } in &mut self.taken {
+            let passed = range.start;
+            *range = 0..range.end - passed;
+            match *list {
+                List::Player(kind, player) | List::After(kind, player) => {
+                    session.players[player].streams_mut()[kind].drop_first(passed);
+                }
+                List::Own(kind) => session.streams_mut()[kind].drop_first(passed),
+                List::States => session.states.drop_first(passed),
+                List::Unknown(which) => session.unknown[which].drop_first(passed),
+            }
+        }
+        let passed = self.tick_times.partition_point(|(_, at)| *at < before);
+        self.tick_times.drain(..passed);
+    }
+}
+
+/// What has no time goes along with what has been taken last.
+const UNTIMED: Micros = Micros(i64::MIN);
+
+/// When a record of a list happened, where that is told, and its size; `None` after the last.
+fn record<H>(session: &Session<H>, kinds: &[UnknownKind], list: List, index: usize) -> Option<(Option<When>, usize)> {
+    let of = |stream: &dyn Stream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
+    match list {
+        List::Player(kind, player) | List::After(kind, player) => of(session.players.get(player)?.streams()[kind]),
+        List::Own(kind) => of(session.streams()[kind]),
+        List::States => {
+            let key = session.states.keys().get(index)?;
+            Some((Some(When::In(key.tick)), state_bytes(session.states.cells_of(index).len())))
+        }
+        List::Unknown(which) => {
+            let records = session.unknown.get(which).filter(|records| index < records.len())?;
+            let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
+            let at = records.times(kind).map(|times| When::At(Micros(times[index])));
+            Some((at, size_of::<i64>() * (1 + records.columns.len())))
+        }
     }
 }
 
 /// When each tick was: as the server says, or else by the snapshots that carry it.
-fn tick_times(session: &Session) -> Vec<(Tick, Micros)> {
+fn tick_times<H>(session: &Session<H>) -> Vec<(Tick, Micros)> {
     let mut times: Vec<(Tick, Micros)> = session.ticks.iter().map(|t| (t.tick, t.at)).collect();
     if times.is_empty() {
         let snapshots = session.players.iter().flat_map(|player| &player.snapshots);

@@ -1,10 +1,12 @@
 //! Writes logs: record by record while a session runs, or a whole session at once.
 
 mod background;
+mod stretches;
 
 use std::io::Write;
 
 pub use background::{BackgroundLogWriter, WhenFull};
+pub use stretches::StretchWriter;
 
 use super::chunk::{self, Bucket, Part};
 use super::container::ChunkSink;
@@ -126,22 +128,26 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
 /// # Errors
 /// When it could not be written, or the session does not fit its own header.
 pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
-    check(session)?;
+    check(session, &session.header)?;
     let mut sink = ChunkSink::new(out, options.level)?;
     sink.header(&header::encode_log(&session.header)?, options.header_level)?;
-    let mut timeline = Timeline::new(session, options);
-    while let Some(part) = timeline.next()? {
+    let kinds = &session.header.unknown;
+    let mut timeline = Timeline::whole(session, kinds, options);
+    while let Some(part) = timeline.next(session, kinds, Micros(i64::MAX))? {
+        write_part(&mut sink, &part, &session.header)?;
+    }
+    if let Some(part) = timeline.last(session) {
         write_part(&mut sink, &part, &session.header)?;
     }
     write_end(sink)
 }
 
 /// Whether a session that was put together by hand fits its header.
-fn check(session: &Session) -> Result<(), Misfit> {
-    let players = session.header.players.len();
+fn check<H>(session: &Session<H>, header: &Header) -> Result<(), Misfit> {
+    let players = header.players.len();
     if session.players.len() != players {
         let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));
         return Err(Misfit::Player { id, players });
     }
-    session.states.iter().try_for_each(|(key, cells)| key.check(cells.len(), &session.header))
+    session.states.iter().try_for_each(|(key, cells)| key.check(cells.len(), header))
 }

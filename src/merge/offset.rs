@@ -33,39 +33,52 @@ pub(super) enum NoOffset {
 }
 
 /// A bound on the offset, and when on the client's clock it was seen.
-#[derive(Clone, Copy, Debug)]
-struct Bound {
-    seen_at: Micros,
-    offset: Micros,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bound {
+    pub(super) seen_at: Micros,
+    pub(super) offset: Micros,
+}
+
+impl Bound {
+    /// From a packet that the client sent: it arrived later.
+    pub(super) fn above(sent_at: Micros, arrived_at: Micros) -> Bound {
+        Bound { seen_at: sent_at, offset: arrived_at - sent_at - Micros(1) }
+    }
+
+    /// From one that the client received: it was sent earlier.
+    pub(super) fn below(sent_at: Micros, arrived_at: Micros) -> Bound {
+        Bound { seen_at: arrived_at, offset: sent_at - arrived_at + Micros(1) }
+    }
 }
 
 /// The offset between a client's records and the server's records of the same client.
 pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, NoOffset> {
-    let (above, below) = (above(client, server), below(client, server));
+    between(&above(client, server), &below(client, server))
+}
+
+/// The offset between bounds from above and from below.
+pub(super) fn between(above: &[Bound], below: &[Bound]) -> Result<Offset, NoOffset> {
     let most = above.iter().map(|bound| bound.offset).min().ok_or(NoOffset::Unbounded)?;
     let least = below.iter().map(|bound| bound.offset).max().ok_or(NoOffset::Unbounded)?;
     if least > most {
-        return Err(drift(&above, &below, least - most));
+        return Err(drift(above, below, least - most));
     }
     let width = most - least;
     Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
 }
 
-/// From what the client sent: it arrived later.
 fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
     let bound = |arrival: &crate::record::ArrivalRecord| {
         let index = client.sent.binary_search_by_key(&arrival.number, |packet| packet.number).ok()?;
-        let sent_at = client.sent[index].at;
-        Some(Bound { seen_at: sent_at, offset: arrival.at - sent_at - Micros(1) })
+        Some(Bound::above(client.sent[index].at, arrival.at))
     };
     server.reached.iter().filter_map(bound).collect()
 }
 
-/// From what the client received: it was sent earlier.
 fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
     let bound = |arrival: &crate::record::ArrivalRecord| {
         let index = server.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0).ok()?;
-        Some(Bound { seen_at: arrival.at, offset: server.snapshots[index].at - arrival.at + Micros(1) })
+        Some(Bound::below(server.snapshots[index].at, arrival.at))
     };
     client.received.iter().filter_map(bound).collect()
 }

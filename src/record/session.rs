@@ -2,7 +2,7 @@
 
 use super::{
     Allowance, By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream,
-    TickRecord, UnknownColumn, UnknownRecords, Value, When,
+    TickRecord, UnknownColumn, UnknownKind, UnknownRecords, Value, When,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -76,21 +76,37 @@ impl Session {
     /// Puts the states into the order of their keys, and the snapshots of a client's side into that of their numbers: the
     /// client writes them down as they arrive. Readers of logs call this.
     pub fn put_in_order(&mut self) {
-        self.states.put_in_order();
         if self.header.side.is_some_and(|side| side.player.is_some()) {
             for player in &mut self.players {
                 player.snapshots.sort_by_key(|snapshot| snapshot.seq);
             }
         }
+        let kinds = std::mem::take(&mut self.header.unknown);
+        self.put_in_order_of(&kinds);
+        self.header.unknown = kinds;
+    }
+
+    /// Leaves out all that is after a tick and its time.
+    pub fn end_at(&mut self, tick: Tick, at: Micros) {
+        let kinds = std::mem::take(&mut self.header.unknown);
+        self.end_at_of(&kinds, tick, at);
+        self.header.unknown = kinds;
+    }
+}
+
+impl<H> Session<H> {
+    /// Puts the states into the order of their keys, and what a later version recorded into that of its times.
+    pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
+        self.states.put_in_order();
         for records in &mut self.unknown {
-            if let Some(kind) = self.header.unknown.iter().find(|kind| kind.name == records.kind) {
+            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
                 records.put_in_order(kind);
             }
         }
     }
 
     /// Leaves out all that is after a tick and its time.
-    pub fn end_at(&mut self, tick: Tick, at: Micros) {
+    pub(crate) fn end_at_of(&mut self, kinds: &[UnknownKind], tick: Tick, at: Micros) {
         let keep = |when: When| match when {
             When::At(then) => then <= at,
             When::In(then) => then <= tick,
@@ -103,14 +119,12 @@ impl Session {
         self.ticks.retain(|kept| kept.tick <= tick);
         self.states.retain(|key| key.tick <= tick);
         for records in &mut self.unknown {
-            if let Some(kind) = self.header.unknown.iter().find(|kind| kind.name == records.kind) {
+            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
                 records.end_at(kind, at);
             }
         }
     }
-}
 
-impl<H> Session<H> {
     /// Appends what comes later.
     pub(crate) fn append(&mut self, mut later: Stretch) {
         self.append_own(&mut later);

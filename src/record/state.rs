@@ -167,6 +167,15 @@ impl States {
         *self = sorted;
     }
 
+    /// Forgets the first rows.
+    pub(crate) fn drop_first(&mut self, rows: usize) {
+        let Some(last) = rows.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else { return };
+        self.keys.drain(..rows);
+        self.ends.drain(..rows);
+        self.ends.iter_mut().for_each(|end| *end -= last);
+        self.cells.drain(..last as usize);
+    }
+
     /// Keeps the rows whose keys are wanted.
     pub fn retain(&mut self, keep: impl Fn(&StateKey) -> bool) {
         let was = std::mem::take(self);

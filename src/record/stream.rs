@@ -51,6 +51,8 @@ pub trait Stream {
     fn bytes(&self, range: std::ops::Range<usize>) -> usize;
     /// Forgets all, and keeps the room.
     fn clear(&mut self);
+    /// Forgets the first of them.
+    fn drop_first(&mut self, count: usize);
     /// Keeps those of which it is true.
     fn retain(&mut self, keep: &dyn Fn(When) -> bool);
     /// Moves all times.
@@ -73,6 +75,10 @@ impl<T: Recorded> Stream for Vec<T> {
 
     fn clear(&mut self) {
         Vec::clear(self);
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        self.drain(..count.min(Vec::len(self)));
     }
 
     fn retain(&mut self, keep: &dyn Fn(When) -> bool) {

@@ -120,6 +120,14 @@ impl UnknownRecords {
         }
     }
 
+    /// Forgets the first of them.
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        let count = count.min(self.len());
+        self.series.drain(..count);
+        self.keys.drain(..count);
+        self.columns.iter_mut().for_each(|column| drop(column.values.drain(..count)));
+    }
+
     /// Puts them into the order of their times, where the kind has times.
     pub(crate) fn put_in_order(&mut self, kind: &UnknownKind) {
         let Some(times) = self.times(kind).filter(|times| !times.is_sorted()) else { return };

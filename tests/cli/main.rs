@@ -12,6 +12,7 @@ mod habits;
 mod interrupt;
 mod join;
 mod keyframes;
+mod merged;
 mod netcode;
 #[path = "../skipped/note.rs"]
 mod note;
@@ -24,6 +25,8 @@ mod report;
 mod repository;
 mod results;
 mod search_text;
+#[path = "../../examples/sides/write.rs"]
+mod sides;
 mod smaller;
 mod terminal;
 mod trouble;

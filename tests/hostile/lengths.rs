@@ -8,6 +8,7 @@ use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
 use tempfile::TempDir;
 
 use super::child::run;
+use super::sides;
 
 /// What makes the traces. After the shorter session not all tables have been full yet, so that its peak says little of the longer
 /// one's (75 MB and 110 MB; an hour takes 137 MB), and it is not judged here.
@@ -61,6 +62,21 @@ fn four_times_the_length_takes_no_more_memory() {
     for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
         assert!(*long < (short + MORE).min(MOST), "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
     }
+}
+
+#[test]
+fn a_merge_of_four_times_the_length_takes_no_more_memory() {
+    let peak = |seconds: u32| {
+        let folder = TempDir::new().expect("a folder");
+        sides::write(f64::from(seconds), 16, folder.path()).expect("a session");
+        let clients: String = (0..16).map(|player| format!(" client{player}.hitlog")).collect();
+        let ran = run(folder.path(), &format!("merge server.hitlog{clients} -o F"));
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        ran.peak
+    };
+    let (short, long) = (peak(SECONDS), peak(4 * SECONDS));
+    eprintln!("merge: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
+    assert!(long < (short + MORE).min(MOST), "{} MiB, and {} MiB", short >> 20, long >> 20);
 }
 
 /// Shots of one player, each in a tick of its own; the first was never judged, and so stands behind the others.

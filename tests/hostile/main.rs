@@ -6,6 +6,8 @@ mod container;
 mod crafted;
 mod lengths;
 mod mutants;
+#[path = "../../examples/sides/write.rs"]
+mod sides;
 mod targets;
 mod worse;
 

@@ -21,6 +21,7 @@ mod goldens;
 mod history;
 mod keyed;
 mod merge;
+mod merge_streamed;
 mod movement_vectors;
 mod network;
 #[path = "../skipped/note.rs"]

@@ -162,6 +162,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "recorded",
             "log",
             "store",
+            "merge",
             "info",
             "score",
             "summary",

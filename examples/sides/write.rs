@@ -1,0 +1,74 @@
+//! Records a session in virtual time into the logs of its sides, as `hitreg serve` and `hitreg join` leave them.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::record::{Header, Origin, Record, Recorded, SessionId, Side};
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{RecordSink, Recorder, record_synthetic};
+use hitreg::store::{Kind, Recording, StoreError, Targets};
+use hitreg::units::{Micros, PlayerId};
+
+/// The logs, the server's apart.
+struct Sides {
+    server: Recording,
+    clients: Vec<Recording>,
+    failed: Option<StoreError>,
+}
+
+/// How much less a client's clock shows than the server's.
+fn clock(player: PlayerId) -> Micros {
+    Micros(i64::from(player.0) * 7_654_321 - 60_000_000)
+}
+
+impl RecordSink for Sides {
+    fn record(&mut self, mut record: Record) {
+        let by = |player: PlayerId| Micros::ZERO - clock(player);
+        let client = match &mut record {
+            Record::Frame(player, frame) => Some((*player, frame.move_by(by(*player)))),
+            Record::Predicted(player, shot) => Some((*player, shot.move_by(by(*player)))),
+            Record::Sent(player, packet) => Some((*player, packet.move_by(by(*player)))),
+            Record::Received(player, arrival) => Some((*player, arrival.move_by(by(*player)))),
+            _ => None,
+        };
+        let to = match client {
+            Some((player, ())) => &mut self.clients[usize::from(player.0)],
+            None => &mut self.server,
+        };
+        if let Err(error) = to.push(&record) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+/// Plays a session of so long and writes `server.hitlog` and `client0.hitlog` on into a folder.
+pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let link = LinkModel {
+        delay_ms: 40.0,
+        jitter: Jitter::Exponential(5.0),
+        loss: Loss::Random(0.01),
+        ..LinkModel::default()
+    };
+    let scenario = Scenario { players, seconds, link, ..Scenario::default() };
+    let rules = Arc::new(ArenaRules::default());
+    let header = Header { origin: Origin::Live, ..scenario.header::<Arena>(&rules)? };
+    let targets = Targets::new([], true);
+    let begin = |name: String, player| {
+        let header = Header { side: Some(Side { session: SessionId(1), player }), ..header.clone() };
+        Recording::begin(&targets.file(&folder.join(name), Kind::Log)?, &header)
+    };
+    let clients = (0..players).map(|player| begin(format!("client{player}.hitlog"), Some(PlayerId(player))));
+    let mut sides = Sides {
+        clients: clients.collect::<Result<_, _>>()?,
+        server: begin("server.hitlog".into(), None)?,
+        failed: None,
+    };
+    let mut recorder = Recorder::new(&mut sides).hearing((0..players).map(PlayerId));
+    record_synthetic::<Arena>(&scenario, &rules, &mut recorder)?;
+    sides.server.finish()?;
+    sides.clients.into_iter().try_for_each(Recording::finish)?;
+    sides.failed.map_or(Ok(()), |error| Err(error.into()))
+}

@@ -1,0 +1,119 @@
+//! Bounds on an offset of which there may be any number: only those are kept that may come to matter.
+
+use super::offset::Bound;
+
+/// Bounds of one direction. Whatever steady rate two clocks drift apart at, the tightest of all is among those that it keeps: they
+/// are the corners of the convex hull on the side where the offset is.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    /// Whether they are from above.
+    are_above: bool,
+    kept: Vec<Bound>,
+}
+
+/// There are more corners than are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+/// So many are kept before the hull is made of them; whatever is measured has some tens of corners.
+const KEPT_MOST: usize = 4096;
+
+impl Bounds {
+    pub(super) fn above() -> Bounds {
+        Bounds { are_above: true, kept: Vec::new() }
+    }
+
+    pub(super) fn below() -> Bounds {
+        Bounds { are_above: false, kept: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, bound: Bound) -> Result<(), TooMany> {
+        self.kept.push(bound);
+        if self.kept.len() < KEPT_MOST {
+            return Ok(());
+        }
+        self.reduce();
+        if self.kept.len() > KEPT_MOST / 2 { Err(TooMany) } else { Ok(()) }
+    }
+
+    /// Those that may matter.
+    pub(super) fn kept(&self) -> &[Bound] {
+        &self.kept
+    }
+
+    fn reduce(&mut self) {
+        self.kept.sort_unstable();
+        let mut hull: Vec<Bound> = Vec::new();
+        for &bound in &self.kept {
+            while let [.., first, second] = hull[..]
+                && !self.is_corner(first, second, bound)
+            {
+                hull.pop();
+            }
+            hull.push(bound);
+        }
+        self.kept = hull;
+    }
+
+    /// Whether the second of three, which come one after the other, is tighter than the line from the first to the third.
+    fn is_corner(&self, first: Bound, second: Bound, third: Bound) -> bool {
+        let apart = |from: Bound, to: Bound| {
+            (i128::from(to.seen_at.0 - from.seen_at.0), i128::from(to.offset.0) - i128::from(from.offset.0))
+        };
+        let ((to_second, up_second), (to_third, up_third)) = (apart(first, second), apart(first, third));
+        let turn = to_second * up_third - to_third * up_second;
+        if self.are_above { turn > 0 } else { turn < 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge::offset::{NoOffset, between};
+    use crate::units::Micros;
+
+    /// A round trip every 10 ms, by clocks that drift apart.
+    fn bounds(drift_ppm: i64, count: i64) -> [Vec<Bound>; 2] {
+        let late = |at: i64| {
+            let on_client = Micros(at - at * drift_ppm / 1_000_000);
+            let took = 2_000 + (at / 10_000 * 7_919 + 12_345) % 30_011;
+            let arrived = at + took;
+            let arrived_on_client = Micros(arrived - arrived * drift_ppm / 1_000_000);
+            [Bound::above(on_client, Micros(arrived)), Bound::below(Micros(at), arrived_on_client)]
+        };
+        let both: Vec<[Bound; 2]> = (0..count).map(|n| late(10_000 * n)).collect();
+        [0, 1].map(|which| both.iter().map(|pair| pair[which]).collect())
+    }
+
+    #[test]
+    fn what_is_kept_says_what_all_of_them_say() {
+        for drift_ppm in [0, 3, -40, 900, -20_000] {
+            let [above, below] = bounds(drift_ppm, 60_000);
+            let (mut kept_above, mut kept_below) = (Bounds::above(), Bounds::below());
+            above.iter().for_each(|bound| kept_above.add(*bound).expect("few corners"));
+            below.iter().for_each(|bound| kept_below.add(*bound).expect("few corners"));
+            assert!(kept_above.kept().len() < KEPT_MOST && kept_below.kept().len() < KEPT_MOST);
+            let (all, kept) = (between(&above, &below), between(kept_above.kept(), kept_below.kept()));
+            match (all, kept) {
+                (
+                    Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }),
+                    Err(NoOffset::Drift { apart: kept_apart, rate_us_per_s: kept_rate, is_steady: kept_steady }),
+                ) => {
+                    assert_eq!((apart, is_steady), (kept_apart, kept_steady));
+                    assert!((rate_us_per_s - kept_rate).abs() < 0.01, "{rate_us_per_s} {kept_rate}");
+                    // The rate is by the client's clock.
+                    let rate = drift_ppm as f64 / (1.0 - drift_ppm as f64 / 1e6);
+                    assert!(is_steady && (rate_us_per_s - rate).abs() < 100.0, "{rate_us_per_s} {rate}");
+                }
+                (all, kept) => assert_eq!(all, kept, "{drift_ppm}"),
+            }
+        }
+    }
+
+    #[test]
+    fn more_corners_than_are_kept_are_told() {
+        let mut bounds = Bounds::above();
+        let curve = |n: i64| Bound { seen_at: Micros(n), offset: Micros(n * n) };
+        assert_eq!((0..5_000).try_for_each(|n| bounds.add(curve(n))), Err(TooMany));
+    }
+}

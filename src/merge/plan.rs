@@ -1,0 +1,212 @@
+//! The second pass: the same session as [`merge`](super::merge) makes, as stretches that overlap in time. Both passes take the
+//! same memory however long the logs are.
+
+use std::collections::VecDeque;
+
+use super::survey::{Seen, Survey};
+use super::{Aligned, Cut, MergeError};
+use crate::record::{By, Header, Stretch, TickRecord, UnknownRecords};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// The logs of a session's sides, by their places in what was given, which are read stretch by stretch.
+pub trait Logs {
+    /// Why one cannot be read.
+    type Error;
+
+    /// The next stretch of a log; `None` after the last.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn next(&mut self, log: usize) -> Result<Option<Stretch>, Self::Error>;
+
+    /// Begins with a log again.
+    ///
+    /// # Errors
+    /// When it cannot be read again.
+    fn rewind(&mut self, log: usize) -> Result<(), Self::Error>;
+}
+
+/// How logs make one session, as far as one pass over them tells.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    header: Header,
+    clients: Vec<Aligned>,
+    cut: Option<Cut>,
+    end: (Tick, Micros),
+    sides: super::Sides,
+    logs: Vec<Seen>,
+    last_sent: Vec<Option<CommandSeq>>,
+    ticks_back: u32,
+    unknown: Vec<UnknownRecords>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NoPlan<E> {
+    /// A log cannot be read.
+    #[error("a log cannot be read")]
+    Read(E),
+    /// They do not make one session.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// What belongs together stands too far apart in them, or out of order: [`merge`](super::merge) has to have them in memory.
+    #[error("these logs have to be in memory as a whole")]
+    Whole,
+}
+
+impl Plan {
+    /// Looks through the logs with these headers.
+    ///
+    /// # Errors
+    /// When they cannot be read or do not make one session, as [`merge`](super::merge) says it, or cannot be read in parts.
+    pub fn of<L: Logs>(headers: &[&Header], logs: &mut L) -> Result<Plan, NoPlan<L::Error>> {
+        let survey = Survey::of(headers, logs)?;
+        let offsets = survey.offsets()?;
+        let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
+        let (mut end, mut cut) = ((last.tick, last.at), None);
+        if let Some((until, player, log)) = survey.first_unknown(last.at) {
+            let tick = last_before(until, &survey, logs).map_err(NoPlan::Read)?;
+            let tick = tick.ok_or(MergeError::NothingLeft { log })?;
+            (end, cut) = ((tick.tick, tick.at), Some(Cut { tick: tick.tick, at: tick.at, player }));
+        }
+        let aligned = |((player, log), offset)| Aligned { player: PlayerId(player), log, offset };
+        Ok(Plan {
+            header: survey.sides.header(headers[survey.sides.server]),
+            clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),
+            cut,
+            end,
+            last_sent: survey.last_sent(),
+            ticks_back: survey.ticks_back,
+            unknown: survey.unknown,
+            logs: survey.logs,
+            sides: survey.sides,
+        })
+    }
+
+    /// The merged session's header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Its clients, in the order of players.
+    pub fn clients(&self) -> &[Aligned] {
+        &self.clients
+    }
+
+    /// Set when the session ends before the server's log does.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// What it has that a later version recorded, without the rows: as [`StretchWriter`](crate::log::StretchWriter) wants it.
+    pub fn unknown(&self) -> &[UnknownRecords] {
+        &self.unknown
+    }
+
+    /// Reads the logs again, and gives out the merged session in stretches. With each comes the time before which there is nothing
+    /// more in those that follow.
+    ///
+    /// # Errors
+    /// When a log cannot be read again, or `to` says so.
+    pub fn put_together<L: Logs, E: From<L::Error>>(
+        &self,
+        logs: &mut L,
+        to: &mut dyn FnMut(Stretch, Micros) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut parts = Vec::new();
+        for log in 0..self.logs.len() {
+            if let Some(part) = Part::of(self, log) {
+                logs.rewind(log)?;
+                parts.push(part);
+            }
+        }
+        // Behind the end there is nothing for the session in any log.
+        while let Some(part) = parts.iter_mut().min_by_key(|part| part.bound).filter(|part| part.bound <= self.end.1) {
+            let stretch = match part.chunks_left.checked_sub(1) {
+                Some(left) => {
+                    part.chunks_left = left;
+                    logs.next(part.log)?
+                }
+                None => None,
+            };
+            let moved = stretch.map(|stretch| part.take(self, stretch));
+            if moved.is_none() {
+                part.bound = Micros(i64::MAX);
+            }
+            let until = parts.iter().map(|part| part.bound).min().unwrap_or(Micros(i64::MAX));
+            to(moved.unwrap_or_else(|| Stretch::of(&self.header)), until)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last tick before a time.
+fn last_before<L: Logs>(until: Micros, survey: &Survey<'_>, logs: &mut L) -> Result<Option<TickRecord>, L::Error> {
+    let server = survey.sides.server;
+    logs.rewind(server)?;
+    let mut last = None;
+    for _ in 0..survey.logs[server].chunks {
+        let Some(stretch) = logs.next(server)? else { break };
+        let before = stretch.ticks.partition_point(|tick| tick.at < until);
+        last = before.checked_sub(1).map(|place| stretch.ticks[place]).or(last);
+        if before < stretch.ticks.len() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// A log that is being put into the session.
+struct Part {
+    log: usize,
+    player: Option<usize>,
+    offset: Micros,
+    chunks_left: usize,
+    seen: Seen,
+    /// The last ticks of the server's.
+    ticks: VecDeque<TickRecord>,
+    /// Nothing that has not been read is before this time.
+    bound: Micros,
+}
+
+impl Part {
+    /// `None` for the log of a client who was never heard.
+    fn of(plan: &Plan, log: usize) -> Option<Part> {
+        let player = plan.sides.player_of(log);
+        let offset = match player {
+            Some(player) => plan.clients[player].offset?.offset,
+            None => Micros::ZERO,
+        };
+        Some(Part {
+            log,
+            player,
+            offset,
+            chunks_left: plan.logs[log].chunks,
+            seen: Seen::default(),
+            ticks: VecDeque::new(),
+            bound: Micros(i64::MIN),
+        })
+    }
+
+    /// What of the log's next stretch is in the session, on the server's clock.
+    fn take(&mut self, plan: &Plan, stretch: Stretch) -> Stretch {
+        let kinds = &plan.header.unknown;
+        let mut stretch = plan.sides.share(self.log, stretch);
+        // How far it goes back is known of all that was read before.
+        let _ = self.seen.add(&stretch, kinds);
+        self.ticks.extend(&stretch.ticks);
+        while self.ticks.len() > plan.ticks_back as usize + 1 {
+            self.ticks.pop_front();
+        }
+        if let Some(player) = self.player {
+            let records = &mut stretch.players[player];
+            super::without_later(records, plan.last_sent[player]);
+            records.move_by(By::Client, self.offset);
+        }
+        let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
+        let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };
+        self.bound = timed.min(of_ticks).unwrap_or(self.bound);
+        stretch.end_at_of(kinds, plan.end.0, plan.end.1);
+        stretch
+    }
+}

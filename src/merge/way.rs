@@ -1,0 +1,145 @@
+//! One direction of a client's connection, of which one log says what was sent and another what arrived.
+
+use std::collections::VecDeque;
+
+use crate::record::ArrivalRecord;
+use crate::units::Micros;
+
+/// What was sent and what arrived, as far as both logs have been read, and no longer than they need each other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    /// What may still arrive, by ascending number.
+    sent: VecDeque<(u32, Micros)>,
+    /// The newest number that was sent.
+    newest: Option<u32>,
+    /// The newest of those that are looked up no more.
+    forgotten: Option<u32>,
+    /// The newest that arrived.
+    arrived: Option<u32>,
+    /// Arrivals that have not been looked up.
+    waiting: VecDeque<ArrivalRecord>,
+    sends_no_more: bool,
+    receives_no_more: bool,
+}
+
+/// What arrived cannot be told in windows: numbers are out of order, or one log is too far ahead of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Apart;
+
+/// An arrival may be of so many packets before the newest that arrived.
+const KEPT_MOST: usize = 4096;
+
+/// One log may be so many packets ahead of the other.
+const AHEAD_MOST: usize = 1 << 16;
+
+impl Way {
+    /// The sender's log says that this was sent.
+    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), Apart> {
+        let is_next = self.newest.is_none_or(|newest| newest < number);
+        self.newest = Some(number);
+        if !(self.receives_no_more && self.waiting.is_empty()) {
+            self.sent.push_back((number, at));
+        }
+        if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
+    }
+
+    /// The receiver's log says that this arrived.
+    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), Apart> {
+        self.waiting.push_back(arrival);
+        if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
+    }
+
+    /// The sender's log has ended.
+    pub(super) fn end_sending(&mut self) {
+        self.sends_no_more = true;
+    }
+
+    /// The receiver's log has ended.
+    pub(super) fn end_receiving(&mut self) {
+        self.receives_no_more = true;
+        if self.waiting.is_empty() {
+            self.sent.clear();
+        }
+    }
+
+    /// Whether something arrived of which the sender's log must be read further.
+    pub(super) fn waits_for_sender(&self) -> bool {
+        !self.sends_no_more && !self.waiting.is_empty()
+    }
+
+    /// How many packets were sent after the newest that arrived.
+    pub(super) fn on_its_way(&self) -> usize {
+        let passed = self.arrived.map_or(0, |arrived| self.sent.partition_point(|(number, _)| *number <= arrived));
+        self.sent.len() - passed
+    }
+
+    /// The next arrival of which is known whether it was sent, and when; `None` until more of the sender's log has been read.
+    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, Apart> {
+        let is_known = |number: u32| self.sends_no_more || self.newest.is_some_and(|newest| newest >= number);
+        let Some(arrival) = self.waiting.front().copied().filter(|arrival| is_known(arrival.number)) else {
+            return Ok(None);
+        };
+        self.waiting.pop_front();
+        self.arrived = self.arrived.max(Some(arrival.number));
+        match self.sent.binary_search_by_key(&arrival.number, |(number, _)| *number) {
+            Ok(place) => {
+                let (_, at) = self.sent[place];
+                let mut passed = self.sent.drain(..place.saturating_sub(KEPT_MOST));
+                self.forgotten = passed.next_back().map(|(number, _)| number).or(self.forgotten);
+                Ok(Some((arrival, Some(at))))
+            }
+            Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(Apart),
+            Err(_) => Ok(Some((arrival, None))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(number: u32) -> ArrivalRecord {
+        ArrivalRecord { number, at: Micros(i64::from(number) + 5) }
+    }
+
+    #[test]
+    fn an_arrival_waits_until_the_senders_log_has_come_to_it() {
+        let mut way = Way::default();
+        way.arrive(arrival(3)).expect("near");
+        assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
+        way.send(2, Micros(2)).expect("in order");
+        assert_eq!(way.next(), Ok(None));
+        way.send(3, Micros(3)).expect("in order");
+        assert_eq!(way.next(), Ok(Some((arrival(3), Some(Micros(3))))));
+        way.arrive(arrival(2)).expect("near");
+        way.arrive(arrival(1)).expect("near");
+        way.arrive(arrival(9)).expect("near");
+        assert_eq!(way.next(), Ok(Some((arrival(2), Some(Micros(2))))), "overtaken");
+        assert_eq!(way.next(), Ok(Some((arrival(1), None))), "not in the log");
+        assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
+        way.end_sending();
+        assert_eq!(way.next(), Ok(Some((arrival(9), None))), "the log was cut off before it");
+        assert!(!way.waits_for_sender());
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_told() {
+        let mut way = Way::default();
+        let sent = |way: &mut Way, numbers: std::ops::Range<u32>| {
+            numbers.into_iter().try_for_each(|number| way.send(number, Micros(i64::from(number))))
+        };
+        sent(&mut way, 1..10_000).expect("near");
+        way.arrive(arrival(9_000)).expect("near");
+        way.arrive(arrival(9_000 - KEPT_MOST as u32)).expect("near");
+        way.arrive(arrival(8_999 - KEPT_MOST as u32)).expect("near");
+        assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
+        assert_eq!(way.on_its_way(), 999);
+        assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
+        assert_eq!(way.next(), Err(Apart));
+        assert_eq!(way.send(9_999, Micros(0)), Err(Apart), "out of order");
+        assert_eq!(sent(&mut way, 10_000..80_000), Err(Apart), "far ahead");
+        let mut gone = Way::default();
+        gone.end_receiving();
+        assert_eq!((sent(&mut gone, 1..100_000), gone.sent.len()), (Ok(()), 0), "nobody receives it");
+    }
+}

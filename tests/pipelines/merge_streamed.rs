@@ -1,0 +1,605 @@
+//! Sides of a session that are read side by side, against the same in memory: whatever is in them, the merged log is the same to
+//! the byte.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use hitreg::arena::{Arena, ArenaRules};
+use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::log::{Options, StretchWriter, WriteError, write_session};
+use hitreg::merge::{Logs, MergeError, Merged, NoPlan, Plan, merge};
+use hitreg::record::{
+    By, ExecutionRecord, FrameRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey, States,
+    Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+};
+use hitreg::rng::Rng;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{Recorder, record_synthetic};
+use hitreg::units::{Micros, PlayerId, Seed, Tick};
+use proptest::prelude::*;
+
+/// What is random about a case, but for what follows from its seed.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    players: u16,
+    seconds: f64,
+    /// Whether the server writes down what it hears, so that clients' logs may be missing.
+    hears: bool,
+    chunk_ms: i64,
+    /// How far chunks overlap.
+    overlap_ms: i64,
+    /// In a thousandth: how often a state stands in the chunk after its own.
+    late_states: u64,
+    fault: Fault,
+    options: (i64, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    None,
+    /// A log ends at some chunk.
+    CutOff,
+    /// Some packets are not in their client's log.
+    Holes,
+    /// A clock is slow.
+    Drift,
+    /// The server never heard a client.
+    NeverHeard,
+    /// A time that no clock shows.
+    OutOfTime,
+    /// There is no log of a client.
+    Missing,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let fault = prop_oneof![
+        4 => Just(Fault::None),
+        6 => Just(Fault::CutOff),
+        2 => Just(Fault::Holes),
+        1 => Just(Fault::Drift),
+        1 => Just(Fault::NeverHeard),
+        1 => Just(Fault::OutOfTime),
+        1 => Just(Fault::Missing),
+    ];
+    let chunks = (prop_oneof![Just(40i64), 100i64..1_500], 0i64..400, prop_oneof![Just(0u64), Just(50)]);
+    let options = (prop_oneof![Just(60_000i64), 50i64..900], prop_oneof![Just(4usize << 20), 2_000usize..60_000]);
+    (any::<u64>(), 1u16..5, 1.0f64..5.0, any::<bool>(), chunks, fault, options).prop_map(
+        |(seed, players, seconds, hears, (chunk_ms, overlap_ms, late_states), fault, options)| Case {
+            seed,
+            players,
+            seconds,
+            hears,
+            chunk_ms,
+            overlap_ms,
+            late_states,
+            fault,
+            options,
+        },
+    )
+}
+
+fn kinds() -> Vec<UnknownKind> {
+    let kind = |name: &str, columns: &[&str]| UnknownKind {
+        name: name.to_owned(),
+        columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+    };
+    vec![kind("chat", &["at_us", "line"]), kind("weather", &["wind", "at_us"])]
+}
+
+/// A session over bad links, and what a later version knows of it.
+fn session(case: &Case, rng: &mut Rng) -> Session {
+    let link = LinkModel {
+        delay_ms: 20.0 + 40.0 * rng.unit_f64(),
+        jitter: Jitter::Exponential(8.0),
+        loss: Loss::Random(0.1),
+        duplicate: 0.05,
+        reorder: 0.05,
+        reorder_ms: 30.0,
+        ..LinkModel::default()
+    };
+    let (players, seconds, seed) = (case.players, case.seconds, case.seed);
+    let scenario = Scenario { players, seconds, seed, link, ..Scenario::default() };
+    let rules = std::sync::Arc::new(ArenaRules::default());
+    let header = scenario.header::<Arena>(&rules).expect("a good scenario");
+    let mut session = Session::new(Header { origin: Origin::Live, unknown: kinds(), ..header });
+    let mut recorder = Recorder::new(&mut session);
+    if case.hears {
+        recorder = recorder.hearing((0..players).map(PlayerId));
+    }
+    record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
+    session
+}
+
+fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
+    let mut all = Vec::new();
+    for kind in kinds() {
+        let mut times: Vec<i64> =
+            (0..rng.below(60)).map(|_| rng.below(end.0 as u64 + 200_000) as i64 / 1_000 * 1_000).collect();
+        times.sort_unstable();
+        let column = |name: &String| match name.as_str() {
+            "at_us" => UnknownColumn { is_float: false, values: times.clone() },
+            name => {
+                let value = |row: usize| i64::from((row as f32 * 0.5).to_bits());
+                UnknownColumn { is_float: name == "wind", values: (0..times.len()).map(value).collect() }
+            }
+        };
+        all.push(UnknownRecords {
+            series: times.iter().map(|_| rng.below(3) as u32).collect(),
+            keys: vec![0; times.len()],
+            columns: kind.columns.iter().map(column).collect(),
+            kind: kind.name,
+        });
+    }
+    all
+}
+
+/// The logs of its sides, the server's first, each by a clock of its own.
+fn sides(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Session> {
+    let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
+    let mut side = |player| {
+        let side = Some(Side { session: SessionId(7), player });
+        let mut of = Session::new(Header { side, ..session.header.clone() });
+        of.unknown = unknown(end, rng);
+        of
+    };
+    let mut server = side(None);
+    (server.ticks, server.states, server.damage) =
+        (session.ticks.clone(), session.states.clone(), session.damage.clone());
+    let mut all = Vec::new();
+    for (index, records) in session.players.iter().enumerate() {
+        let mut client = side(Some(PlayerId(index as u16)));
+        let mine = &mut client.players[index];
+        (mine.frames, mine.predicted) = (records.frames.clone(), records.predicted.clone());
+        (mine.sent, mine.received) = (records.sent.clone(), records.received.clone());
+        let of_server = PlayerRecords {
+            frames: Vec::new(),
+            predicted: Vec::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+            ..records.clone()
+        };
+        server.players[index] = of_server;
+        all.push(client);
+    }
+    for client in &mut all {
+        let clock = Micros(rng.below(4_000_000_000_000) as i64 - 2_000_000_000_000);
+        move_by(client, clock);
+    }
+    all.insert(0, server);
+    break_something(&mut all, case, rng);
+    all
+}
+
+fn move_by(client: &mut Session, by: Micros) {
+    for player in &mut client.players {
+        for (stream, (_, of)) in player.streams_mut().into_iter().zip(hitreg::record::OF_PLAYERS) {
+            assert!(of == By::Client || stream.is_empty());
+            stream.move_by(by);
+        }
+    }
+}
+
+fn break_something(logs: &mut Vec<Session>, case: &Case, rng: &mut Rng) {
+    let log = 1 + rng.below(u64::from(case.players)) as usize;
+    let player = log - 1;
+    match case.fault {
+        Fault::None | Fault::CutOff | Fault::Missing => {}
+        Fault::Holes => logs[log].players[player].sent.retain(|_| !rng.chance(0.005)),
+        Fault::Drift => {
+            let mine = &mut logs[log].players[player];
+            mine.sent.iter_mut().for_each(|packet| packet.at = Micros(packet.at.0 * 95 / 100));
+            mine.received.iter_mut().for_each(|arrival| arrival.at = Micros(arrival.at.0 * 95 / 100));
+        }
+        Fault::NeverHeard => {
+            logs[0].players[player].reached.clear();
+            logs[log].players[player].received.clear();
+        }
+        Fault::OutOfTime => {
+            if let Some(packet) = logs[log].players[player].sent.last_mut() {
+                packet.at = Micros(i64::MAX);
+            }
+        }
+    }
+    if matches!(case.fault, Fault::Missing) || (case.hears && rng.chance(0.5)) {
+        logs.remove(log);
+    }
+    let turn = rng.below(logs.len() as u64) as usize;
+    logs.rotate_left(turn);
+}
+
+/// A log as its chunks have it: each list goes on a bit longer than others, and some states come late.
+fn chunks(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Stretch> {
+    let is_shown = |at: &Micros| at.0.abs() < 1 << 60;
+    let span = session.times().filter(is_shown).fold(None, |span: Option<(Micros, Micros)>, at| {
+        let (first, last) = span.unwrap_or((at, at));
+        Some((first.min(at), last.max(at)))
+    });
+    let (first, last) = span.unwrap_or_default();
+    let every = case.chunk_ms * 1_000;
+    let count = ((last - first).0 / every + 1) as usize;
+    let ticks: BTreeMap<Tick, Micros> = session.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
+    let in_tick = |tick: Tick| ticks.get(&tick).copied().unwrap_or(last);
+    let mut out: Vec<Stretch> = (0..count)
+        .map(|_| Stretch { players: vec![PlayerRecords::default(); session.players.len()], ..Stretch::default() })
+        .collect();
+    // In which chunk each record of a list stands, by its time.
+    let mut dealt = |times: Vec<Micros>| -> Vec<usize> {
+        let ends: Vec<i64> = (1..=count as i64)
+            .map(|n| first.0 + n * every + rng.below(case.overlap_ms as u64 * 1_000 + 1) as i64)
+            .collect();
+        let mut place = 0;
+        let mut of = |at: Micros| {
+            while place + 1 < count && at.0 >= ends[place] {
+                place += 1;
+            }
+            place
+        };
+        times.into_iter().map(&mut of).collect()
+    };
+    macro_rules! deal {
+        ($($field:ident by $time:expr;)*) => {
+            for (index, player) in session.players.iter().enumerate() {
+                $(
+                    let places = dealt(player.$field.iter().map($time).collect());
+                    for (record, place) in player.$field.iter().zip(places) {
+                        out[place].players[index].$field.push(record.clone());
+                    }
+                )*
+            }
+        };
+    }
+    deal! {
+        frames by |r| r.at;
+        predicted by |r| r.at;
+        sent by |r| r.at;
+        reached by |r| r.at;
+        heard by |r| r.at;
+        executed by |r| in_tick(r.tick);
+        judged by |r| r.at;
+        presence by |r| r.at;
+        snapshots by |r| r.at;
+        received by |r| r.at;
+    }
+    for (record, place) in session.ticks.iter().zip(dealt(session.ticks.iter().map(|r| r.at).collect())) {
+        out[place].ticks.push(*record);
+    }
+    for (record, place) in session.damage.iter().zip(dealt(session.damage.iter().map(|r| r.at).collect())) {
+        out[place].damage.push(*record);
+    }
+    let places = dealt(session.states.keys().iter().map(|key| in_tick(key.tick)).collect());
+    for records in &session.unknown {
+        let at = kinds()
+            .iter()
+            .find(|kind| kind.name == records.kind)
+            .expect("a kind")
+            .columns
+            .iter()
+            .position(|c| c == "at_us");
+        let times = &records.columns[at.expect("a time")].values;
+        let places = dealt(times.iter().map(|at| Micros(*at)).collect());
+        for (chunk, stretch) in out.iter_mut().enumerate() {
+            // A chunk has them series by series.
+            let mut rows: Vec<usize> = (0..records.len()).filter(|row| places[*row] == chunk).collect();
+            rows.sort_by_key(|row| records.series[*row]);
+            if !rows.is_empty() {
+                let pick = |column: &UnknownColumn| UnknownColumn {
+                    values: rows.iter().map(|row| column.values[*row]).collect(),
+                    ..*column
+                };
+                stretch.unknown.push(UnknownRecords {
+                    kind: records.kind.clone(),
+                    series: rows.iter().map(|row| records.series[*row]).collect(),
+                    keys: vec![0; rows.len()],
+                    columns: records.columns.iter().map(pick).collect(),
+                });
+            }
+        }
+    }
+    for ((key, cells), place) in session.states.iter().zip(places) {
+        let late = usize::from(rng.below(1_000) < case.late_states && place + 1 < count);
+        out[place + late].states.push(key, cells);
+    }
+    out.iter_mut().for_each(|stretch| stretch.states.put_in_order());
+    if let Fault::CutOff = case.fault
+        && rng.chance(0.4)
+    {
+        out.truncate(1 + rng.below(count as u64) as usize);
+    }
+    out
+}
+
+/// A log as whoever reads it whole has it.
+fn whole(header: &Header, chunks: &[Stretch]) -> Session {
+    let mut session = Session::new(header.clone());
+    for chunk in chunks {
+        for (of, records) in session.players.iter_mut().zip(&chunk.players) {
+            macro_rules! append {
+                ($($field:ident)*) => { $( of.$field.extend(records.$field.iter().cloned()); )* };
+            }
+            append!(frames predicted sent reached heard executed judged presence snapshots received);
+        }
+        session.ticks.extend(&chunk.ticks);
+        session.damage.extend(&chunk.damage);
+        chunk.states.iter().for_each(|(key, cells)| session.states.push(key, cells));
+        for records in &chunk.unknown {
+            match session.unknown.iter_mut().find(|known| known.kind == records.kind) {
+                Some(known) => {
+                    known.series.extend(&records.series);
+                    known.keys.extend(&records.keys);
+                    for (column, more) in known.columns.iter_mut().zip(&records.columns) {
+                        column.values.extend(&more.values);
+                    }
+                }
+                None => session.unknown.push(records.clone()),
+            }
+        }
+    }
+    session.put_in_order();
+    session
+}
+
+/// Logs in memory, as they are read.
+struct Read {
+    chunks: Vec<Vec<Stretch>>,
+    next: Vec<usize>,
+    /// How far each had been read whenever one was.
+    steps: Vec<Vec<usize>>,
+}
+
+impl Read {
+    fn new(chunks: Vec<Vec<Stretch>>) -> Read {
+        Read { next: vec![0; chunks.len()], chunks, steps: Vec::new() }
+    }
+}
+
+impl Logs for Read {
+    type Error = Infallible;
+
+    fn next(&mut self, log: usize) -> Result<Option<Stretch>, Infallible> {
+        let chunk = self.chunks[log].get(self.next[log]).cloned();
+        self.next[log] += 1;
+        self.steps.push(self.next.clone());
+        Ok(chunk)
+    }
+
+    fn rewind(&mut self, log: usize) -> Result<(), Infallible> {
+        self.next[log] = 0;
+        Ok(())
+    }
+}
+
+/// Why nothing was written.
+#[derive(Debug)]
+struct Stopped(#[expect(dead_code, reason = "it is printed where a test fails")] Option<WriteError>);
+
+impl From<Infallible> for Stopped {
+    fn from(_: Infallible) -> Stopped {
+        Stopped(None)
+    }
+}
+
+impl From<WriteError> for Stopped {
+    fn from(error: WriteError) -> Stopped {
+        Stopped(Some(error))
+    }
+}
+
+/// The merged log, written as it is put together; with the most that was held meanwhile, in bytes.
+fn streamed(plan: &Plan, logs: &mut Read, options: Options) -> (Vec<u8>, usize) {
+    let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
+    let mut most = 0;
+    let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
+        writer.add(stretch)?;
+        writer.write_until(until)?;
+        most = most.max(writer.held_bytes());
+        Ok(())
+    });
+    put.expect("logs that are read again");
+    (writer.finish().expect("memory takes everything"), most)
+}
+
+/// The same of both ways, where they say the same.
+fn both(sides: &[Session], case: &Case, rng: &mut Rng) -> Result<(), TestCaseError> {
+    let chunks: Vec<Vec<Stretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
+    let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
+    let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
+    let mut logs = Read::new(chunks);
+    match (merge(sessions), Plan::of(&headers, &mut logs)) {
+        (Ok(Merged { session, clients, cut }), Ok(plan)) => {
+            prop_assert_eq!(&session.header, plan.header());
+            prop_assert_eq!((&clients[..], cut), (plan.clients(), plan.cut()));
+            let (span_ms, bytes) = case.options;
+            let options = Options { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
+            let whole = write_session(Vec::new(), &session, options).expect("memory takes everything");
+            let (streamed, _) = streamed(&plan, &mut logs, options);
+            if streamed != whole {
+                let back = |bytes: &[u8]| hitreg::log::read_session(bytes).expect("a good log");
+                prop_assert_eq!(back(&streamed), back(&whole));
+                prop_assert!(false, "the same session in other chunks");
+            }
+        }
+        (
+            Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady }),
+            Err(NoPlan::Merge(MergeError::Drift {
+                log: of,
+                player: whose,
+                apart: by,
+                rate_us_per_s: rate,
+                is_steady: steady,
+            })),
+        ) => {
+            prop_assert_eq!((log, player, apart, is_steady), (of, whose, by, steady));
+            prop_assert!((rate_us_per_s - rate).abs() < 0.01);
+        }
+        (Err(error), Err(NoPlan::Merge(found))) => prop_assert_eq!(error, found),
+        (in_memory, streamed) => {
+            let in_memory = in_memory.map(|merged| (merged.clients, merged.cut));
+            prop_assert!(false, "in memory {:?}, as it is read {:?}", in_memory, streamed.map(|_| ()));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sides_that_are_read_side_by_side_make_the_same_log(case in case()) {
+        let mut rng = Rng::new(Seed(case.seed), 11);
+        let whole = session(&case, &mut rng);
+        let sides = sides(&whole, &case, &mut rng);
+        both(&sides, &case, &mut rng)?;
+    }
+}
+
+/// A session of so many seconds, in chunks of 100 ms.
+fn plain(seconds: f64) -> (Case, Vec<Session>, Vec<Vec<Stretch>>) {
+    let case = Case {
+        seed: 5,
+        players: 3,
+        seconds,
+        hears: false,
+        chunk_ms: 100,
+        overlap_ms: 30,
+        late_states: 0,
+        fault: Fault::None,
+        options: (300, 20_000),
+    };
+    let mut rng = Rng::new(Seed(case.seed), 12);
+    let whole = session(&case, &mut rng);
+    let sides = sides(&whole, &case, &mut rng);
+    let chunks = sides.iter().map(|side| chunks(side, &case, &mut rng)).collect();
+    (case, sides, chunks)
+}
+
+const SMALL: Options = Options { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
+
+fn planned(sides: &[Session], chunks: Vec<Vec<Stretch>>) -> (Result<Plan, NoPlan<Infallible>>, Read) {
+    let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
+    let mut logs = Read::new(chunks);
+    (Plan::of(&headers, &mut logs), logs)
+}
+
+/// What it has in memory is a part of the session that does not grow with it, and no log is read far ahead of another.
+#[test]
+fn what_is_held_does_not_grow_with_the_session() {
+    let held = |seconds: f64| {
+        let (_, sides, chunks) = plain(seconds);
+        let (plan, mut logs) = planned(&sides, chunks);
+        let apart = |steps: &[Vec<usize>]| -> usize {
+            let apart = |next: &Vec<usize>| next.iter().max().unwrap_or(&0) - next.iter().min().unwrap_or(&0);
+            steps.iter().map(apart).max().unwrap_or(0)
+        };
+        // The server's log begins and ends later by a round trip at most, and each is read to its own end.
+        assert!(apart(&logs.steps) <= 8, "{} chunks apart", apart(&logs.steps));
+        logs.steps.clear();
+        let (_, most) = streamed(&plan.expect("a plan"), &mut logs, SMALL);
+        let second_pass = logs.steps.iter().position(|next| next.iter().all(|next| *next > 0)).expect("all are read");
+        assert!(apart(&logs.steps[second_pass..]) <= 8, "{} chunks apart", apart(&logs.steps[second_pass..]));
+        most
+    };
+    let (short, long) = (held(4.0), held(16.0));
+    assert!(long < short * 5 / 4, "{short} and {long} bytes");
+}
+
+/// A recording may go on between the passes.
+#[test]
+fn a_log_that_has_grown_since_is_read_as_far_as_it_was() {
+    let (_, sides, mut chunks) = plain(4.0);
+    let client = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_some())).expect("one");
+    let all = chunks[client].clone();
+    chunks[client].truncate(20);
+    let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
+    let (plan, mut logs) = planned(&sides, chunks);
+    logs.chunks[client] = all;
+    let merged = merge(sessions).expect("sides of one session");
+    assert!(merged.cut.is_some());
+    let whole = write_session(Vec::new(), &merged.session, SMALL).expect("memory takes everything");
+    assert!(streamed(&plan.expect("a plan"), &mut logs, SMALL).0 == whole);
+}
+
+#[test]
+fn what_stands_too_far_apart_is_for_the_way_in_memory() {
+    let refused = |change: &dyn Fn(&mut Vec<Vec<Stretch>>, usize)| {
+        let (_, sides, mut chunks) = plain(4.0);
+        let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
+        change(&mut chunks, server.expect("the server's log"));
+        assert!(planned(&sides, chunks).0.is_err_and(|error| error == NoPlan::Whole));
+    };
+    // A tick is missing: what is of it would stand nowhere.
+    refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
+    // Numbers are out of order.
+    refused(&|chunks, server| {
+        let client = (server + 1) % chunks.len();
+        let player = chunks[client][20].players.iter_mut().find(|player| !player.sent.is_empty()).expect("the client");
+        player.sent.reverse();
+    });
+    // A record is of half a minute ago.
+    refused(&|chunks, server| {
+        let client = (server + 1) % chunks.len();
+        let player =
+            chunks[client][20].players.iter_mut().find(|player| !player.frames.is_empty()).expect("the client");
+        player.frames[0].at = player.frames[0].at - Micros::from_s(31);
+    });
+    // A state is of a tick before the first.
+    refused(&|chunks, server| {
+        let mut states = chunks[server][0].states.clone();
+        let (key, cells) = states.iter().next().map(|(key, cells)| (key, cells.to_vec())).expect("a state");
+        states.push(StateKey { tick: Tick(0), ..key }, &cells);
+        states.put_in_order();
+        chunks[server][0].states = states;
+    });
+    // What has no time stands at the beginning.
+    refused(&|chunks, server| {
+        let untimed = UnknownRecords {
+            kind: "reached".to_owned(),
+            series: vec![0],
+            keys: vec![1],
+            columns: vec![UnknownColumn { is_float: false, values: vec![4] }],
+        };
+        chunks[server][20].unknown.push(untimed);
+    });
+}
+
+/// The same records as one session and as two stretches, after the first of which all before `until` has come: a chunk for each
+/// record, so that their order is the chunks'.
+fn in_two(first: &Stretch, second: &Stretch, until: Micros) {
+    let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
+    let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
+    let options = Options { bytes: 1, ..SMALL };
+    let session = whole(&header, &[first.clone(), second.clone()]);
+    let mut writer = StretchWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
+    for (stretch, until) in [(first, until), (second, Micros(i64::MAX))] {
+        writer.add(stretch.clone()).expect("it fits");
+        writer.write_until(until).expect("memory takes everything");
+    }
+    let streamed = writer.finish().expect("memory takes everything");
+    assert!(streamed == write_session(Vec::new(), &session, options).expect("memory takes everything"));
+}
+
+#[test]
+fn what_is_of_a_tick_waits_for_its_time() {
+    let tick = |tick: u32| TickRecord { tick: Tick(tick), at: Micros::from_ms(10 * i64::from(tick)), hash: Some(7) };
+    let frame = |ms| FrameRecord { at: Micros::from_ms(ms), ..FrameRecord::default() };
+    let executed = |tick| ExecutionRecord { tick: Tick(tick), ..ExecutionRecord::default() };
+    let stretch = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| Stretch {
+        players: vec![PlayerRecords { frames, executed, ..PlayerRecords::default() }],
+        ticks,
+        ..Stretch::default()
+    };
+    // The tick of what was executed stands in the next stretch.
+    let first = stretch(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
+    let second = stretch(vec![frame(25)], vec![], vec![tick(2)]);
+    in_two(&first, &second, Micros::from_ms(11));
+    // A state comes before one that is there already.
+    let of_tick = |tick| {
+        let mut states = States::default();
+        let fields = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a good scenario").classes;
+        states.push(StateKey { tick: Tick(tick), ..StateKey::default() }, &vec![5; fields[0].fields.len()]);
+        states
+    };
+    let first = Stretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
+    let second = Stretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
+    in_two(&first, &second, Micros::from_ms(10));
+}
