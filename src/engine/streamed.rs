@@ -22,6 +22,10 @@ use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
 
+/// A log that is read for each of its players has work made of each of its bytes so many times at most by its chunks alone: one of
+/// many players in many chunks of hardly anything is read once, as a whole.
+const PASSES_PER_BYTE: u64 = 256;
+
 /// A log that has been looked through.
 #[derive(Debug)]
 pub struct SurveyedLog {
@@ -128,7 +132,8 @@ impl SurveyedLog {
 
     /// Whether it is replayed open loop, and can be as it is read.
     pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &Options) -> bool {
-        !game.judges_again() && self.source().streams_clients(options)
+        let is_soon_read = self.survey.pass_bytes() <= self.bytes.saturating_mul(PASSES_PER_BYTE);
+        is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 
     /// Whether what it is replayed from says what these options ask for: a keyframe is of the log's own settings.
@@ -167,7 +172,7 @@ impl SurveyedLog {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, StreamError> {
-        if source.streams_clients(options.0) {
+        if source.start.is_none() && self.streams_clients(game, options.0) {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
         let fail = |source| EngineError::content(&self.path, source);

@@ -41,7 +41,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         let mut fed = Fed::new(client, &rows, near, source.survey.back);
         let mut counted = Counted::new(&made, &mut tables);
         let mut passed_on = first;
-        let share = |at: Micros| first + Micros(((last - first).0 * index + (at - first).0) / playing.len() as i64);
+        let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
             fed.add(chunk, &mut counted, &mut jumps)?;
             counted.observer.take_full(to);
@@ -59,6 +59,13 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     tables.end_of_part::<G>(Part::WHOLE);
     tables.take(0, to);
     Ok(Ran { jumps, ..Ran::default() })
+}
+
+/// How far all players' replays have come when one of them, of so many, has come to a time: as a time of the session.
+fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usize)) -> Micros {
+    let [at, first, last] = [at, first, last].map(|time| i128::from(time.0));
+    let done = first + ((last - first) * index as i128 + at.clamp(first, last) - first) / of.max(1) as i128;
+    Micros(i64::try_from(done).unwrap_or(i64::MAX))
 }
 
 /// A client, and what of its log has been read and may still be asked for.

@@ -120,6 +120,11 @@ impl Bounds {
         }
     }
 
+    /// How many have been looked at.
+    pub(super) fn chunks(&self) -> u32 {
+        self.chunk
+    }
+
     fn back(&mut self, chunks: u32) {
         self.near = self.near.map(|near| Near { back: near.back.max(chunks), ..near });
     }
