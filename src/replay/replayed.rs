@@ -1,6 +1,7 @@
 //! What a replay came to.
 
 use crate::pipeline::RollbackError;
+use crate::stats::Counted;
 use crate::trace::Trace;
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -32,6 +33,27 @@ pub struct Jump {
     pub at: Micros,
     /// How far it moved.
     pub units: f32,
+}
+
+/// The jumps of one player, of which there may be any number.
+#[derive(Clone, Debug)]
+pub struct Jumped {
+    /// Whose predictions.
+    pub player: PlayerId,
+    /// How far they moved, in units.
+    pub units: Counted,
+}
+
+impl Jumped {
+    /// Of jumps in the order of players.
+    pub fn of(jumps: &[Jump]) -> Vec<Jumped> {
+        let of_player = |jumps: &[Jump]| {
+            let mut jumped = Jumped { player: jumps.first()?.player, units: Counted::default() };
+            jumps.iter().for_each(|jump| jumped.units.add(jump.units));
+            Some(jumped)
+        };
+        jumps.chunk_by(|one, next| one.player == next.player).filter_map(of_player).collect()
+    }
 }
 
 /// Bytes on the network: those of the datagrams, or nominal ones under `wire.sizes=nominal`.

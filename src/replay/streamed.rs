@@ -7,8 +7,8 @@
 
 use super::feed::Feed;
 use super::{
-    Due, HashDifference, Jump, Mode, Options, ReplayError, Start, Survey, Traffic, check_server, closed, may_be_judged,
-    open, own_settings, setup_of,
+    Due, HashDifference, Jumped, Mode, Options, ReplayError, Start, Survey, Traffic, check_server, closed,
+    may_be_judged, open, own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use crate::record::{Allowance, Header, Keyframe, Origin, Stretch};
@@ -44,8 +44,8 @@ pub struct Ran {
     pub rollbacks: u32,
     /// The first rollback that came out differently.
     pub rollback_error: Option<RollbackError>,
-    /// How often players of an open loop were moved on their own screens, player by player.
-    pub jumps: Vec<Jump>,
+    /// How far players of an open loop were moved on their own screens, those who were.
+    pub jumps: Vec<Jumped>,
 }
 
 /// Reads a log from its beginning to its end, and hands on each of its chunks.

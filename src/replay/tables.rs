@@ -158,10 +158,14 @@ impl Tables {
         }
     }
 
-    /// A player's replay in open loop has ended: nobody asks any more for what was on its screen, and nobody judges its shots.
-    pub(super) fn end_of_player<G: Game>(&mut self, player: PlayerId) {
-        self.views.end(player);
+    /// Nobody judges the shots that have been predicted so far.
+    pub(super) fn end_shots<G: Game>(&mut self) {
         self.shots.end::<G>(Part::WHOLE);
+    }
+
+    /// A player's replay in open loop has ended: nobody asks any more for what was on its screen.
+    pub(super) fn end_of_player(&mut self, player: PlayerId) {
+        self.views.end(player);
     }
 
     /// Hands on the rows of each table that is full.

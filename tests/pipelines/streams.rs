@@ -83,7 +83,7 @@ pub(crate) fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<
 /// No table but views has many more rows in memory than so many bytes.
 const PART_MOST: usize = (2 << 20) + (1 << 17);
 
-fn bad_link() -> LinkModel {
+pub(crate) fn bad_link() -> LinkModel {
     LinkModel {
         delay_ms: 45.0,
         jitter: Jitter::Exponential(15.0),

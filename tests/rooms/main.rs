@@ -58,8 +58,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "replay",
         &[
-            "serial", "units", "usercmd", "geometry", "hash", "settings", "trace", "game", "record", "history",
-            "packet", "state", "pipeline", "link", "session",
+            "serial", "units", "usercmd", "stats", "geometry", "hash", "settings", "trace", "game", "record",
+            "history", "packet", "state", "pipeline", "link", "session",
         ],
     ),
     // Sockets and clocks around the pipelines.

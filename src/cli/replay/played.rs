@@ -15,7 +15,7 @@ use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
 use crate::record::Header;
-use crate::replay::{HashDifference, Options, Part, Ran, own_settings};
+use crate::replay::{HashDifference, Jumped, Options, Part, Ran, own_settings};
 use crate::report::Spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
@@ -245,7 +245,7 @@ fn whole(
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: Jumps::of(&replayed.jumps),
+        jumps: Jumps::of(&Jumped::of(&replayed.jumps)),
         spreads: gathered.spreads.page(),
         hashes_compared: replayed.hashes_compared,
         first_difference: replayed.first_difference,

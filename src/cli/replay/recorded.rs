@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
 use crate::cli::page::{Align, Cell, Page};
-use crate::replay::Jump;
-use crate::stats::Spread;
+use crate::replay::Jumped;
+use crate::stats::{Counted, Spread};
 use crate::trace::Trace;
 use crate::trace::schema::shots;
 
@@ -28,13 +28,17 @@ impl Jumps {
     /// Nobody sees less; Quake III's clients do not count it either (`cg_showmiss`).
     const LEAST_UNITS: f32 = 0.1;
 
-    pub(super) fn of(jumps: &[Jump]) -> Vec<Jumps> {
-        let of_player = |jumps: &[Jump]| {
-            let seen: Vec<f32> =
-                jumps.iter().map(|jump| jump.units).filter(|units| *units > Self::LEAST_UNITS).collect();
-            Some(Jumps { player: jumps.first()?.player.0, count: seen.len(), units: Spread::of(seen)? })
+    pub(super) fn of(jumped: &[Jumped]) -> Vec<Jumps> {
+        let of_player = |Jumped { player, units }: &Jumped| {
+            let mut seen = Counted::default();
+            let mut count = 0;
+            for (units, times) in units.iter().filter(|(units, _)| *units > Self::LEAST_UNITS) {
+                count += times as usize;
+                (0..times).for_each(|_| seen.add(units));
+            }
+            Some(Jumps { player: player.0, count, units: seen.spread()? })
         };
-        jumps.chunk_by(|one, next| one.player == next.player).filter_map(of_player).collect()
+        jumped.iter().filter_map(of_player).collect()
     }
 
     pub(super) fn print(page: &mut Page, jumps: &[Jumps]) {

@@ -13,7 +13,8 @@ use crate::record::{ArrivalRecord, FrameRecord, KeptStates, SnapshotRecord, Stre
 use crate::replay::part::Part;
 use crate::replay::survey::Near;
 use crate::replay::tables::TOGETHER;
-use crate::replay::{Options, Pass, Ran, Source};
+use crate::replay::{Jumped, Options, Pass, Ran, Source};
+use crate::stats;
 use crate::trace::Table;
 use crate::units::{Micros, PlayerId};
 
@@ -43,7 +44,9 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         let mut passed_on = first;
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
-            fed.add(chunk, &mut counted, &mut jumps)?;
+            fed.add(chunk, &mut counted)?;
+            // Nobody judges shots here.
+            counted.observer.end_shots::<G>();
             counted.observer.take_full(to);
             if fed.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
                 passed_on = fed.reached;
@@ -52,8 +55,10 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
             progress(share(fed.reached));
             Ok(())
         })?;
-        fed.end(&mut counted, &mut jumps)?;
-        tables.end_of_player::<G>(*player);
+        fed.end(&mut counted)?;
+        jumps.extend((!fed.jumps_units.is_empty()).then_some(Jumped { player: *player, units: fed.jumps_units }));
+        tables.end_shots::<G>();
+        tables.end_of_player(*player);
         tables.take(1, to);
     }
     tables.end_of_part::<G>(Part::WHOLE);
@@ -87,6 +92,8 @@ struct Fed<'a, G: Game, C> {
     /// What it was sent by number, and in which chunk that stands.
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
     states: KeptStates,
+    /// How far snapshots moved what the player saw of himself.
+    jumps_units: stats::Counted,
 }
 
 impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
@@ -103,16 +110,12 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
             arrivals: VecDeque::new(),
             snapshots: BTreeMap::new(),
             states: KeptStates::default(),
+            jumps_units: stats::Counted::default(),
         }
     }
 
     /// Takes the next chunk in, and runs as far as all is known.
-    fn add(
-        &mut self,
-        mut chunk: Stretch,
-        tables: &mut Counted<'_, Tables>,
-        jumps: &mut Vec<Jump>,
-    ) -> Result<(), ReplayError> {
+    fn add(&mut self, mut chunk: Stretch, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         let newest = chunk.times().max().max(self.newest.back().copied());
         self.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
@@ -126,48 +129,39 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         // A snapshot may stand so far behind its arrival, and its states so far behind it.
         if self.newest.len() > 2 * self.near.ahead as usize {
             let known = self.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(self.back.0));
-            self.run_until(Micros(known), tables, jumps)?;
+            self.run_until(Micros(known), tables)?;
             self.forget();
         }
         Ok(())
     }
 
     /// Runs the rest.
-    fn end(&mut self, tables: &mut Counted<'_, Tables>, jumps: &mut Vec<Jump>) -> Result<(), ReplayError> {
-        self.run_until(Micros(i64::MAX), tables, jumps)?;
+    fn end(&mut self, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+        self.run_until(Micros(i64::MAX), tables)?;
         // The last usercmds are acked after the last frame.
-        self.receive(Micros(i64::MAX), tables, jumps)
+        self.receive(Micros(i64::MAX), tables)
     }
 
     /// Runs all that happened before then.
-    fn run_until(
-        &mut self,
-        end: Micros,
-        tables: &mut Counted<'_, Tables>,
-        jumps: &mut Vec<Jump>,
-    ) -> Result<(), ReplayError> {
+    fn run_until(&mut self, end: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at < end) {
-            self.receive(frame.at, tables, jumps)?;
+            self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
             self.reached = frame.at;
         }
         // No frame comes before that any more.
-        self.receive(Micros(end.0.saturating_sub(1)), tables, jumps)
+        self.receive(Micros(end.0.saturating_sub(1)), tables)
     }
 
-    fn receive(
-        &mut self,
-        until: Micros,
-        tables: &mut Counted<'_, Tables>,
-        jumps: &mut Vec<Jump>,
-    ) -> Result<(), ReplayError> {
+    fn receive(&mut self, until: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
             if let Some((_, record)) = self.snapshots.get(&arrival.number) {
                 if self.client.is_yet_to_make(record.ack) {
                     break;
                 }
                 let snapshot = snapshot::<G>(&self.states, self.rows, self.client.player, record)?;
-                jumps.extend(self.client.receive(arrival.at, &snapshot, tables));
+                let jump = self.client.receive(arrival.at, &snapshot, tables);
+                jump.into_iter().for_each(|Jump { units, .. }| self.jumps_units.add(units));
             }
             self.arrivals.pop_front();
         }
