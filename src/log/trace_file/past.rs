@@ -95,12 +95,14 @@ pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
     if share <= 0.0 {
         return *from;
     }
-    std::array::from_fn(|part| {
+    // Part by part: a closure of the standard library for each is called, and not built in, where hitreg is compiled in pieces.
+    let straight = |part: usize| from[part] + (to[part] - from[part]) * share;
+    let round = |part: usize| {
         let by = to[part] - from[part];
-        let is_place_or_near = part < 3 || by.abs() < 180.0;
-        let turn = if is_place_or_near { by } else { by - 360.0 * libm::roundf(by / 360.0) };
+        let turn = if by.abs() < 180.0 { by } else { by - 360.0 * libm::roundf(by / 360.0) };
         from[part] + turn * share
-    })
+    };
+    [straight(0), straight(1), straight(2), round(3), round(4)]
 }
 
 /// How far a time is on the way from one to another.
