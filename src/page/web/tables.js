@@ -33,7 +33,7 @@ export function tablesOf(contents) {
       select: (item) => ({ kind: "shot", side: 0, item }),
       columns: [
         at,
-        { label: "shot", of: (shot) => shot.name, width: wide(6, first.shots.map((shot) => shot.name)) },
+        { label: "shot", of: (shot) => shot.name, width: wide(6, first.shots.map((shot) => shot.name.split(" ")[0])) },
         { label: "weapon", of: (shot) => shot.weapon, width: "5.4em" },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: (shot) => came(shot.server), mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
