@@ -63,6 +63,22 @@ pub struct TraceHeader {
     pub settings: Vec<(String, String)>,
 }
 
+impl Trace {
+    /// Appends rows to the table of their name, which begins with them where there is none.
+    ///
+    /// # Errors
+    /// As [`Table::append`].
+    pub fn append(&mut self, rows: Table) -> Result<(), String> {
+        match self.tables.iter_mut().find(|table| table.name == rows.name) {
+            Some(table) => table.append(rows),
+            None => {
+                self.tables.push(rows);
+                Ok(())
+            }
+        }
+    }
+}
+
 impl TraceHeader {
     /// Whether clients were replayed alone: player by player, without a server and its ticks.
     pub fn is_open(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::game::Wall;
 use crate::record::{Session, Stretch};
 use crate::replay::{Options, Part, ReplayError};
 use crate::settings::SettingError;
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceHeader};
 use crate::units::Micros;
 use crate::why::Rejudged;
 
@@ -57,6 +57,9 @@ impl From<StreamError> for ExcerptError {
     }
 }
 
+/// So much of the log is kept around the part.
+const AROUND: Micros = Micros::from_s(4);
+
 impl Engine<'_> {
     /// An excerpt of a log. `progress` is called now and then with the session time reached, of how much.
     ///
@@ -76,11 +79,11 @@ impl Engine<'_> {
         if !log.streams(game, &options) {
             return self.excerpt_of_whole(path, game, &options, progress);
         }
-        let mut session = Session::new(log.header.clone());
-        let trace = played(game, &log, &options, &mut |chunk| keep(&mut session, chunk, part), progress)?;
+        let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)].map(Micros);
+        let (trace, mut session) = played(game, &log, &options, Some(Part { from, to }), progress)?;
         session.put_in_order();
         let rejudged = rejudged_by(&log.header, &options, &trace, |options| {
-            played(game, &log, options, &mut |_| {}, &mut |_| {})
+            Ok::<_, ExcerptError>(played(game, &log, options, None, &mut |_| {})?.0)
         })?;
         Ok(Excerpt { trace, walls: game.outline(&session), session, rejudged })
     }
@@ -103,52 +106,27 @@ impl Engine<'_> {
     }
 }
 
-/// All rows of a replay.
+/// All rows of a replay, and what the log has around a part that is to be kept.
 fn played(
     game: &dyn Playable,
     log: &SurveyedLog,
     options: &Options,
-    seen: &mut dyn FnMut(&Stretch),
+    kept: Option<Part>,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Trace, ExcerptError> {
-    // A second attempt sees the same chunks.
-    let mut is_first = true;
+) -> Result<(Trace, Session), ExcerptError> {
     until_whole(&AtomicBool::new(false), |encoded| {
-        let mut trace = Trace::default();
-        let mut look = |chunk: &Stretch| {
-            if is_first {
-                seen(chunk);
+        let (mut trace, mut session) = (Trace::default(), Session::new(log.header.clone()));
+        let mut seen = |chunk: &Stretch| {
+            if kept.is_some_and(|kept| chunk.times().any(|at| kept.has(at))) {
+                session.append(chunk.clone());
             }
         };
-        let ran = log.attempt(
-            game,
-            (options, encoded),
-            &mut look,
-            &mut |header, rows| {
-                trace.header = header.clone();
-                match trace.tables.iter_mut().find(|table| table.name == rows.name) {
-                    // Rows of one replay have the same columns.
-                    Some(table) => table.append(rows).unwrap_or_default(),
-                    None => trace.tables.push(rows),
-                }
-            },
-            progress,
-        )?;
-        is_first = false;
-        Ok(ran.map(|_| trace))
+        let mut put = |header: &TraceHeader, rows| {
+            trace.header = header.clone();
+            // Rows of one replay have the same columns.
+            trace.append(rows).unwrap_or_default();
+        };
+        let ran = log.attempt(game, (options, encoded), &mut seen, &mut put, progress)?;
+        Ok(ran.map(|_| (trace, session)))
     })
-}
-
-/// So much is kept around the part.
-const AROUND: Micros = Micros::from_s(4);
-
-fn keep(session: &mut Session, chunk: &Stretch, part: Part) {
-    let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)];
-    let times = chunk.times().fold(None, |span: Option<(i64, i64)>, at| {
-        let (first, last) = span.unwrap_or((at.0, at.0));
-        Some((first.min(at.0), last.max(at.0)))
-    });
-    if times.is_some_and(|(first, last)| first < to && from <= last) {
-        session.append(chunk.clone());
-    }
 }

@@ -92,24 +92,32 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
 #[test]
 fn a_page_of_a_part_shows_what_is_of_it() {
     let folder = Folder::empty();
-    folder
-        .done("record synth -o a.hitlog --players 4 --seconds 16 --delay-ms 50 --jitter-ms 4 --loss 1% --no-keyframes");
+    let synth = "record synth --players 4 --seconds 16 --delay-ms 50 --jitter-ms 4 --loss 1% --no-keyframes -o";
+    folder.done(&format!("{synth} a.hitlog"));
     folder.done("keyframes a.hitlog --every 5 -o keyed.hitlog");
-    let (_, all) = page(&folder, "a.hitlog");
-    // Where a shot was aimed from is drawn between rows; at the very edge one of them is not of the part.
-    let within = |shot: &&Value| (9_500_000..13_500_000).contains(&shot["made"]["at_us"].as_i64().unwrap_or_default());
-    let shots = |page: &Value| -> Vec<Value> {
-        page["sides"][0]["shots"].as_array().expect("shots").iter().filter(within).cloned().collect()
-    };
-    assert!(shots(&all).len() > 5, "{} shots", shots(&all).len());
-    for log in ["a.hitlog", "keyed.hitlog"] {
+    // Its replay begins anew before it has read anything.
+    folder.done(&format!("{synth} encoded.hitlog --set client.adaptive_redundancy=true"));
+    for (log, of) in [("a.hitlog", "a.hitlog"), ("keyed.hitlog", "a.hitlog"), ("encoded.hitlog", "encoded.hitlog")] {
+        let (_, all) = page(&folder, of);
+        // Where a shot was aimed from is drawn between rows; at the very edge one of them is not of the part.
+        let within =
+            |shot: &&Value| (9_500_000..13_500_000).contains(&shot["made"]["at_us"].as_i64().unwrap_or_default());
+        let shots = |page: &Value| -> Vec<Value> {
+            page["sides"][0]["shots"].as_array().expect("shots").iter().filter(within).cloned().collect()
+        };
+        assert!(shots(&all).len() > 5, "{} shots", shots(&all).len());
         let (_, part) = page(&folder, &format!("{log} --from 0:09 --to 0:14"));
         assert_eq!(shots(&part), shots(&all), "{log}");
         let side = &part["sides"][0];
         let first = side["shots"][0]["made"]["at_us"].as_i64().expect("a time");
         assert!((9_000_000..10_500_000).contains(&first), "{first}: none of before");
         assert!(side["shots"].as_array().map(Vec::len) < all["sides"][0]["shots"].as_array().map(Vec::len));
-        assert!(!side["packets"].as_array().expect("packets").is_empty() && side["notes"] == Value::Array(vec![]));
+        let packets = |page: &Value| -> u64 {
+            let all = page["sides"][0]["packets"].as_array().expect("packets");
+            all.iter().map(|packets| packets["sent_us"]["rows"].as_u64().expect("rows")).sum()
+        };
+        assert!(packets(&part) * 4 > packets(&all), "{log}: {}", packets(&part));
+        assert_eq!(side["notes"], Value::Array(vec![]));
         assert_eq!(part["walls"]["of"]["rows"], all["walls"]["of"]["rows"]);
     }
     let refused = folder.run("report a.hitlog keyed.hitlog --from 0:09 -o page.html --force");

@@ -52,10 +52,7 @@ fn as_read(file: &[u8], options: &Options) -> Result<(Trace, Ran), ReplayError> 
     let mut trace = Trace::default();
     let mut put = |header: &_, rows: hitreg::trace::Table| {
         trace.header = Clone::clone(header);
-        match trace.tables.iter_mut().find(|table| table.name == rows.name) {
-            Some(table) => table.append(rows).expect("the same columns"),
-            None => trace.tables.push(rows),
-        }
+        trace.append(rows).expect("the same columns");
     };
     let ran = stream_clients::<Arena>(&source, &mut |take| each(file, take), options, &mut put, &mut |_| {})?;
     Ok((trace, ran))

@@ -168,11 +168,7 @@ impl Log {
         let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
         let options = Options { network: true, part, ..Options::default() };
         let mut trace = Trace::default();
-        let mut put = |_: &TraceHeader, rows: Table| match trace.tables.iter_mut().find(|table| table.name == rows.name)
-        {
-            Some(table) => table.append(rows).expect("the same columns"),
-            None => trace.tables.push(rows),
-        };
+        let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
         let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut put, &mut |_| {})?;
         Ok((trace, ran.expect("nothing depended on bytes")))
     }

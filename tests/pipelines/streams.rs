@@ -72,10 +72,7 @@ pub(crate) fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<
         let bytes = rows.rows() * rows.columns.len() * 4;
         assert!(rows.name == "views" || bytes < PART_MOST, "{} bytes of `{}` at once", bytes, rows.name);
         *parts.entry(rows.name.clone()).or_default() += 1;
-        match trace.tables.iter_mut().find(|table| table.name == rows.name) {
-            Some(table) => table.append(rows).expect("the same columns"),
-            None => trace.tables.push(rows),
-        }
+        trace.append(rows).expect("the same columns");
     });
     (trace, ran, parts)
 }

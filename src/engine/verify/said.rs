@@ -122,11 +122,8 @@ impl<'a> Said<'a> {
         session.put_in_order();
         let mut played = Trace::default();
         for rows in self.before.iter().chain(&self.rows) {
-            match played.tables.iter_mut().find(|table| table.name == rows.name) {
-                // Rows of one replay have the same columns.
-                Some(table) => table.append(rows.clone()).unwrap_or_default(),
-                None => played.tables.push(rows.clone()),
-            }
+            // Rows of one replay have the same columns.
+            played.append(rows.clone()).unwrap_or_default();
         }
         self.found = self.found.take().or_else(|| contradicts(&said_but(&session, self.hidden), &played));
         self.before = std::mem::take(&mut self.rows);
