@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::golden::{self, Gist};
 use crate::record::Session;
-use crate::replay::{HashDifference, Jumped, Ran, Replayed};
+use crate::replay::{HashDifference, Ran, Replayed};
 use crate::summary::Exercised;
 use crate::text_diff::TextDiff;
 use crate::trace::Digest;
@@ -138,7 +138,8 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
             traffic: replayed.traffic.unwrap_or_default(),
             rollbacks: replayed.rollbacks,
             rollback_error: replayed.rollback_error.clone(),
-            jumps: Jumped::of(&replayed.jumps),
+            // Nothing is judged by them.
+            jumps: Vec::new(),
         },
     };
     let all: Vec<Played> = replays.iter().map(played).collect();

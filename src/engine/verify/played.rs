@@ -192,8 +192,7 @@ pub(super) fn streamed(
     let play = |(number, threads): (usize, usize)| {
         let attempt = |encoded| match number {
             0 if has_server => beside_records(game, log, (&options, encoded), golden),
-            0 => alone(game, log, (&options, encoded), golden),
-            _ => beside_keyframes(game, log, (&options, encoded)),
+            number => beside_keyframes(game, log, (&options, encoded), golden && number == 0),
         };
         thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
     };
@@ -234,21 +233,11 @@ fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bo
     Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike { contradicts, keyframe: None })))
 }
 
-/// A replay that a golden may be held against.
-fn alone(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
+/// A replay that the log's keyframes are held against, and a golden may be.
+fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
     let mut gist: Option<Gist> = None;
     let mut rows = |header: &TraceHeader, rows: Table| {
         gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
-    };
-    let ran = log.attempt(game, options, &mut |_| {}, &mut rows, &mut |_| {})?;
-    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike::default())))
-}
-
-/// A replay that the log's keyframes are held against.
-fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool)) -> Attempt {
-    let mut gist: Option<Gist> = None;
-    let mut rows = |header: &TraceHeader, rows: Table| {
-        gist.get_or_insert_with(|| Gist::new(header.clone(), false)).add(&rows);
     };
     let ran = log.attempt_beside_keyframes(game, options, &mut rows)?;
     Ok(ran.zip(gist).map(|((ran, keyframe), gist)| (Played { gist, ran }, Unlike { contradicts: None, keyframe })))

@@ -57,12 +57,10 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         })?;
         fed.end(&mut counted)?;
         jumps.extend((!fed.jumps_units.is_empty()).then_some(Jumped { player: *player, units: fed.jumps_units }));
-        tables.end_shots::<G>();
+        tables.end_of_part::<G>(Part::WHOLE);
         tables.end_of_player(*player);
         tables.take(1, to);
     }
-    tables.end_of_part::<G>(Part::WHOLE);
-    tables.take(0, to);
     Ok(Ran { jumps, ..Ran::default() })
 }
 
@@ -129,7 +127,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         // A snapshot may stand so far behind its arrival, and its states so far behind it.
         if self.newest.len() > 2 * self.near.ahead as usize {
             let known = self.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(self.back.0));
-            self.run_until(Micros(known), tables)?;
+            self.run_to(Micros(known.saturating_sub(1)), tables)?;
             self.forget();
         }
         Ok(())
@@ -137,20 +135,18 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
 
     /// Runs the rest.
     fn end(&mut self, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
-        self.run_until(Micros(i64::MAX), tables)?;
-        // The last usercmds are acked after the last frame.
-        self.receive(Micros(i64::MAX), tables)
+        self.run_to(Micros(i64::MAX), tables)
     }
 
-    /// Runs all that happened before then.
-    fn run_until(&mut self, end: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
-        while let Some(frame) = self.frames.pop_front_if(|frame| frame.at < end) {
+    /// Runs all that happened up to then.
+    fn run_to(&mut self, last: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+        while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
             self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
             self.reached = frame.at;
         }
-        // No frame comes before that any more.
-        self.receive(Micros(end.0.saturating_sub(1)), tables)
+        // No frame comes up to then any more; the last usercmds are acked after the last frame.
+        self.receive(last, tables)
     }
 
     fn receive(&mut self, until: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
