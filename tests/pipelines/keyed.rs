@@ -180,10 +180,7 @@ fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let mut trace = Trace::default();
     let options = Options { part: Some(part), ..Options::default() };
     let game = games.of_header(&log.header).expect("discs");
-    let mut put = |_: &_, rows: hitreg::trace::Table| match trace.tables.iter_mut().find(|t| t.name == rows.name) {
-        Some(table) => table.append(rows).expect("the same columns"),
-        None => trace.tables.push(rows),
-    };
+    let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
     let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});
     assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
     trace
