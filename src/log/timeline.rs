@@ -175,14 +175,15 @@ impl Timeline {
         part
     }
 
-    /// The next part of what is before some time, as soon as it is whole.
+    /// The next part of what is before some time, or of all, as soon as it is whole.
     pub(super) fn next<'a, H>(
         &mut self,
         session: &'a Session<H>,
         kinds: &[UnknownKind],
-        until: Micros,
+        until: Option<Micros>,
     ) -> Result<Option<Part<'a, H>>, WriteError> {
-        while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| *at < until) {
+        let is_due = |at: Micros| until.is_none_or(|until| at < until);
+        while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| is_due(*at)) {
             self.queue.pop();
             if self.taken[index].queued != Some(at) {
                 continue;

@@ -133,7 +133,7 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> R
     sink.header(&header::encode_log(&session.header)?, options.header_level)?;
     let kinds = &session.header.unknown;
     let mut timeline = Timeline::whole(session, kinds, options);
-    while let Some(part) = timeline.next(session, kinds, Micros(i64::MAX))? {
+    while let Some(part) = timeline.next(session, kinds, None)? {
         write_part(&mut sink, &part, &session.header)?;
     }
     if let Some(part) = timeline.last(session) {

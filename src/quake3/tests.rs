@@ -108,6 +108,20 @@ proptest! {
     }
 }
 
+/// What fuzz targets begin with is such a session.
+#[test]
+fn what_is_fuzzed_is_as_it_is_made() {
+    let scribe = played().0;
+    for (name, made) in [("captures", scribe.capture), ("client-demos", scribe.demo)] {
+        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzz").join(name).join("000");
+        if std::fs::read(&kept).ok().as_ref() != Some(&made) {
+            let written = std::env::temp_dir().join(format!("hitreg-{name}"));
+            std::fs::write(&written, made).expect("written");
+            panic!("{} is not what is made: that is in {}", kept.display(), written.display());
+        }
+    }
+}
+
 #[test]
 fn what_usercmds_are_mixed_with_is_told_apart() {
     assert_eq!(hash_of_command(b""), 0);

@@ -124,17 +124,21 @@ impl Collector {
 
     /// Hands on all that is before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
-        let ready = self.held.partition_point(|(at, _)| *at < until);
-        let mut handed = 0;
-        let later = self.held.split_off(ready);
-        for (at, item) in std::mem::replace(&mut self.held, later) {
-            handed += self.hand_on(at, item)?;
-        }
-        self.shared.records.fetch_add(handed, Ordering::Relaxed);
+        self.hand_on_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released {
             self.released = until;
             self.shared.release(until);
         }
+        Ok(())
+    }
+
+    fn hand_on_first(&mut self, count: usize) -> Result<(), FinishError> {
+        let mut handed = 0;
+        let later = self.held.split_off(count);
+        for (at, item) in std::mem::replace(&mut self.held, later) {
+            handed += self.hand_on(at, item)?;
+        }
+        self.shared.records.fetch_add(handed, Ordering::Relaxed);
         Ok(())
     }
 
@@ -158,7 +162,7 @@ impl Collector {
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
-        let mut done = self.release(Micros(i64::MAX));
+        let mut done = self.hand_on_first(self.held.len());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
             // Nothing came after the loss that would have said so.
             let last = self.newest;

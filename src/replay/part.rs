@@ -30,7 +30,7 @@ impl Part {
 
     /// Whether a time is of it.
     pub fn has(self, at: Micros) -> bool {
-        self.from <= at && at < self.to
+        self.from <= at && (at < self.to || self.to == Part::WHOLE.to)
     }
 
     /// Refuses a part that ends before it begins, or is not within a session from `first` to `last`. The last moment may be rounded
@@ -136,6 +136,8 @@ mod tests {
         let is_good = |part: Part| part.check(Micros::ZERO, Micros::from_ms(59_500)).is_ok();
         assert!([part(0, 60), part(59, 60), Part { from: Part::WHOLE.from, ..part(0, 1) }].into_iter().all(is_good));
         assert!(is_good(Part { to: Part::WHOLE.to, ..part(59, 0) }));
+        assert!(part(0, 60).has(Micros(59_999_999)) && !part(0, 60).has(Micros::from_s(60)));
+        assert!(Part::WHOLE.has(Micros(i64::MAX)) && Part::WHOLE.has(Micros(i64::MIN)));
         assert!(![part(1, 1), part(2, 1), part(60, 61), part(1, 61)].into_iter().any(is_good));
     }
 }

@@ -6,16 +6,21 @@ use zstd::zstd_safe::CParameter;
 
 /// The chunks of a file as MessagePack, without the last one, which holds nothing.
 pub(crate) fn apart(file: &[u8]) -> Vec<Value> {
+    parts_of(file).expect("whole and sound")
+}
+
+/// The same of a file that may be anything.
+pub(crate) fn parts_of(file: &[u8]) -> Option<Vec<Value>> {
     let mut chunks = Vec::new();
     let mut at = 0;
     while file[at..].starts_with(&0xFD2F_B528u32.to_le_bytes()) {
-        let length = zstd::zstd_safe::find_frame_compressed_size(&file[at..]).expect("a whole frame");
-        let content = zstd::bulk::decompress(&file[at..at + length], 16 << 20).expect("a sound frame");
-        chunks.push(rmpv::decode::read_value(&mut &content[..]).expect("MessagePack"));
+        let length = zstd::zstd_safe::find_frame_compressed_size(&file[at..]).ok()?;
+        let content = zstd::bulk::decompress(&file[at..at + length], 16 << 20).ok()?;
+        chunks.push(rmpv::decode::read_value(&mut &content[..]).ok()?);
         at += length;
     }
     chunks.pop();
-    chunks
+    (chunks.len() > 1).then_some(chunks)
 }
 
 /// A file of these chunks: numbered, chained, sealed, with a seek table.

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::child::run;
 use super::container::{apart, get, set, together};
+use super::sides;
 
 /// What any command may take for a file below 1 MiB.
 const MOST_MEMORY: usize = 256 << 20;
@@ -55,6 +56,11 @@ const OF_TRACES: &[&str] = &[
 
 /// Holds a command to its bounds.
 fn bounded(folder: &Path, line: &str) -> (i32, String) {
+    bounded_beside(folder, line, &["f.hitlog", "f.hittrace"])
+}
+
+/// The same in a folder where other files stand.
+fn bounded_beside(folder: &Path, line: &str, there: &[&str]) -> (i32, String) {
     let _ = fs::remove_dir_all(folder.join("out"));
     for name in ["out.hittrace", "out.hitlog"] {
         let _ = fs::remove_file(folder.join(name));
@@ -70,7 +76,7 @@ fn bounded(folder: &Path, line: &str) -> (i32, String) {
     }
     for entry in fs::read_dir(folder).expect("listable") {
         let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
-        let named = matches!(&name[..], "f.hitlog" | "f.hittrace" | "out" | "out.hitlog" | "out.hittrace");
+        let named = there.contains(&&name[..]) || matches!(&name[..], "out" | "out.hitlog" | "out.hittrace");
         assert!(named, "{line} wrote {name}");
     }
     (ran.code, ran.said)
@@ -196,6 +202,35 @@ fn ticks_far_apart_are_no_reason_to_replay_all_between_them() {
             session.ticks.last_mut().expect("a tick").at = last;
             all_bounded(&written(&session), false, None);
         }
+    }
+}
+
+/// The last moment that a number can tell is one, too: it is written, and whoever puts sides together says what it is.
+#[test]
+fn the_end_of_time_ends() {
+    let folder = TempDir::new().expect("a folder");
+    sides::write(2.0, 2, folder.path()).expect("sides");
+    let logs: Vec<_> =
+        fs::read_dir(folder.path()).expect("listable").map(|entry| entry.expect("an entry").path()).collect();
+    let end = Micros(i64::MAX);
+    let last_at_the_end = |late: &Path| {
+        let mut session = log::read_session(&fs::read(late).expect("a log")[..]).expect("a log");
+        session.ticks.iter_mut().next_back().into_iter().for_each(|tick| tick.at = end);
+        for player in &mut session.players {
+            player.frames.iter_mut().next_back().into_iter().for_each(|frame| frame.at = end);
+            player.received.iter_mut().next_back().into_iter().for_each(|arrival| arrival.at = end);
+        }
+        let worse = written(&session);
+        assert!(log::read_session(&worse[..]).expect("a log") == session, "all of it is there");
+        fs::write(late, worse).expect("written");
+    };
+    let whole: Vec<_> = logs.iter().map(|log| fs::read(log).expect("a log")).collect();
+    for late in logs.iter().map(Some).chain([None]) {
+        logs.iter().filter(|log| late.is_none_or(|late| late == *log)).for_each(|log| last_at_the_end(log));
+        let names: Vec<_> = logs.iter().map(|log| log.file_name().expect("a name").to_str().expect("UTF-8")).collect();
+        let (code, said) = bounded_beside(folder.path(), &format!("merge {} -o out.hitlog", names.join(" ")), &names);
+        assert!(code == 128 && said.contains("30,000 years"), "exit {code}: {said}");
+        logs.iter().zip(&whole).for_each(|(log, whole)| fs::write(log, whole).expect("written"));
     }
 }
 

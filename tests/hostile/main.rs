@@ -4,8 +4,12 @@
 mod child;
 mod container;
 mod crafted;
+mod foreign;
+mod fuzz;
 mod lengths;
 mod mutants;
+mod recorded;
+mod replayed;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod targets;

@@ -15,7 +15,7 @@ const SEEDS: u64 = 12;
 const ODD: [u64; 12] = [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
 
 /// Changes one value somewhere in a chunk.
-fn worsen(value: &mut Value, rng: &mut Rng) {
+pub(crate) fn worsen(value: &mut Value, rng: &mut Rng) {
     match value {
         Value::Map(entries) if !entries.is_empty() && rng.chance(0.95) => {
             let index = rng.below(entries.len() as u64) as usize;
@@ -55,7 +55,7 @@ fn worsen(value: &mut Value, rng: &mut Rng) {
 }
 
 /// A file in which up to four values are worse.
-fn mutant(chunks: &[Value], rng: &mut Rng) -> Vec<u8> {
+pub(crate) fn mutant(chunks: &[Value], rng: &mut Rng) -> Vec<u8> {
     let mut chunks = chunks.to_vec();
     for _ in 0..=rng.below(4) {
         let index = match rng.below(8) {

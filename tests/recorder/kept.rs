@@ -34,6 +34,19 @@ impl Write for Memory {
 }
 
 #[test]
+fn the_last_moment_of_all_is_kept() {
+    let memory = Memory::default();
+    let recorder = Recorder::to(memory.clone(), about(1), Options::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let end = Micros(i64::MAX);
+    stream.usercmd(PlayerId(0), end, usercmd(1)).unwrap();
+    stream.tick(Tick(1), end, None).unwrap();
+    assert_eq!(recorder.finish().unwrap().records, 2);
+    let session = memory.session();
+    assert_eq!((session.players[0].frames[0].at, session.ticks[0].at), (end, end));
+}
+
+#[test]
 fn every_kind_comes_back_as_it_was_pushed() {
     let memory = Memory::default();
     let recorder = Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), Options::patient()).unwrap();

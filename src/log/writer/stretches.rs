@@ -61,15 +61,20 @@ impl<W: Write> StretchWriter<W> {
     /// # Errors
     /// When it could not be written.
     pub fn write_until(&mut self, until: Micros) -> Result<(), WriteError> {
+        if self.write(Some(until))? {
+            self.timeline.forget(&mut self.held, until);
+        }
+        Ok(())
+    }
+
+    /// Whether there was anything to write.
+    fn write(&mut self, until: Option<Micros>) -> Result<bool, WriteError> {
         let mut written = false;
         while let Some(part) = self.timeline.next(&self.held, &self.header.unknown, until)? {
             write_part(&mut self.sink, &part, &self.header)?;
             written = true;
         }
-        if written {
-            self.timeline.forget(&mut self.held, until);
-        }
-        Ok(())
+        Ok(written)
     }
 
     /// Ends the log: writes the last chunks, the seal and the seek table.
@@ -78,7 +83,7 @@ impl<W: Write> StretchWriter<W> {
     /// When they could not be written: then the log is torn.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.timeline.grown_up(&self.held, &self.header.unknown);
-        self.write_until(Micros(i64::MAX))?;
+        self.write(None)?;
         if let Some(part) = self.timeline.last(&self.held) {
             write_part(&mut self.sink, &part, &self.header)?;
         }

@@ -1,0 +1,116 @@
+//! What tries mutants of inputs, by seeds, and holds reading them to its bounds.
+#![expect(clippy::disallowed_methods, reason = "whoever looks for more says so in the environment")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hitreg::rng::Rng;
+use hitreg::units::Seed;
+
+/// How many mutants are tried without `HITREG_FUZZ_SECONDS`.
+const MUTANTS: u64 = 300;
+/// What reading may ask for in all: so much, and so many times its input. Work goes by memory here: what allocates nothing ends
+/// with its input.
+const WORK: usize = 512 << 20;
+const WORK_PER_BYTE: usize = 4096;
+/// A kept input is no longer, and no target has more of them.
+const KEPT_BYTES: usize = 2048;
+const KEPT: usize = 40;
+/// What one target asks for is counted alone.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// What reading came to, in a few words: inputs of which it is the same are alike.
+pub(crate) type Read<'a> = &'a mut dyn FnMut(&[u8]) -> String;
+
+/// Tries what is kept, then mutants of it and of `good`. With `HITREG_FUZZ_KEEP`, those that come to what nothing kept
+/// comes to are kept.
+pub(crate) fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>, read: Read<'_>) {
+    target_within(name, WORK, good, worsen, read);
+}
+
+/// The same of what may ask for so many bytes in all, besides what its input is worth.
+pub(crate) fn target_within(
+    name: &str,
+    work: usize,
+    good: Vec<Vec<u8>>,
+    worsen: fn(&[u8], &mut Rng) -> Vec<u8>,
+    read: Read<'_>,
+) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzz").join(name);
+    let mut kept = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>(),
+        Err(_) => Vec::new(),
+    };
+    kept.sort();
+    let mut corpus: Vec<Vec<u8>> = kept.iter().map(|path| std::fs::read(path).expect("readable")).collect();
+    corpus.extend(good);
+    let mut tried = |bytes: &[u8], which: &str| {
+        let before = crate::MEMORY.total_allocated();
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)));
+        let asked = crate::MEMORY.total_allocated() - before;
+        match read {
+            Ok(said) if asked <= work + WORK_PER_BYTE * bytes.len() => alike(&said),
+            _ => {
+                let found = std::env::temp_dir().join(format!("hitreg-{name}"));
+                std::fs::write(&found, bytes).expect("written");
+                panic!("{name}, {which}: {} MiB for {} bytes; it is in {}", asked >> 20, bytes.len(), found.display());
+            }
+        }
+    };
+    let mut come_to = BTreeSet::new();
+    for (index, bytes) in corpus.iter().enumerate() {
+        come_to.insert(tried(bytes, &format!("kept {index}")));
+    }
+    let number = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
+    let (first, seconds) = (number("HITREG_FUZZ_SEED").unwrap_or(0), number("HITREG_FUZZ_SECONDS"));
+    let keeps = number("HITREG_FUZZ_KEEP").is_some();
+    let started = worked();
+    let goes_on = |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| (worked() - started).as_secs() < most);
+    let mut seed = first;
+    while goes_on(seed) {
+        let mut rng = Rng::new(Seed(seed), 0x6675_7a7a);
+        let bytes = worsen(&corpus[rng.below(corpus.len() as u64) as usize], &mut rng);
+        let said = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
+        if keeps && bytes.len() <= KEPT_BYTES && come_to.len() < KEPT && come_to.insert(said) {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            std::fs::write(folder.join(format!("{:03}", come_to.len())), &bytes).expect("written");
+            corpus.push(bytes);
+        }
+        seed += 1;
+    }
+    let (tried, seconds) = (seed - first, (worked() - started).as_secs());
+    eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
+}
+
+/// How long this thread has had a processor: other work beside it does not count.
+#[cfg(unix)]
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+#[cfg(not(unix))]
+fn worked() -> Duration {
+    static BEGAN: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    BEGAN.elapsed()
+}
+
+/// Without numbers and names, which differ for ever.
+fn alike(said: &str) -> String {
+    let mut words = String::new();
+    for (index, part) in said.split(['`', '"']).enumerate() {
+        // Every second one is between quotes.
+        if index % 2 == 0 {
+            words.extend(part.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == ' '));
+        }
+    }
+    words.chars().take(120).collect()
+}
+
+/// What an error says, or that there is none.
+pub(crate) fn said<T, E: std::fmt::Display>(read: Result<T, E>) -> String {
+    read.map_or_else(|error| error.to_string(), |_| "good".to_owned())
+}

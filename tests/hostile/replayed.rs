@@ -1,0 +1,93 @@
+//! Logs of every game that read, whatever stands in them: replaying them ends, and asks for no more than a command may.
+
+use hitreg::arena::Arena;
+use hitreg::log::{Options, read_session, write_session};
+use hitreg::quake3::{Quake3, ServerLog, Source, header, import, map_from, survey};
+use hitreg::quakeworld::{self, ImportOptions, QuakeWorld};
+use hitreg::record::Session;
+use hitreg::replay::{self, Mode, ReplayError, Replayed, replay};
+use hitreg::rng::Rng;
+use rmpv::Value;
+
+use crate::container::{parts_of, together};
+use crate::crafted::short_log;
+use crate::foreign::client_demo;
+use crate::fuzz::target_within;
+use crate::maps::{quake_bytes, quake3_bytes};
+use crate::mutants::{mutant, worsen};
+use crate::worse;
+
+/// What a command may ask for in all.
+const WORK: usize = 8 << 30;
+
+#[test]
+fn replays() {
+    let good = vec![short_log(), of_quakeworld(), of_quake3()];
+    target_within("replays", WORK, good, worse_log, &mut |bytes| {
+        let Ok(session) = read_session(bytes) else { return "it is not read".to_owned() };
+        let mut said = session.header.game.clone();
+        for mode in [Mode::Auto, Mode::Open] {
+            said += match replayed(&session, mode) {
+                None => "no game",
+                Some(Ok(_)) => "replayed",
+                Some(Err(_)) => "refused",
+            };
+        }
+        said
+    });
+}
+
+fn replayed(session: &Session, mode: Mode) -> Option<Result<Replayed, ReplayError>> {
+    let options = replay::Options { mode, ..replay::Options::default() };
+    match &session.header.game[..] {
+        "arena" => Some(replay::<Arena>(session, &options, &mut |_| {})),
+        "quakeworld" => Some(replay::<QuakeWorld>(session, &options, &mut |_| {})),
+        "quake3" => Some(replay::<Quake3>(session, &options, &mut |_| {})),
+        _ => None,
+    }
+}
+
+/// Worse values in its chunks, or in the rules of its game, the map among them.
+fn worse_log(good: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let Some(mut chunks) = parts_of(good) else { return worse::bytes(good, rng) };
+    if rng.chance(0.6) {
+        return mutant(&chunks, rng);
+    }
+    if let Some(Value::Binary(rules)) = within(&mut chunks[0], "header").and_then(|header| within(header, "rules"))
+        && let Ok(mut value) = rmpv::decode::read_value(&mut &rules[..])
+    {
+        for _ in 0..=rng.below(3) {
+            worsen(&mut value, rng);
+        }
+        rules.clear();
+        rmpv::encode::write_value(rules, &value).expect("memory");
+    }
+    together(&chunks)
+}
+
+fn within<'v>(map: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    let Value::Map(entries) = map else { return None };
+    entries.iter_mut().find(|(key, _)| key.as_str() == Some(name)).map(|(_, value)| value)
+}
+
+fn written(session: &Session) -> Vec<u8> {
+    write_session(Vec::new(), session, Options::whole()).expect("written")
+}
+
+fn of_quakeworld() -> Vec<u8> {
+    let options = ImportOptions { map_name: None, force_map: true };
+    let imported = quakeworld::import(&client_demo(), &quake_bytes(), &options).expect("a demo");
+    written(&imported.session)
+}
+
+fn of_quake3() -> Vec<u8> {
+    let capture = include_bytes!("../../fixtures/fuzz/captures/000");
+    let none = ServerLog::default();
+    let mut overview = survey(Source::Capture, capture, &none).expect("a capture");
+    overview.rules.map = Some(map_from(&quake3_bytes(), "q3test").expect("a map"));
+    let header = header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header");
+    let mut session = Session::new(header);
+    import(Source::Capture, capture, &none, &mut |record| session.push(record).expect("it fits")).expect("a capture");
+    session.put_in_order();
+    written(&session)
+}
