@@ -1,7 +1,21 @@
-//! The C ABI: its header is up to date, and C programs get from it what they should.
+//! The C ABI: its header is up to date, and no program in C makes it fail.
 #![expect(clippy::disallowed_methods, reason = "writing the header anew is asked for by an environment variable")]
 
+#[cfg(feature = "pipelines")]
+mod calls;
+#[cfg(feature = "pipelines")]
+#[path = "../hostile/fuzz.rs"]
+#[expect(dead_code, reason = "some of it is for targets of their own")]
+mod fuzz;
+
 use std::path::Path;
+
+#[cfg(feature = "pipelines")]
+use cap::Cap;
+
+#[cfg(feature = "pipelines")]
+#[global_allocator]
+static MEMORY: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
 
 /// `HITREG_WRITE_HEADER=1` writes it anew.
 #[test]

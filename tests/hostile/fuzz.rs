@@ -85,10 +85,10 @@ pub(crate) fn target_within(
     eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
 }
 
-/// How long this thread has had a processor: other work beside it does not count.
+/// How long this process has had a processor, its threads together: other work beside it does not count.
 #[cfg(unix)]
 fn worked() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 

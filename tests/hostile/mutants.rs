@@ -40,7 +40,9 @@ pub(crate) fn worsen(value: &mut Value, rng: &mut Rng) {
             0 => bytes.clear(),
             1 => bytes.truncate(rng.below(bytes.len() as u64) as usize),
             _ => {
-                let index = rng.below(bytes.len().min(8) as u64) as usize;
+                // What stands first says how the rest is packed.
+                let reach = if rng.chance(0.5) { 8 } else { usize::MAX };
+                let index = rng.below(bytes.len().min(reach) as u64) as usize;
                 bytes[index] = rng.next_u64() as u8;
             }
         },
