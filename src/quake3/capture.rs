@@ -1,7 +1,7 @@
 //! Captures: datagrams between clients and a server with the times at which somebody between them saw them, as
 //! `docs/openarena.md` lays them out; plain or packed with zstd.
 
-use std::io::{BufReader, Read};
+use std::io::{BufRead as _, BufReader, Read};
 
 use crate::protocol::Direction;
 
@@ -63,19 +63,21 @@ pub struct Capture<'a> {
 }
 
 impl<'a> Capture<'a> {
-    /// A capture, packed or not.
+    /// A capture, packed or not, which is read as it is asked for.
     ///
     /// # Errors
     /// When it is none.
-    pub fn new(bytes: &'a [u8]) -> Result<Capture<'a>, CaptureError> {
-        let unpacked: Result<Box<dyn Read + 'a>, std::io::Error> = if bytes.starts_with(&ZSTD) {
-            zstd::stream::read::Decoder::new(bytes).and_then(|mut packed| {
-                packed.window_log_max(LARGEST_WINDOW)?;
-                Ok(Box::new(BufReader::new(packed)) as Box<dyn Read>)
-            })
-        } else {
-            Ok(Box::new(bytes))
-        };
+    pub fn new(from: impl Read + 'a) -> Result<Capture<'a>, CaptureError> {
+        let mut from = BufReader::new(from);
+        let begins = |from: &mut BufReader<_>| from.fill_buf().map(|start| start.starts_with(&ZSTD));
+        let unpacked = begins(&mut from).and_then(|is_packed| -> std::io::Result<Box<dyn Read + 'a>> {
+            if !is_packed {
+                return Ok(Box::new(from));
+            }
+            let mut packed = zstd::stream::read::Decoder::with_buffer(from)?;
+            packed.window_log_max(LARGEST_WINDOW)?;
+            Ok(Box::new(BufReader::new(packed)))
+        });
         let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
         let mut capture = Capture { from, offset: 0, cut: None };
         let mut magic = [0; MAGIC.len()];

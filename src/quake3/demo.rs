@@ -1,6 +1,8 @@
 //! Demos (`.dm_68`, `.dm_71`): the messages that a client had from its server, one after the other, with their numbers
 //! (ioquake3's cl_main.c). A client writes nothing else down: neither its usercmds nor when a message came.
 
+use std::io::Read;
+
 use super::capture::CaptureError;
 use super::protocol::LONGEST_MESSAGE;
 
@@ -8,16 +10,17 @@ use super::protocol::LONGEST_MESSAGE;
 const END: [u8; 8] = [0xff; 8];
 
 /// Reads a demo, message by message.
-#[derive(Clone, Debug)]
-pub(super) struct Demo<'a> {
-    bytes: &'a [u8],
-    offset: usize,
+pub(super) struct Demo<R> {
+    from: R,
+    /// Where the next message begins.
+    offset: u64,
+    message: Vec<u8>,
     cut: Option<u64>,
 }
 
-impl<'a> Demo<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Demo<'a> {
-        Demo { bytes, offset: 0, cut: None }
+impl<R: Read> Demo<R> {
+    pub(super) fn new(from: R) -> Demo<R> {
+        Demo { from, offset: 0, message: Vec::new(), cut: None }
     }
 
     /// Where the last whole message ends, if the demo does not end there. To be asked at the end.
@@ -26,27 +29,36 @@ impl<'a> Demo<'a> {
     }
 
     /// The next message with its number; `None` at the end.
-    pub(super) fn read(&mut self) -> Result<Option<(u32, &'a [u8])>, CaptureError> {
-        let rest = &self.bytes[self.offset..];
-        let Some((head, behind)) = rest.split_at_checked(END.len()) else {
+    pub(super) fn read(&mut self) -> Result<Option<(u32, &[u8])>, CaptureError> {
+        let mut head = Vec::with_capacity(END.len());
+        if self.fill(&mut head, END.len())? < END.len() {
             // The client that wrote it did not come to write its end.
-            self.cut = (!rest.is_empty()).then_some(self.offset as u64);
+            self.cut = (!head.is_empty()).then_some(self.offset);
             return Ok(None);
-        };
+        }
         if head == END {
             return Ok(None);
         }
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (number, length) = (word(0), word(4) as usize);
         if length > LONGEST_MESSAGE {
-            return Err(CaptureError::Length { offset: self.offset as u64, found: word(4) });
+            return Err(CaptureError::Length { offset: self.offset, found: word(4) });
         }
-        let Some(message) = behind.get(..length) else {
-            self.cut = Some(self.offset as u64);
+        let mut message = std::mem::take(&mut self.message);
+        message.clear();
+        if self.fill(&mut message, length)? < length {
+            self.cut = Some(self.offset);
             return Ok(None);
-        };
-        self.offset += END.len() + length;
-        Ok(Some((number, message)))
+        }
+        self.message = message;
+        self.offset += (END.len() + length) as u64;
+        Ok(Some((number, &self.message)))
+    }
+
+    /// How much there was, of so much.
+    fn fill(&mut self, to: &mut Vec<u8>, length: usize) -> Result<usize, CaptureError> {
+        let read = (&mut self.from).take(length as u64).read_to_end(to);
+        read.map_err(|source| CaptureError::Read { offset: self.offset, source })
     }
 }
 
@@ -77,6 +89,6 @@ mod tests {
         assert_eq!(read(&whole[..10]), (vec![], Some(0)));
         assert_eq!(read(&whole[..15]), (vec![(7, 5)], Some(13)));
         let long = demo(&[(1, &[0; LONGEST_MESSAGE + 1])]);
-        assert!(Demo::new(&long).read().is_err());
+        assert!(Demo::new(&long[..]).read().is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! A capture or a demo becomes a log: once through it to learn who plays what, and once more to make the records.
 
+use std::io::{BufReader, Read};
+
 use super::body::BodyRow;
 use super::capture::{Capture, CaptureError};
 use super::demo::Demo;
@@ -89,8 +91,8 @@ pub struct Overview {
 ///
 /// # Errors
 /// When it is damaged, or nobody enters a level in it.
-pub fn survey(source: Source, bytes: &[u8], log: &ServerLog) -> Result<Overview, ImportError> {
-    let (listener, cut) = listen(source, bytes, log, &mut |_| {})?;
+pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overview, ImportError> {
+    let (listener, cut) = listen(source, &mut { from }, log, &mut |_| {})?;
     let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
     let first = undecoded.first().map(|(_, _, why)| *why);
     let rules = listener.rules().cloned().ok_or(ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
@@ -140,8 +142,13 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
 ///
 /// # Errors
 /// As [`survey`].
-pub fn import(source: Source, bytes: &[u8], log: &ServerLog, out: &mut dyn FnMut(Record)) -> Result<(), ImportError> {
-    listen(source, bytes, log, out).map(|_| ())
+pub fn import(
+    source: Source,
+    from: impl Read,
+    log: &ServerLog,
+    out: &mut dyn FnMut(Record),
+) -> Result<(), ImportError> {
+    listen(source, &mut { from }, log, out).map(|_| ())
 }
 
 /// The origin of a log that a proxy made.
@@ -151,20 +158,20 @@ pub(crate) fn overheard() -> Origin {
 
 fn listen(
     source: Source,
-    bytes: &[u8],
+    from: &mut dyn Read,
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
 ) -> Result<(Listener, Option<u64>), ImportError> {
     let mut listener = Listener::new(log.clone());
     if source == Source::Demo {
-        let mut demo = Demo::new(bytes);
+        let mut demo = Demo::new(BufReader::new(from));
         while let Some((number, message)) = demo.read()? {
             listener.hear_message(number, message, out);
         }
         listener.finish(out);
         return Ok((listener, demo.cut()));
     }
-    let mut capture = Capture::new(bytes)?;
+    let mut capture = Capture::new(from)?;
     let mut first = None;
     let mut last = Micros::ZERO;
     while let Some(captured) = capture.read()? {

@@ -1,5 +1,8 @@
 //! Messages that an encoder made come back as they were; a session that it wrote becomes a log; and no bytes do harm.
 
+use std::cell::Cell;
+use std::io::Read;
+
 use proptest::prelude::*;
 
 use super::protocol::testing::BitWriter;
@@ -103,8 +106,36 @@ proptest! {
             }
             bytes.truncate(cut.max(8));
             // It may be refused, or give less; it ends either way.
-            let _ = survey(source, &bytes, &ServerLog::default());
+            let _ = survey(source, &bytes[..], &ServerLog::default());
         }
+    }
+}
+
+/// Records come while the recording is still being read: however long it is, it is not kept.
+#[test]
+fn recordings_are_imported_as_they_are_read() {
+    struct Counted<'a>(&'a [u8], &'a Cell<usize>);
+    impl Read for Counted<'_> {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            // A few bytes at a time: nobody may take a part for all.
+            let most = to.len().min(100);
+            let read = self.0.read(&mut to[..most])?;
+            self.1.set(self.1.get() + read);
+            Ok(read)
+        }
+    }
+    let (scribe, none) = (played().0, ServerLog::default());
+    for (source, bytes) in [(Source::Capture, &scribe.capture), (Source::Demo, &scribe.demo)] {
+        let (mut whole, mut parts, mut at) = (Vec::new(), Vec::new(), Vec::new());
+        import(source, &bytes[..], &none, &mut |record| whole.push(record)).expect("a recording");
+        let read = Cell::new(0);
+        let took = &mut |record| {
+            parts.push(record);
+            at.push(read.get());
+        };
+        import(source, Counted(bytes, &read), &none, took).expect("a recording");
+        assert!(parts == whole && !whole.is_empty(), "{source:?}");
+        assert!(at.windows(2).filter(|pair| pair[0] < pair[1]).count() > 3, "they do not come at the end: {at:?}");
     }
 }
 
@@ -202,7 +233,7 @@ fn session_from(source: Source, bytes: &[u8], log: &ServerLog) -> Session {
 #[test]
 fn a_capture_becomes_a_session() {
     let (capture, commands, states) = session();
-    let overview = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture");
+    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
     let counts = overview.counts;
     assert_eq!((counts.undecoded, counts.stale, counts.parts, counts.usercmds, counts.snapshots), (0, 0, 3, 30, 10));
     assert_eq!(counts.acked_by_time, 9, "the first snapshot acks nothing");
@@ -252,7 +283,7 @@ fn a_demo_becomes_a_session_of_what_its_client_had() {
     // One that is cut off tells what it has.
     let cut = survey(Source::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
     assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
-    let none = survey(Source::Demo, b"no demo at all", &log).expect_err("nothing").to_string();
+    let none = survey(Source::Demo, &b"no demo at all"[..], &log).expect_err("nothing").to_string();
     assert!(none.contains("no message of a demo has"), "{none}");
 }
 
@@ -261,7 +292,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     let (capture, ..) = session();
     let mut overheard = Overheard::new(None);
     let mut session: Option<Session> = None;
-    let mut capture = Capture::new(&capture).expect("a capture");
+    let mut capture = Capture::new(&capture[..]).expect("a capture");
     let (mut begun, mut passed, mut kept) = (0, 0, 0);
     while let Some(captured) = capture.read().expect("a capture") {
         let at = Micros((captured.at_ns / 1_000) as i64);
@@ -306,7 +337,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     // A map that is another's is told, and nothing begins.
     let mut lost = Overheard::new(Some(b"no map".to_vec()));
     let (capture, ..) = super::tests::session();
-    let mut capture = Capture::new(&capture).expect("a capture");
+    let mut capture = Capture::new(&capture[..]).expect("a capture");
     let said = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
         let passing = Passing {
             at: Micros::ZERO,
@@ -324,14 +355,14 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
 #[test]
 fn another_level_and_damage_are_left_out_and_counted() {
     let (mut capture, ..) = session();
-    let whole = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture").counts;
+    let whole = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
     // The eighth datagram's last byte.
     let mut at = 8;
     for _ in 0..7 {
         at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
     }
     capture[at + 13 + 6] ^= 0x10;
-    let overview = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture");
+    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
     assert_eq!((overview.counts.undecoded, overview.undecoded.len()), (1, 1), "{:?}", overview.undecoded);
     let cut = survey(Source::Capture, &capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
     assert!(cut.cut.is_some() && cut.counts.datagrams + 1 == whole.datagrams);
@@ -350,7 +381,7 @@ fn another_level_and_damage_are_left_out_and_counted() {
     let second = scribe.gamestate(0, &INFO, &[]);
     scribe.client(second, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
     scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
-    let counts = survey(Source::Capture, &scribe.capture, &ServerLog::default()).expect("a capture").counts;
+    let counts = survey(Source::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
 }
 

@@ -60,7 +60,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
         return;
     };
     let bytes = std::fs::read(&path).expect("a capture");
-    let mut capture = Capture::new(&bytes).expect("a capture");
+    let mut capture = Capture::new(&bytes[..]).expect("a capture");
     let mut datagrams = Vec::new();
     while let Some(captured) = capture.read().expect("a capture") {
         datagrams.push(captured);

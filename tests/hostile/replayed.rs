@@ -83,11 +83,12 @@ fn of_quakeworld() -> Vec<u8> {
 fn of_quake3() -> Vec<u8> {
     let capture = include_bytes!("../../fixtures/fuzz/captures/000");
     let none = ServerLog::default();
-    let mut overview = survey(Source::Capture, capture, &none).expect("a capture");
+    let mut overview = survey(Source::Capture, &capture[..], &none).expect("a capture");
     overview.rules.map = Some(map_from(&quake3_bytes(), "q3test").expect("a map"));
     let header = header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header");
     let mut session = Session::new(header);
-    import(Source::Capture, capture, &none, &mut |record| session.push(record).expect("it fits")).expect("a capture");
+    import(Source::Capture, &capture[..], &none, &mut |record| session.push(record).expect("it fits"))
+        .expect("a capture");
     session.put_in_order();
     written(&session)
 }

@@ -23,11 +23,12 @@ fn data() -> Option<PathBuf> {
 fn imported_session(data: &Path, name: &str, map: Option<&[u8]>) -> (Overview, Session) {
     let read = |ending: &str| std::fs::read(data.join(format!("{name}.{ending}"))).expect("a file");
     let (capture, log) = (read("trace.zst"), ServerLog::parse(&read("server.log")));
-    let mut overview = survey(Source::Capture, &capture, &log).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut overview = survey(Source::Capture, &capture[..], &log).unwrap_or_else(|error| panic!("{name}: {error}"));
     overview.rules.map = map.map(|map| map_from(map, &overview.rules.map_name).expect("a map"));
     let header = header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header");
     let mut session = Session::new(header);
-    import(Source::Capture, &capture, &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
+    import(Source::Capture, &capture[..], &log, &mut |record| session.push(record).expect("it fits"))
+        .expect("an import");
     session.put_in_order();
     (overview, session)
 }
@@ -75,10 +76,10 @@ fn victims_that_all_in_sight_are_told_of_are_those_of_the_servers_log() {
     for (name, ..) in CAPTURES {
         let (_, logged) = imported_session(&data, name, None);
         let capture = std::fs::read(data.join(format!("{name}.trace.zst"))).expect("a capture");
-        let overview = survey(Source::Capture, &capture, &ServerLog::default()).expect("a capture");
+        let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
         let mut told =
             Session::new(header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header"));
-        import(Source::Capture, &capture, &ServerLog::default(), &mut |record| told.push(record).expect("it fits"))
+        import(Source::Capture, &capture[..], &ServerLog::default(), &mut |record| told.push(record).expect("it fits"))
             .expect("an import");
         let victims = |session: &Session, player: usize| -> Vec<Option<EntityId>> {
             session.players[player].judged.iter().map(|hit| hit.target).collect()

@@ -23,11 +23,11 @@ fn folder() -> std::path::PathBuf {
 
 fn session(source: Source, name: &str) -> Session {
     let (bytes, log) = (file(name), ServerLog::parse(&file("duel.server.log")));
-    let mut overview = survey(source, &bytes, &log).expect("a recording");
+    let mut overview = survey(source, &bytes[..], &log).expect("a recording");
     assert_eq!((overview.counts.undecoded, overview.cut), (0, None), "{:?}", overview.undecoded);
     overview.rules.map = Some(map_from(&file("hitreg_room.bsp"), &overview.rules.map_name).expect("a map"));
     let mut session = Session::new(header(&overview.rules, &overview.players, source.origin()).expect("a header"));
-    import(source, &bytes, &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
+    import(source, &bytes[..], &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
     session.put_in_order();
     session
 }
@@ -85,7 +85,7 @@ fn the_demo_that_a_real_client_wrote_is_what_it_had() {
     let missing: Vec<u32> = missing.filter(|s| span.contains(&s.seq)).map(|s| s.seq.0).collect();
     assert!(missing.len() > 3 && !missing.iter().any(|seq| arrived(*seq)), "{missing:?}");
     let settings = replay::own_settings(&demo.header).expect("settings");
-    let rules = survey(Source::Demo, &file("duel.dm_71"), &ServerLog::default()).expect("a demo").rules;
+    let rules = survey(Source::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
     let scores = score::<Quake3>(&demo, &rules, &settings).expect("sound states");
     assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
     let replayed = replay::<Quake3>(&demo, &replay::Options::default(), &mut |_| {}).expect("it replays");

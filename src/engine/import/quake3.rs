@@ -1,5 +1,6 @@
 //! Captured datagrams and demos of Quake III's engine.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::engine::EngineError;
@@ -25,11 +26,11 @@ pub struct Quake3Recording<'a> {
 /// # Errors
 /// When a file cannot be read or written, or the recording is none; names the file at fault.
 pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, EngineError> {
-    let recording = store::read_bytes(from.recording)?;
+    let recording = Reread::of(from.recording)?;
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| EngineError::Quake3 { path: from.recording.to_owned(), source };
-    let mut overview = quake3::survey(from.source, &recording, &log).map_err(fail)?;
+    let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
     if let Some(path) = from.map {
         let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
         overview.rules.map =
@@ -38,7 +39,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
     let mut to = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;
     let mut failed: Option<StoreError> = None;
-    quake3::import(from.source, &recording, &log, &mut |record| {
+    quake3::import(from.source, recording.read()?, &log, &mut |record| {
         if failed.is_none() {
             failed = to.push(&record).err();
         }
@@ -47,5 +48,27 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(to.finish().map(|()| overview)?),
+    }
+}
+
+/// A file that is read twice: one that cannot be opened again, as a pipe, is kept in memory.
+enum Reread<'a> {
+    File(&'a Path),
+    Bytes(Vec<u8>),
+}
+
+impl<'a> Reread<'a> {
+    fn of(path: &'a Path) -> Result<Reread<'a>, StoreError> {
+        match path.metadata() {
+            Ok(meta) if meta.is_file() => Ok(Reread::File(path)),
+            _ => Ok(Reread::Bytes(store::read_bytes(path)?)),
+        }
+    }
+
+    fn read(&self) -> Result<Box<dyn Read + '_>, StoreError> {
+        match self {
+            Reread::File(path) => Ok(Box::new(store::open_file(path)?)),
+            Reread::Bytes(bytes) => Ok(Box::new(&bytes[..])),
+        }
     }
 }
