@@ -13,8 +13,9 @@ use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
-use crate::engine::{Excerpt, ExcerptError, Games, Looked, Sides, Traces, look_for_effects};
+use crate::engine::{Engine, Excerpt, ExcerptError, Games, Looked, Sides, Traces, look_for_effects};
 use crate::game::Wall;
+use crate::log::{FileKind, LogReader};
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
 use crate::replay::{Options, Part};
@@ -31,8 +32,8 @@ use crate::why::Rejudged;
 /// each shot that came out differently is a click away. The page is one file, asks nothing of any network, and opens from
 /// disk in Chromium and Firefox.
 ///
-/// With --from and --to the page is of that part of one log, which is found, replayed and shown however long the log is; a page of
-/// all of it holds all of it in memory.
+/// With --from and --to the page is of that part of one log, which is found, replayed and shown however long the log is. A page holds
+/// some 24 million views of players, which is twenty minutes of sixteen; of a longer log it shows a part.
 ///
 /// A log is replayed first; of a trace, whoever wrote it, its tables alone count. Of a log whose game this build does not
 /// know, what the log itself says is shown. The page says what it cannot know.
@@ -69,6 +70,9 @@ struct Report<'a> {
     difference: Option<String>,
 }
 
+/// Views of players that a page may have: with all else, as many take some 4 GB while it is made.
+const MOST_VIEWS: usize = 24_000_000;
+
 /// What is known of both sides besides their traces.
 struct Besides {
     map: String,
@@ -80,7 +84,7 @@ struct Besides {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Page)?;
     let sides = args.sides.sides();
-    if !args.part.is_whole() {
+    if !args.part.is_whole() || (sides.is_single() && is_long_log(games, &sides.first)?) {
         return of_part(games, args, &sides, &target, output);
     }
     let (names, traces, besides, difference) = match sides.is_single() {
@@ -137,6 +141,15 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     show(args, &target, &page, (names, difference), output)
 }
 
+/// Whether it is a log that is replayed as it is read: a short one is read whole, and so is one of a game that is not played here.
+fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
+    if store::kind_of_long(path) != Some(FileKind::Log) {
+        return Ok(false);
+    }
+    let reader = LogReader::new(store::open(path)?).map_err(|error| Trouble::file(path, error))?;
+    Ok(games.of_header(reader.header()).is_ok())
+}
+
 /// The page of a part of one log.
 fn of_part(
     games: &Games,
@@ -153,17 +166,7 @@ fn of_part(
     }
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
-    let excerpt = {
-        let progress = Progress::of_session("replaying", Micros::ZERO);
-        engine.excerpt(path, part, &mut |at, length| {
-            progress.set_length(length);
-            progress.reached(at);
-        })
-    };
-    let Excerpt { trace, session, walls, rejudged } = excerpt.map_err(|error| match error {
-        ExcerptError::Read(error) => error.into(),
-        error => Trouble::file(path, error),
-    })?;
+    let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
     let name = path.display().to_string();
     let shown = Shown {
         name: &name,
@@ -176,6 +179,21 @@ fn of_part(
     };
     let page = html(&Picture { sides: &[shown], walls: &walls, difference: None })?;
     show(args, target, &page, (vec![name], None), output)
+}
+
+fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Trouble> {
+    let progress = Progress::of_session("replaying", Micros::ZERO);
+    let excerpt = engine.excerpt(path, part, MOST_VIEWS, &mut |at, length| {
+        progress.set_length(length);
+        progress.reached(at);
+    });
+    excerpt.map_err(|error| match error {
+        ExcerptError::Read(error) => error.into(),
+        ExcerptError::TooLong { .. } => {
+            Trouble::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
+        }
+        error => Trouble::file(path, error),
+    })
 }
 
 fn show(

@@ -1,6 +1,7 @@
 //! An excerpt of a log: the replay of a part of it, and what the log says of that part besides. The log is read as it is used up,
 //! from the keyframe before that part where it has one.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -9,9 +10,10 @@ use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
 use crate::game::Wall;
 use crate::record::{Session, Stretch};
-use crate::replay::{Options, Part, ReplayError};
+use crate::replay::{Clock, Options, Part, ReplayError};
 use crate::settings::SettingError;
-use crate::trace::{Trace, TraceHeader};
+use crate::trace::schema::views;
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
 use crate::why::Rejudged;
 
@@ -43,6 +45,14 @@ pub enum ExcerptError {
     /// It is of a game that is not played here.
     #[error(transparent)]
     Game(#[from] super::UnknownGame),
+    /// More than whoever asks has room for.
+    #[error("it has more than {most} views of players by {}", Clock(*.by))]
+    TooLong {
+        /// How many there may be.
+        most: usize,
+        /// The session's time that was reached by then.
+        by: Micros,
+    },
     /// It is read more than once.
     #[error("a part of it is found by reading it more than once: give a file")]
     Pipe,
@@ -61,17 +71,23 @@ impl From<StreamError> for ExcerptError {
 const AROUND: Micros = Micros::from_s(4);
 
 impl Engine<'_> {
-    /// An excerpt of a log. `progress` is called now and then with the session time reached, of how much.
+    /// An excerpt of a log, which may have so many views of players: they are most of what takes memory. `progress` is called now and
+    /// then with the session time reached, of how much.
     ///
     /// # Errors
-    /// When it cannot be read, has no such part, or is not one that this build can replay.
+    /// When it cannot be read, has no such part or more views, or is not one that this build can replay.
     pub fn excerpt(
         &self,
         path: &Path,
         part: Part,
+        most_views: usize,
         progress: &mut dyn FnMut(Micros, Micros),
     ) -> Result<Excerpt, ExcerptError> {
-        let log = self.survey_from(path, Part::needs_from(part.from))?.ok_or(ExcerptError::Pipe)?;
+        let log = match part {
+            Part::WHOLE => self.survey(path)?,
+            _ => self.survey_from(path, Part::needs_from(part.from))?,
+        };
+        let log = log.ok_or(ExcerptError::Pipe)?;
         let game = self.games.of_header(&log.header)?;
         let options = Options { part: Some(part), ..Options::default() };
         let length = log.survey.duration();
@@ -80,7 +96,8 @@ impl Engine<'_> {
             return self.excerpt_of_whole(path, game, &options, progress);
         }
         let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)].map(Micros);
-        let (trace, mut session) = played(game, &log, &options, Some(Part { from, to }), progress)?;
+        let kept = Some((Part { from, to }, most_views));
+        let (trace, mut session) = played(game, &log, &options, kept, progress)?;
         session.put_in_order();
         let rejudged = rejudged_by(&log.header, &options, &trace, |options| {
             Ok::<_, ExcerptError>(played(game, &log, options, None, &mut |_| {})?.0)
@@ -106,27 +123,44 @@ impl Engine<'_> {
     }
 }
 
-/// All rows of a replay, and what the log has around a part that is to be kept.
+/// All rows of a replay, and what the log has around a part that is to be kept, with how many views there may be.
 fn played(
     game: &dyn Playable,
     log: &SurveyedLog,
     options: &Options,
-    kept: Option<Part>,
+    kept: Option<(Part, usize)>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(Trace, Session), ExcerptError> {
+    let most = kept.map_or(usize::MAX, |(_, most)| most);
     until_whole(&AtomicBool::new(false), |encoded| {
         let (mut trace, mut session) = (Trace::default(), Session::new(log.header.clone()));
+        let (reached, mut views, too_long_by) = (Cell::new(Micros::ZERO), 0, Cell::new(None));
         let mut seen = |chunk: &Stretch| {
-            if kept.is_some_and(|kept| chunk.times().any(|at| kept.has(at))) {
+            let is_near = kept.is_some_and(|(part, _)| chunk.times().any(|at| part.has(at)));
+            if is_near && too_long_by.get().is_none() {
                 session.append(chunk.clone());
             }
         };
-        let mut put = |header: &TraceHeader, rows| {
+        let mut put = |header: &TraceHeader, rows: Table| {
             trace.header = header.clone();
-            // Rows of one replay have the same columns.
-            trace.append(rows).unwrap_or_default();
+            views += if rows.name == views::NAME { rows.rows() } else { 0 };
+            if views > most && too_long_by.get().is_none() {
+                too_long_by.set(Some(reached.get()));
+                trace.tables.clear();
+            }
+            if views <= most {
+                // Rows of one replay have the same columns.
+                trace.append(rows).unwrap_or_default();
+            }
         };
-        let ran = log.attempt(game, (options, encoded), &mut seen, &mut put, progress)?;
-        Ok(ran.map(|_| (trace, session)))
+        let mut progress = |at| {
+            reached.set(at);
+            progress(at);
+        };
+        let ran = log.attempt(game, (options, encoded), &mut seen, &mut put, &mut progress)?;
+        match too_long_by.get() {
+            Some(by) if ran.is_some() => Err(ExcerptError::TooLong { most, by }),
+            _ => Ok(ran.map(|_| (trace, session))),
+        }
     })
 }

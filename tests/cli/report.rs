@@ -120,6 +120,8 @@ fn a_page_of_a_part_shows_what_is_of_it() {
         assert_eq!(side["notes"], Value::Array(vec![]));
         assert_eq!(part["walls"]["of"]["rows"], all["walls"]["of"]["rows"]);
     }
+    // Read as it is replayed or as a whole, it is the same page.
+    assert!(page(&folder, "a.hitlog") == page(&folder, "a.hitlog --from 0:00"));
     let refused = folder.run("report a.hitlog keyed.hitlog --from 0:09 -o page.html --force");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(128) && said.contains("a part of one log"), "{said}");

@@ -86,7 +86,7 @@ impl File {
     }
 }
 
-fn encoded(value: &Value) -> Vec<u8> {
+pub(crate) fn encoded(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     rmpv::encode::write_value(&mut bytes, value).expect("MessagePack");
     bytes

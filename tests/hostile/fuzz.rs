@@ -15,6 +15,10 @@ const MUTANTS: u64 = 300;
 /// with its input.
 const WORK: usize = 512 << 20;
 const WORK_PER_BYTE: usize = 4096;
+/// What a reader may hold at once, beside what this program holds already; whoever wants more ends it.
+const MOST_AT_ONCE: usize = 1 << 30;
+/// No input is worth as much of a processor: hundreds of times what any takes.
+const LONGEST: Duration = Duration::from_secs(10);
 /// A kept input is no longer, and no target has more of them.
 const KEPT_BYTES: usize = 2048;
 const KEPT: usize = 40;
@@ -47,14 +51,25 @@ pub(crate) fn target_within(
     kept.sort();
     let mut corpus: Vec<Vec<u8>> = kept.iter().map(|path| std::fs::read(path).expect("readable")).collect();
     corpus.extend(good);
+    let number = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
+    let (first, seconds) = (number("HITREG_FUZZ_SEED").unwrap_or(0), number("HITREG_FUZZ_SECONDS"));
+    let found = std::env::temp_dir().join(format!("hitreg-{name}"));
     let mut tried = |bytes: &[u8], which: &str| {
-        let before = crate::MEMORY.total_allocated();
+        if work > WORK && seconds.is_some() {
+            // What takes all memory ends this program, and nobody would know what it was.
+            std::fs::write(&found, bytes).expect("written");
+        }
+        if seconds.is_some() {
+            let most = crate::MEMORY.allocated() + MOST_AT_ONCE.max(work / 4);
+            crate::MEMORY.set_limit(most).expect("it takes less now");
+        }
+        let (before, began) = (crate::MEMORY.total_allocated(), thought());
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)));
-        let asked = crate::MEMORY.total_allocated() - before;
+        let (asked, took) = (crate::MEMORY.total_allocated() - before, thought() - began);
+        assert!(took < LONGEST, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
         match read {
             Ok(said) if asked <= work + WORK_PER_BYTE * bytes.len() => alike(&said),
             _ => {
-                let found = std::env::temp_dir().join(format!("hitreg-{name}"));
                 std::fs::write(&found, bytes).expect("written");
                 panic!("{name}, {which}: {} MiB for {} bytes; it is in {}", asked >> 20, bytes.len(), found.display());
             }
@@ -64,8 +79,6 @@ pub(crate) fn target_within(
     for (index, bytes) in corpus.iter().enumerate() {
         come_to.insert(tried(bytes, &format!("kept {index}")));
     }
-    let number = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
-    let (first, seconds) = (number("HITREG_FUZZ_SEED").unwrap_or(0), number("HITREG_FUZZ_SECONDS"));
     let keeps = number("HITREG_FUZZ_KEEP").is_some();
     let started = worked();
     let goes_on = |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| (worked() - started).as_secs() < most);
@@ -85,11 +98,27 @@ pub(crate) fn target_within(
     eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
 }
 
+/// How long this thread has had a processor.
+#[cfg(unix)]
+fn thought() -> Duration {
+    spent(rustix::time::ClockId::ThreadCPUTime)
+}
+
 /// How long this process has had a processor, its threads together: other work beside it does not count.
 #[cfg(unix)]
 fn worked() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent(rustix::time::ClockId::ProcessCPUTime)
+}
+
+#[cfg(unix)]
+fn spent(clock: rustix::time::ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(clock);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+#[cfg(not(unix))]
+fn thought() -> Duration {
+    worked()
 }
 
 #[cfg(not(unix))]

@@ -5,7 +5,7 @@ use hitreg::rng::Rng;
 use hitreg::units::Seed;
 use rmpv::Value;
 
-use super::container::{apart, together};
+use super::container::{apart, encoded, together};
 use super::crafted::{all_bounded, short_log, short_trace};
 
 /// How many seeds are tried, without and with `HITREG_FUZZ_SECONDS`.
@@ -13,6 +13,9 @@ const SEEDS: u64 = 12;
 
 /// Numbers that others do not think of.
 const ODD: [u64; 12] = [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
+
+/// What is repeated comes to no more bytes.
+const MOST_REPEATED: usize = 4 << 20;
 
 /// Changes one value somewhere in a chunk.
 pub(crate) fn worsen(value: &mut Value, rng: &mut Rng) {
@@ -24,8 +27,8 @@ pub(crate) fn worsen(value: &mut Value, rng: &mut Rng) {
         Value::Array(items) if !items.is_empty() => match rng.below(6) {
             0 => {
                 let item = items[rng.below(items.len() as u64) as usize].clone();
-                let count = 1 << rng.below(18);
-                items.resize(items.len() + count, item);
+                let count: usize = 1 << rng.below(18);
+                items.resize(items.len() + count.min(MOST_REPEATED / encoded(&item).len()), item);
             }
             1 => {
                 items.remove(rng.below(items.len() as u64) as usize);

@@ -15,7 +15,8 @@ use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
     ClientConnection, ClientMessage, ClientReference, ConnectOptions, Connecting, DATAGRAM_BYTES_MAX, Endpoint,
-    EndpointOptions, Incoming, Key, Receiver, Sender, ServerConnection, decode_commands, encode_commands, seal,
+    EndpointOptions, Incoming, Key, Reassembly, Receiver, Sender, ServerConnection, decode_commands, encode_commands,
+    fragments, seal,
 };
 
 use crate::container::parts_of;
@@ -101,6 +102,13 @@ fn datagrams() {
     let mut server = ServerConnection::<ArenaBody>::new(key, PlayerId(0), 2, Micros::ZERO);
     target("session", vec![good], worse::bytes, &mut |bytes| {
         said(server.handle_datagram(Micros::ZERO, &seal(key, bytes.to_vec())))
+    });
+    let (mut pieces, long) = (Reassembly::new(), vec![7; 5000]);
+    let fragments = fragments(SnapshotSeq(9), long.clone()).expect("it can be cut up");
+    target("fragments", fragments, worse::bytes, &mut |bytes| {
+        said(pieces.handle_fragment(bytes).map(|whole| {
+            assert!(whole.is_none_or(|whole| whole.fragments <= 16 && whole.message.len() <= whole.bytes));
+        }))
     });
     let mut receiver = Receiver::<ArenaBody>::new();
     target("snapshots", messages(), worse::bytes, &mut |bytes| said(receiver.decode(bytes, CommandSeq(100))));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, Games, Keep, LogReport, Player, SurveyedLog, Verify};
+use hitreg::engine::{Engine, ExcerptError, Games, Keep, LogReport, Player, SurveyedLog, Verify};
 use hitreg::log::{Options as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{Due, Options, Part, rerecord};
@@ -77,6 +77,26 @@ impl Logs {
         let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)], &|| {});
         reports.expect("it can be verified").remove(0)
     }
+}
+
+/// An excerpt with more views than there is room for is refused, and says by when there are too many.
+#[test]
+fn an_excerpt_holds_no_more_views_than_it_may() {
+    let _alone = counting();
+    let logs = Logs::of(&traces::session(3, 9.0, Rules::default()));
+    let games = games();
+    let excerpt =
+        |most, part| Engine::new(&games).excerpt(&logs.folder.path().join("a.hitlog"), part, most, &mut |_, _| {});
+    let all = excerpt(usize::MAX, Part::WHOLE).expect("a log of this build").trace;
+    let views = all.tables.iter().find(|table| table.name == "views").expect("views").rows();
+    assert!(views > 2_000, "{views}");
+    // As text: what is no number is not equal to itself.
+    let just_as_many = excerpt(views, Part::WHOLE).expect("just as many").trace;
+    assert!(format!("{just_as_many:?}") == format!("{all:?}"));
+    let Err(ExcerptError::TooLong { most, by }) = excerpt(views / 2, Part::WHOLE) else { panic!("it is too long") };
+    assert!(most == views / 2 && by > Micros::ZERO && by <= Micros::from_s(9), "{most} by {by}");
+    let part = Part { from: Micros::from_s(1), to: Micros::from_s(3) };
+    assert!(excerpt(views / 2, part).is_ok(), "a part of it has room");
 }
 
 /// A log with keyframes that is replayed as a whole takes no usercmd more than one without, and a keyframe that is another is found

@@ -29,11 +29,8 @@ pub enum MapError {
         why: &'static str,
     },
     /// Curves that are cut into too many pieces.
-    #[error("its curves have more than {most} pieces")]
-    Pieces {
-        /// How many there may be.
-        most: usize,
-    },
+    #[error("its curves come to more planes and pieces than any engine takes")]
+    Curves,
     /// An archive without the map.
     #[error("it holds no maps/{name}.bsp")]
     NotInArchive {

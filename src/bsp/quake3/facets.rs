@@ -14,6 +14,9 @@ const SAME_NORMAL: f32 = 0.0001;
 const SAME_DIST: f32 = 0.02;
 /// The engine has room for so many borders of a piece.
 const MOST_BORDERS: usize = 4 + 6 + 16;
+/// No engine takes a patch of more planes or pieces (cm_patch.h; older ones take half the planes).
+const MOST_PLANES: usize = 4096;
+const MOST_PIECES: usize = 1024;
 /// A piece that reaches farther lacks a border.
 const FARTHEST: f32 = 65_535.0;
 
@@ -40,19 +43,21 @@ impl PatchPieces {
     }
 }
 
-/// Cuts a patch into pieces.
-pub(super) fn pieces_of(patch: &Patch) -> PatchPieces {
+/// Cuts a patch into pieces. `work` is how often planes may be held against each other yet, for all of a map's patches. `None` where
+/// there is more of anything than there may be.
+pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     let grid = Grid::of(patch);
     let far = Vec3::splat(f32::INFINITY);
     let points = || grid.columns.iter().flatten();
-    let mut cutter = Cutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid };
+    let mut cutter = Cutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid, work };
     cutter.cut();
-    PatchPieces {
+    let fits = !cutter.is_full();
+    fits.then_some(PatchPieces {
         planes: cutter.planes,
         pieces: cutter.pieces,
         mins: points().fold(far, |mins, point| mins.min(*point)) - Vec3::ONE,
         maxs: points().fold(-far, |maxs, point| maxs.max(*point)) + Vec3::ONE,
-    }
+    })
 }
 
 /// The sides of a square of the grid.
@@ -73,9 +78,20 @@ struct Cutter<'a> {
     pieces: Vec<Piece>,
     /// The planes of each square's two triangles, by column, then row.
     of: Vec<Vec<[Option<usize>; 2]>>,
+    work: &'a mut u64,
 }
 
 impl Cutter<'_> {
+    /// Whether it comes to more than it may; nothing is added any more then.
+    fn is_full(&self) -> bool {
+        self.planes.len() > MOST_PLANES || self.pieces.len() > MOST_PIECES || *self.work == 0
+    }
+
+    /// All planes are about to be looked at.
+    fn look(&mut self) {
+        *self.work = self.work.saturating_sub(1 + self.planes.len() as u64);
+    }
+
     fn point(&self, i: usize, j: usize) -> Vec3 {
         self.grid.columns[i][j]
     }
@@ -158,9 +174,10 @@ impl Cutter<'_> {
     fn plane_of(&mut self, a: Vec3, b: Vec3, c: Vec3) -> Option<usize> {
         let normal = (c - a).cross(b - a);
         let length = normal.length();
-        if length == 0.0 || !length.is_finite() {
+        if length == 0.0 || !length.is_finite() || self.is_full() {
             return None;
         }
+        self.look();
         let normal = normal / length;
         let has = |plane: &Plane| {
             let of = Vec3::from(plane.normal);
@@ -179,7 +196,7 @@ impl Cutter<'_> {
         let (mins, maxs) = winding.bounds();
         let is_near =
             (maxs - mins).max_element() <= FARTHEST && mins.max_element() < FARTHEST && maxs.min_element() > -FARTHEST;
-        if is_near {
+        if is_near && !self.is_full() {
             self.add_bevels(&mut piece, &winding);
             self.pieces.push(piece);
         }
@@ -247,9 +264,11 @@ impl Cutter<'_> {
         if is_known(piece.surface)
             || piece.borders.iter().any(|(border, _)| is_known(*border))
             || piece.borders.len() >= MOST_BORDERS
+            || self.is_full()
         {
             return;
         }
+        self.look();
         let known = self.planes.iter().enumerate().find_map(|(index, plane)| Some((index, same(plane, normal, dist)?)));
         let border = known.unwrap_or_else(|| {
             self.planes.push(Plane { normal: normal.to_array(), dist });

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::bsp::{self, MapError};
 use super::facets::{PatchPieces, pieces_of};
 
-/// More pieces of curves than any map has.
+/// More pieces of curves than any map has, and many times the work that cutting them takes.
 const MOST_PIECES: usize = 1 << 18;
+const MOST_COMPARISONS: u64 = 1 << 30;
 
 /// Bits of what a brush or patch consists of (q_shared.h and surfaceflags.h).
 pub(crate) mod contents {
@@ -205,7 +206,7 @@ impl TryFrom<Parts> for Map {
         {
             return bad("brushes", "sides that there are not");
         }
-        let (mut pieces, mut count) = (Vec::with_capacity(parts.patches.len()), 0);
+        let (mut pieces, mut count, mut work) = (Vec::with_capacity(parts.patches.len()), 0, MOST_COMPARISONS);
         for patch in &parts.patches {
             let is_grid = |side: u32| (3..=129).contains(&side) && side % 2 == 1;
             let is_whole = is_grid(patch.width) && is_grid(patch.height);
@@ -215,10 +216,10 @@ impl TryFrom<Parts> for Map {
             {
                 return bad("surfaces", "a patch that is no grid");
             }
-            let cut = pieces_of(patch);
+            let cut = pieces_of(patch, &mut work).ok_or(MapError::Curves)?;
             count += cut.len();
             if count > MOST_PIECES {
-                return Err(MapError::Pieces { most: MOST_PIECES });
+                return Err(MapError::Curves);
             }
             pieces.push(cut);
         }

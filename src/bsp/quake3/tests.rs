@@ -2,6 +2,8 @@
 
 use glam::Vec3;
 
+use super::facets::pieces_of;
+use super::level::Patch;
 use super::{Map, Sweep, contents};
 use crate::bsp::testing::quake3_bytes;
 
@@ -38,6 +40,26 @@ fn curves_stop_a_box_from_their_front() {
     assert_eq!(beside.fraction, 1.0);
     let ray = Sweep { mins: Vec3::ZERO, maxs: Vec3::ZERO, ..sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]) };
     assert!((ray.through(&map).end.z - 64.125).abs() < 1e-3, "a point, too");
+}
+
+/// Planes are held against all others: what a small file can ask for is bounded by what an engine takes.
+#[test]
+fn curves_that_no_engine_takes_are_refused() {
+    let patch = |side: u32, rough: f32| {
+        let height = |x: u32, y: u32| rough * ((x * 7919 + y * 104_729) % 97) as f32;
+        let point = |at: u32| [(at % side) as f32 * 64.0, (at / side) as f32 * 64.0, height(at % side, at / side)];
+        Patch { width: side, height: side, points: (0..side * side).map(point).collect(), contents: 1, flags: 0 }
+    };
+    let mut work = u64::MAX;
+    assert_eq!(pieces_of(&patch(9, 0.0), &mut work).expect("a flat one").planes.len(), 17);
+    let took = u64::MAX - work;
+    assert!((100..2000).contains(&took), "{took} comparisons");
+    assert!(pieces_of(&patch(9, 0.0), &mut (took - 1)).is_none(), "the work of a map is counted");
+    assert!(pieces_of(&patch(9, 1.0), &mut u64::MAX.clone()).is_some());
+    let mut work = u64::MAX;
+    assert!(pieces_of(&patch(129, 1.0), &mut work).is_none());
+    // Up to 128 times 128 squares, each of which looks through no more planes than there may be.
+    assert!(u64::MAX - work < 4 * 128 * 128 * 4200, "{}", u64::MAX - work);
 }
 
 #[test]
