@@ -109,8 +109,9 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
 /// What a regular file is that is no small one; `None` of any other, and of what cannot be read.
 #[cfg(feature = "pipelines")]
 pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
+    // Of a pipe nothing may be read here: it cannot be read again.
     let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
-    kind_of(path).ok().filter(|_| is_long)
+    if is_long { kind_of(path).ok() } else { None }
 }
 
 /// Opens a log or a trace, and says which it is. Of anything else only the first bytes are there to be read, so that

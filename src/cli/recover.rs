@@ -47,6 +47,8 @@ struct Report<'a> {
     unfinished_removed: bool,
     undamaged: bool,
     chunks: u32,
+    /// How many keyframes the log had, which the saved one has not.
+    keyframes_left_out: u32,
     cut_off: Option<Cut>,
     lost: Vec<Lost>,
     duration_us: i64,
@@ -87,6 +89,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         unfinished_removed: is_removed,
         undamaged: damage.is_none(),
         chunks: damage.chunks,
+        keyframes_left_out: damage.keyframes,
         cut_off: damage.torn.map(|torn| Cut { offset: torn.at_offset, bytes: torn.lost_bytes }),
         lost: lost(&damage),
         duration_us: info.duration_us,
@@ -138,6 +141,10 @@ fn print(page: &mut Page, report: &Report<'_>) {
     let (ticks, usercmds) = (count(report.ticks as u64), count(report.usercmds as u64));
     page.pair("saved", &format!("{chunks}: {length}, {ticks} ticks, {usercmds} usercmds"));
     page.pair("written to", &format!("{} ({})", report.output.display(), bytes(report.size_bytes)));
+    if report.keyframes_left_out > 0 {
+        let what = counted(report.keyframes_left_out.into(), "keyframe");
+        page.pair("left out", &format!("{what}: `hitreg keyframes` makes them anew"));
+    }
     if report.unfinished_removed {
         page.pair("made way", &report.path.display().to_string());
     }

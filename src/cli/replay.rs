@@ -28,6 +28,7 @@ use crate::score::ModeScore;
 use crate::store::Kind;
 use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
 use crate::trace::schema::{TABLES, TableSchema};
+use crate::units::Micros;
 use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -141,6 +142,9 @@ struct OfSession {
 struct Hashes {
     compared: u64,
     first_difference_tick: Option<u32>,
+    /// Where a part of the session is missing: what comes after is another session than was played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<OfSession>,
 }
 
 impl Args {
@@ -176,6 +180,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         hashes: Hashes {
             compared: played.hashes_compared,
             first_difference_tick: played.first_difference.map(|difference| difference.tick.0),
+            missing: played.hole.map(|gap| OfSession { from_us: gap.from.0, to_us: gap.to.0 }),
         },
         prediction: &played.summary.prediction,
         grades: games.of_header(&played.header).map_or("", |game| game.grades()),
@@ -271,9 +276,13 @@ pub(super) fn exercised(exercised: &Exercised) -> String {
 }
 
 fn print_hashes(page: &mut Page, report: &Report<'_>) {
-    let Hashes { compared, first_difference_tick } = report.hashes;
+    let Hashes { compared, first_difference_tick, missing } = report.hashes;
     let (style, text) = match (compared, first_difference_tick) {
-        (0, _) => return,
+        (0, _) if missing.is_none() => return,
+        (_, None) if missing.is_some() => (
+            UNSURE,
+            format!("  as recorded up to the part that is missing: {} tick hashes are the same", count(compared)),
+        ),
         (_, None) => {
             let so_far = if report.part.is_some() { " as far as it ran" } else { "" };
             (GOOD, format!("  as recorded{so_far}: all {} tick hashes are the same", count(compared)))
@@ -284,6 +293,13 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
         (_, Some(tick)) => (UNSURE, format!("  diverges from the recording at tick {tick}, under other settings")),
     };
     page.styled(style, &text);
+    if let Some(OfSession { from_us, to_us }) = missing {
+        let [from, to] = [from_us, to_us].map(|at| Clock(Micros(at)));
+        let text = format!(
+            "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
+        );
+        page.marked(2, BAD, &text);
+    }
 }
 
 fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {

@@ -13,12 +13,14 @@ use super::progress::Progress;
 use super::trouble::Trouble;
 use super::{Outcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
-use crate::engine::{Engine, Excerpt, ExcerptError, Games, Looked, Sides, Traces, look_for_effects};
+use crate::engine::{
+    Engine, Excerpt, ExcerptError, Games, Looked, OfSide, Sides, Traces, can_be_read_twice, look_for_effects, rejudged,
+};
 use crate::game::Wall;
 use crate::log::{FileKind, LogReader};
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
-use crate::replay::{Options, Part};
+use crate::replay::{Clock, Options, Part};
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, Kind, Target};
 use crate::trace::Trace;
@@ -79,6 +81,8 @@ struct Besides {
     walls: Vec<Wall>,
     session: Option<Session>,
     notes: Vec<String>,
+    /// What other rules make of the shots of a single side, which was in memory to be asked.
+    rejudged: Option<OfSide>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -93,6 +97,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             (vec![sides.first.display().to_string()], vec![trace], besides, None)
         }
         false => {
+            if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
+                return Err(Trouble::file(pipe, "what two sides are made of is read more than once: give a file"));
+            }
             let (engine, runner) = (files::engine(games), args.running.runner()?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
             let [a, b] = match made {
@@ -110,7 +117,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
         }
     };
-    let judged_again = sides.rejudged(&files::engine(games), &traces)?;
+    let judged_again = match besides.rejudged {
+        Some(of_side) => vec![of_side],
+        None => sides.rejudged(&files::engine(games), &traces)?,
+    };
     let judged_again: Vec<(Vec<Rejudged>, Vec<String>)> = judged_again
         .into_iter()
         .map(|of_side| match of_side {
@@ -167,7 +177,7 @@ fn of_part(
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
-    let name = path.display().to_string();
+    let (name, notes): (_, Vec<String>) = (path.display().to_string(), hole(&session).into_iter().collect());
     let shown = Shown {
         name: &name,
         map: &session.header.map,
@@ -175,7 +185,7 @@ fn of_part(
         session: Some(&session),
         rejudged: &rejudged,
         has_map: !walls.is_empty(),
-        notes: &[],
+        notes: &notes,
     };
     let page = html(&Picture { sides: &[shown], walls: &walls, difference: None })?;
     show(args, target, &page, (vec![name], None), output)
@@ -219,15 +229,18 @@ fn show(
 /// The trace of one file: its own, or a replay's.
 fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
     let looked = files::engine(games).look(path)?;
-    let replayed = match &looked {
-        Looked::Trace(_) | Looked::Unknown(..) => None,
+    let (replayed, rejudged) = match &looked {
+        Looked::Trace(_) | Looked::Unknown(..) => (None, Ok(Vec::new())),
         Looked::Log(log, _) => {
             let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
-            Some(replay::replay(game, path, &log.session, &Options::default())?.0.trace)
+            let options = Options::default();
+            let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
+            let rejudged = rejudged(game, &log.session, &options, &trace);
+            (Some(trace), rejudged)
         }
     };
     let (trace, besides) = Besides::of(looked);
-    Ok((replayed.or(trace).unwrap_or_default(), besides))
+    Ok((replayed.or(trace).unwrap_or_default(), Besides { rejudged: Some(rejudged), ..besides }))
 }
 
 /// What the log of both sides says besides their traces. Its packets are of the recorded session, and so of either side only
@@ -239,19 +252,28 @@ fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
     Ok(Besides { session, ..besides })
 }
 
+/// What there is to say where a part of a session is missing.
+fn hole(session: &Session) -> Option<String> {
+    let gap = session.holes().min_by_key(|gap| gap.from)?;
+    let [from, to] = [gap.from, gap.to].map(Clock);
+    Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
+}
+
 impl Besides {
     /// What a file that is not replayed has of a trace, and what it says besides.
     fn of(looked: Looked) -> (Option<Trace>, Besides) {
         let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| Besides {
             map: session.header.map.clone(),
             walls,
+            notes: hole(&session).into_iter().chain(notes).collect(),
             session: Some(session),
-            notes,
+            rejudged: None,
         };
         match looked {
-            Looked::Trace(trace) => {
-                (Some(trace), Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new() })
-            }
+            Looked::Trace(trace) => (
+                Some(trace),
+                Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new(), rejudged: None },
+            ),
             Looked::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
             Looked::Unknown(log, trace, why) => {
                 let notes = vec![format!("what its clients predicted, drew and hit: {why}")];

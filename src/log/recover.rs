@@ -1,11 +1,15 @@
 //! Saves what is whole of a damaged log. Chunks are independent, so what follows a damaged one can still be read.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
 use super::header::decode_log;
+use super::keyframes::{keyframe_in, listed_in};
 use super::limits::session_budget;
 use super::schema::Schema;
 use crate::record::{GapCause, GapRecord, Session, Stretch};
@@ -14,8 +18,10 @@ use crate::units::Micros;
 /// What was wrong with a log that was recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// How many chunks were read.
+    /// How many chunks of records were read.
     pub chunks: u32,
+    /// How many keyframes were read: they are not saved, and can be made anew.
+    pub keyframes: u32,
     /// What could not be read, or is not as it was written, in the order of offsets.
     pub holes: Vec<Hole>,
     /// Where the log is cut off, if it is.
@@ -72,6 +78,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
         next_index: 1,
         last_offset: 0,
         lost_chunks: false,
+        lost: Vec::new(),
     };
     recovery.count(&frame);
     recovery.run(frame.bytes.len())?;
@@ -102,8 +109,19 @@ struct Recovery<'a> {
     table: SeekTable,
     next_index: u32,
     last_offset: u64,
-    /// Whether chunks are missing before the next one.
+    /// Whether chunks are missing before the next one that has records.
     lost_chunks: bool,
+    /// The chunks that are missing.
+    lost: Vec<Lost>,
+}
+
+/// Chunks that are missing in one place.
+struct Lost {
+    /// Which place of the damage it is.
+    hole: usize,
+    chunks: Range<u32>,
+    /// The gap in the session that comes of it.
+    gap: Option<usize>,
 }
 
 /// A chunk that can be trusted: zstd's checksum holds, its number is due, its columns decode.
@@ -113,6 +131,9 @@ struct Found {
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
     records: Option<Stretch>,
+    is_keyframe: bool,
+    /// Of the last chunk, in which chunks keyframes stood.
+    keyframes: Vec<u32>,
 }
 
 impl Recovery<'_> {
@@ -181,7 +202,9 @@ impl Recovery<'_> {
             return Err(format!("chunk {} stands here a second time", place.index));
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        Ok(Found { frame, index: place.index, before: place.before, records })
+        let is_keyframe = keyframe_in(&content, 0).is_some();
+        let keyframes = if place.end { listed_in(&content) } else { Vec::new() };
+        Ok(Found { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 
     /// The next place where a chunk may begin.
@@ -214,6 +237,8 @@ impl Recovery<'_> {
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
+            let lost = Lost { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
+            self.lost.extend((chunks > 0).then_some(lost));
             self.damage.holes.push(Hole { offset: start as u64, bytes, chunks, what });
         }
     }
@@ -232,20 +257,48 @@ impl Recovery<'_> {
         self.count(&found.frame);
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
-        let Some(chunk) = found.records else { return Ok(true) };
+        let Some(chunk) = found.records else {
+            self.leave_keyframes_out(&found.keyframes);
+            return Ok(true);
+        };
         let before = self.latest;
         self.latest = before.max(chunk.times().max());
-        if std::mem::take(&mut self.lost_chunks)
-            && let (Some(from), Some(to)) = (before, chunk.times().min())
+        // A keyframe has no time: what is missing is missing until the next records.
+        if self.lost_chunks
+            && let Some(to) = chunk.times().min()
         {
-            self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
+            self.lost_chunks = false;
+            if let Some(from) = before {
+                let gap = self.session.gaps.len();
+                self.lost.iter_mut().rev().take_while(|lost| lost.gap.is_none()).for_each(|lost| lost.gap = Some(gap));
+                self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
+            }
         }
         let limit_bytes = session_budget(self.bytes.len() as u64);
         self.memory =
             self.memory.checked_sub(self.chunk_bytes + chunk.bytes()).ok_or(LogError::TooLarge { limit_bytes })?;
         self.session.append(chunk);
-        self.damage.chunks += 1;
+        let read = if found.is_keyframe { &mut self.damage.keyframes } else { &mut self.damage.chunks };
+        *read += 1;
         Ok(false)
+    }
+
+    /// Where all that is missing are keyframes, nothing of the session is.
+    fn leave_keyframes_out(&mut self, keyframes: &[u32]) {
+        let keyframes: BTreeSet<u32> = keyframes.iter().copied().collect();
+        let are_keyframes = |lost: &Lost| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));
+        let (kept, gone): (Vec<Lost>, Vec<Lost>) = self.lost.drain(..).partition(|lost| !are_keyframes(lost));
+        for lost in &gone {
+            let hole = &mut self.damage.holes[lost.hole];
+            hole.chunks = 0;
+            hole.what = format!("{}: a keyframe stood there, and no record is lost", hole.what);
+        }
+        let is_open = |gap: usize| kept.iter().any(|lost| lost.gap == Some(gap));
+        let mut closed: Vec<usize> = gone.iter().filter_map(|lost| lost.gap).filter(|gap| !is_open(*gap)).collect();
+        closed.dedup();
+        for gap in closed.into_iter().rev() {
+            self.session.gaps.remove(gap);
+        }
     }
 
     fn count(&mut self, frame: &Frame) {

@@ -136,7 +136,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// An earlier recording was not finished.
-    #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free", path.display(), path.display())]
+    #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free; where one was made of it already, move it away", path.display(), path.display())]
     Unfinished {
         /// Which.
         path: PathBuf,

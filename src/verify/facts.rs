@@ -1,6 +1,6 @@
 //! What a log says of itself, by which its replays are judged.
 
-use crate::record::{CellKind, GapRecord, Header, Holds, PlayerRecords, Session};
+use crate::record::{CellKind, Header, Holds, PlayerRecords, Session};
 use crate::replay::{Survey, Ticks};
 use crate::units::{Micros, Tick};
 
@@ -31,7 +31,7 @@ impl Facts {
     /// What a session says.
     pub fn of(session: &Session) -> Facts {
         let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
-        let hole = holes(session).min_by_key(|gap| gap.from).map(|gap| Hole {
+        let hole = session.holes().min_by_key(|gap| gap.from).map(|gap| Hole {
             from: gap.from,
             to: gap.to,
             ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
@@ -66,12 +66,6 @@ impl Facts {
             has_server: header.holds() == Holds::Whole,
         }
     }
-}
-
-/// What is missing between the first tick and the last. What ran before the first is no part of the log.
-pub(super) fn holes(session: &Session) -> impl Iterator<Item = &GapRecord> {
-    let first = session.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
-    session.gaps.iter().filter(move |gap| gap.to > first)
 }
 
 /// What no session can have been.

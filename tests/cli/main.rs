@@ -9,6 +9,7 @@ mod foreign;
 mod future;
 mod git_bisect_run;
 mod habits;
+mod holes;
 mod interrupt;
 mod join;
 mod keyframes;

@@ -33,6 +33,11 @@ pub(crate) fn page(folder: &Folder, line: &str) -> (String, Value) {
     taken_apart(&fs::read_to_string(folder.path("page.html")).expect("UTF-8"))
 }
 
+/// The data of a page.
+pub(crate) fn contents(page: &Path) -> Value {
+    taken_apart(&fs::read_to_string(page).expect("UTF-8")).1
+}
+
 fn trace_in(path: &Path) -> Trace {
     read_trace(&fs::read(path).expect("a trace")[..]).expect("sound")
 }

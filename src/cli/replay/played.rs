@@ -14,7 +14,7 @@ use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, can
 use crate::fairness::{Fairness, Weighing};
 use crate::golden::Gist;
 use crate::log::{Options as LogOptions, write_trace_meanwhile};
-use crate::record::Header;
+use crate::record::{GapRecord, Header};
 use crate::replay::{HashDifference, Jumped, Options, Part, Ran, own_settings};
 use crate::report::Spreads;
 use crate::score::ModeScore;
@@ -39,6 +39,8 @@ pub(super) struct Played {
     pub(super) spreads: Page,
     pub(super) hashes_compared: u64,
     pub(super) first_difference: Option<HashDifference>,
+    /// The first part of the session that is missing.
+    pub(super) hole: Option<GapRecord>,
     pub(super) changed: Vec<String>,
     pub(super) length: Micros,
     pub(super) seconds: f64,
@@ -121,6 +123,8 @@ pub(super) fn play(
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
+        // What has a hole is replayed as a whole.
+        hole: None,
         trace: gathered.gist.header,
         changed,
         length,
@@ -237,6 +241,7 @@ fn whole(
         false => Vec::new(),
     };
     Ok(Played {
+        hole: log.session.holes().min_by_key(|gap| gap.from).copied(),
         length: part.map_or(log.session.duration(), length_of),
         header: log.session.header,
         part,

@@ -1,0 +1,117 @@
+//! Logs that lack a part, and what comes through a pipe: what is said of them is never more than is known.
+
+use std::fs;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::folder::{Folder, code, text};
+use super::habits::fed;
+use super::report::page;
+
+#[test]
+fn what_comes_after_a_hole_is_not_told_as_recorded() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --loss 1% --no-keyframes -o a.hitlog");
+    let mut bytes = fs::read(folder.path("a.hitlog")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    fs::write(folder.path("damaged.hitlog"), &bytes).unwrap();
+    folder.done("recover damaged.hitlog -o hole.hitlog");
+    let whole = folder.json("replay a.hitlog");
+    let hole = folder.json("replay hole.hitlog");
+    assert!(whole["hashes"]["missing"].is_null() && whole["hashes"]["compared"] == 1024);
+    let [from, to] = ["from_us", "to_us"].map(|at| hole["hashes"]["missing"][at].as_i64().expect("a time"));
+    assert!(from < to && (4_000_000..12_000_000).contains(&from), "{from} to {to}");
+    assert!(hole["hashes"]["compared"].as_u64() < Some(800), "nothing after it was compared: {}", hole["hashes"]);
+    for line in ["replay hole.hitlog", "replay hole.hitlog --from 13 --to 14"] {
+        let said = folder.done(line);
+        assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
+    }
+    assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes are the same"));
+    let info = folder.json("info hole.hitlog --replay");
+    assert!(
+        info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part is missing"),
+        "{info:#}"
+    );
+    let notes = |line| page(&folder, line).1["sides"][0]["notes"].to_string();
+    assert!(notes("hole.hitlog").contains("a part is missing, from 0:0") && notes("a.hitlog") == "[]");
+}
+
+/// Which bytes of a log are its chunks, and which of them are keyframes.
+fn chunks(log: &[u8]) -> Vec<(Range<usize>, bool)> {
+    let (mut chunks, mut at) = (Vec::new(), 0);
+    while log[at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let end = at + zstd::zstd_safe::find_frame_compressed_size(&log[at..]).expect("a whole frame");
+        let content = zstd::bulk::decompress(&log[at..end], 16 << 20).expect("a sound frame");
+        let has = |name: &[u8]| content.windows(name.len()).any(|window| window == name);
+        chunks.push((at..end, has(b"keyframe") && has(b"at_us")));
+        at = end;
+    }
+    chunks
+}
+
+#[test]
+fn a_keyframe_that_is_damaged_takes_nothing_of_the_session_with_it() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 2 --seconds 12 --no-keyframes -o a.hitlog");
+    folder.done("keyframes a.hitlog --every 3 -o k.hitlog");
+    let log = fs::read(folder.path("k.hitlog")).unwrap();
+    let all = chunks(&log);
+    let flipped = |which: &[usize]| {
+        let mut bytes = log.clone();
+        which.iter().for_each(|which| bytes[(all[*which].0.start + all[*which].0.end) / 2] ^= 0x10);
+        fs::write(folder.path("damaged.hitlog"), bytes).unwrap();
+        let said = folder.json("recover damaged.hitlog -o saved.hitlog --force");
+        (said, folder.json("replay saved.hitlog")["hashes"].clone())
+    };
+    let keyframes: Vec<usize> = (1..all.len()).filter(|chunk| all[*chunk].1).collect();
+    assert_eq!(keyframes.len(), 3);
+    for keyframe in keyframes {
+        let (said, hashes) = flipped(&[keyframe]);
+        let lost = &said["lost"][0];
+        assert!(lost["chunks"] == 0 && lost["what"].as_str().unwrap().contains("no record is lost"), "{said:#}");
+        assert!(said["ticks"] == 768 && hashes["compared"] == 768 && hashes["missing"].is_null(), "{hashes}");
+        assert!(!folder.done("recover damaged.hitlog -o saved.hitlog --force").contains("A part is missing"));
+        // Records beside it are missing as ever, before it and behind it; without its first ones a session begins later.
+        for beside in [keyframe - 1, keyframe + 1].into_iter().filter(|beside| *beside > 2) {
+            let (said, hashes) = flipped(&[beside]);
+            assert!(said["lost"][0]["chunks"] == 1 && hashes["missing"].is_object(), "{said:#}");
+            let (said, hashes) = flipped(&[keyframe, beside]);
+            assert!(said["lost"][0]["chunks"] == 2 && hashes["missing"].is_object(), "{said:#}");
+        }
+    }
+}
+
+#[test]
+fn keyframes_that_are_not_saved_are_counted() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 2 --seconds 10 --no-keyframes -o a.hitlog");
+    folder.done("keyframes a.hitlog --every 3 -o k.hitlog");
+    let [plain, keyed] = ["a", "k"].map(|name| folder.json(&format!("recover {name}.hitlog -o {name}-saved.hitlog")));
+    assert_eq!((&plain["keyframes_left_out"], &keyed["keyframes_left_out"]), (&0.into(), &3.into()));
+    assert_eq!((&plain["chunks"], &plain["undamaged"]), (&keyed["chunks"], &Value::Bool(true)));
+    let said = folder.done("recover k.hitlog -o again.hitlog");
+    assert!(said.contains("3 keyframes: `hitreg keyframes` makes them anew"), "{said}");
+}
+
+#[test]
+fn a_log_or_trace_may_come_through_a_pipe() {
+    let folder = Folder::with_session();
+    for name in ["a.hitlog", "a.hittrace"] {
+        let bytes = fs::read(folder.path(name)).unwrap();
+        let same = fed(&folder, "diff - a.hittrace", &bytes);
+        assert_eq!((code(&same), text(&same.stderr).as_str()), (0, ""), "{name}");
+        let made = fed(&folder, "report - -o piped.html --force", &bytes);
+        assert_eq!((code(&made), text(&made.stderr).as_str()), (0, ""), "{name}");
+        let (_, of_file) = page(&folder, name);
+        let mut piped = super::report::contents(&folder.path("piped.html"));
+        piped["sides"][0]["name"] = of_file["sides"][0]["name"].clone();
+        assert!(piped == of_file, "{name}");
+    }
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    let differs = fed(&folder, "diff - --b-set interpolation.lerp_ms=50", &log);
+    assert_eq!(code(&differs), 1, "{}", text(&differs.stderr));
+    let refused = fed(&folder, "report - --b-set interpolation.lerp_ms=50 -o two.html", &log);
+    assert!(code(&refused) == 128 && text(&refused.stderr).contains("give a file"), "{}", text(&refused.stderr));
+}
