@@ -58,12 +58,6 @@ pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
     Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
 }
 
-/// The numbers of the chunks in which keyframes stand, as the last chunk has them.
-pub(super) fn listed_in(last: &[u8]) -> Vec<u32> {
-    let end = crate::serial::from_msgpack(last).map_or_else(|_| Vec::new(), |end: End| end.keyframes);
-    end.into_iter().map(|(_, _, chunk)| chunk).collect()
-}
-
 fn corrupt(offset: u64, part: &str, what: impl Into<String>) -> LogError {
     LogError::Corrupt { offset, part: part.to_owned(), what: what.into() }
 }

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
 use super::header::decode_log;
-use super::keyframes::{keyframe_in, listed_in};
 use super::limits::session_budget;
 use super::schema::Schema;
 use crate::record::{GapCause, GapRecord, Session, Stretch};
@@ -136,6 +138,14 @@ struct Found {
     keyframes: Vec<u32>,
 }
 
+/// What a chunk may hold besides records: a keyframe, or, the last one, where keyframes stand (time, tick, number of the chunk).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Besides {
+    keyframe: Option<IgnoredAny>,
+    keyframes: Vec<(i64, u32, u32)>,
+}
+
 impl Recovery<'_> {
     fn run(&mut self, mut at: usize) -> Result<(), LogError> {
         loop {
@@ -202,8 +212,9 @@ impl Recovery<'_> {
             return Err(format!("chunk {} stands here a second time", place.index));
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        let is_keyframe = keyframe_in(&content, 0).is_some();
-        let keyframes = if place.end { listed_in(&content) } else { Vec::new() };
+        let Besides { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
+        let keyframes = keyframes.into_iter().map(|(_, _, chunk)| chunk).collect();
+        let is_keyframe = keyframe.is_some();
         Ok(Found { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 
