@@ -28,7 +28,6 @@ use crate::score::ModeScore;
 use crate::store::Kind;
 use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
 use crate::trace::schema::{TABLES, TableSchema};
-use crate::units::Micros;
 use recorded::{Hit, Jumps};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
@@ -294,7 +293,7 @@ fn print_hashes(page: &mut Page, report: &Report<'_>) {
     };
     page.styled(style, &text);
     if let Some(OfSession { from_us, to_us }) = missing {
-        let [from, to] = [from_us, to_us].map(|at| Clock(Micros(at)));
+        let [from, to] = [from_us, to_us].map(|at| Clock(crate::units::Micros(at)));
         let text = format!(
             "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
         );
