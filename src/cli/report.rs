@@ -72,7 +72,7 @@ struct Report<'a> {
     difference: Option<String>,
 }
 
-/// Views of players that a page may have: with all else, as many take some 4 GB while it is made.
+/// Views of players that a page may have: with all else, as many take some 3.2 GB while it is made.
 const MOST_VIEWS: usize = 24_000_000;
 
 /// What is known of both sides besides their traces.
