@@ -324,7 +324,7 @@ fn compare_replays(replays: &[Played]) -> Option<Finding> {
 /// Whether a difference comes before the first hole.
 fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
     let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
-    let hole = session.holes().map(|gap| gap.from).min();
+    let hole = session.first_hole().map(|gap| gap.from);
     hole.is_none_or(|hole| at.is_some_and(|at| at <= hole))
 }
 

@@ -192,7 +192,7 @@ fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u
         .map_err(|error: StreamError| error.to_string())?,
         None => {
             let session = log.session(path)?;
-            if session.holes().next().is_some() {
+            if session.first_hole().is_some() {
                 return Err("a part is missing, after which a replay is not what was played".to_owned());
             }
             let replayed = game.replay(&session, &options, &mut |_| {}).map_err(|error| error.to_string())?;

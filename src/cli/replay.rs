@@ -1,5 +1,6 @@
 //! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
 
+mod hashes;
 mod network;
 mod played;
 mod recorded;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::{Align, BAD, Cell, GOOD, Page, UNSURE};
+use super::page::{Align, Cell, Page};
 use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
@@ -246,7 +247,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if let Some(digest) = &report.digest {
         page.pair("digest", digest);
     }
-    print_hashes(page, report);
+    hashes::print(page, report);
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
@@ -272,33 +273,6 @@ pub(super) fn exercised(exercised: &Exercised) -> String {
     let parts =
         [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction"), (*shots, "shot"), (*hits, "hit")];
     parts.map(|(number, one)| counted(number, one)).join(", ")
-}
-
-fn print_hashes(page: &mut Page, report: &Report<'_>) {
-    let Hashes { compared, first_difference_tick, missing } = report.hashes;
-    let (style, text) = match (compared, first_difference_tick) {
-        (0, _) if missing.is_none() => return,
-        (_, None) if missing.is_some() => (
-            UNSURE,
-            format!("  as recorded up to the part that is missing: {} tick hashes are the same", count(compared)),
-        ),
-        (_, None) => {
-            let so_far = if report.part.is_some() { " as far as it ran" } else { "" };
-            (GOOD, format!("  as recorded{so_far}: all {} tick hashes are the same", count(compared)))
-        }
-        (_, Some(tick)) if report.settings_changed.is_empty() => {
-            (BAD, format!("  NOT as recorded: tick {tick} is the first that differs (`hitreg verify` says more)"))
-        }
-        (_, Some(tick)) => (UNSURE, format!("  diverges from the recording at tick {tick}, under other settings")),
-    };
-    page.styled(style, &text);
-    if let Some(OfSession { from_us, to_us }) = missing {
-        let [from, to] = [from_us, to_us].map(|at| Clock(crate::units::Micros(at)));
-        let text = format!(
-            "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
-        );
-        page.marked(2, BAD, &text);
-    }
 }
 
 fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {

@@ -254,7 +254,7 @@ fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
 
 /// What there is to say where a part of a session is missing.
 fn hole(session: &Session) -> Option<String> {
-    let gap = session.holes().min_by_key(|gap| gap.from)?;
+    let gap = session.first_hole()?;
     let [from, to] = [gap.from, gap.to].map(Clock);
     Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
 }

@@ -73,11 +73,11 @@ impl Session {
         (first <= last).then_some((first, last))
     }
 
-    /// What is missing between the first tick and the last: what comes after is not what it was when it is replayed. What ran before
-    /// the first is no part of the session.
-    pub fn holes(&self) -> impl Iterator<Item = &GapRecord> {
+    /// The first part that is missing between the first tick and the last: what comes after is not what it was when it is replayed.
+    /// What ran before the first tick is no part of the session.
+    pub fn first_hole(&self) -> Option<&GapRecord> {
         let first = self.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
-        self.gaps.iter().filter(move |gap| gap.to > first)
+        self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
     }
 
     /// Puts the states into the order of their keys, and the snapshots of a client's side into that of their numbers: the

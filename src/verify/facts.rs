@@ -31,7 +31,7 @@ impl Facts {
     /// What a session says.
     pub fn of(session: &Session) -> Facts {
         let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
-        let hole = session.holes().min_by_key(|gap| gap.from).map(|gap| Hole {
+        let hole = session.first_hole().map(|gap| Hole {
             from: gap.from,
             to: gap.to,
             ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,

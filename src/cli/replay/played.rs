@@ -241,7 +241,7 @@ fn whole(
         false => Vec::new(),
     };
     Ok(Played {
-        hole: log.session.holes().min_by_key(|gap| gap.from).copied(),
+        hole: log.session.first_hole().copied(),
         length: part.map_or(log.session.duration(), length_of),
         header: log.session.header,
         part,

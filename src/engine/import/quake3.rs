@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::engine::EngineError;
+use crate::engine::{EngineError, can_be_read_twice};
 use crate::log::{Options, WhenFull};
 use crate::quake3::{self, Overview, ServerLog, Source};
 use crate::store::{self, Recording, StoreError, Target};
@@ -59,10 +59,7 @@ enum Reread<'a> {
 
 impl<'a> Reread<'a> {
     fn of(path: &'a Path) -> Result<Reread<'a>, StoreError> {
-        match path.metadata() {
-            Ok(meta) if meta.is_file() => Ok(Reread::File(path)),
-            _ => Ok(Reread::Bytes(store::read_bytes(path)?)),
-        }
+        if can_be_read_twice(path) { Ok(Reread::File(path)) } else { Ok(Reread::Bytes(store::read_bytes(path)?)) }
     }
 
     fn read(&self) -> Result<Box<dyn Read + '_>, StoreError> {
