@@ -251,8 +251,8 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     };
     cli.color.take_effect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
-    let granted = memory_granted();
-    let done = granted.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
+    let ready = interrupt::leave_nothing().and_then(|()| memory_granted());
+    let done = ready.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
         Err(trouble) => {

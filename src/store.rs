@@ -15,6 +15,7 @@ pub(crate) mod shown;
 mod standard;
 mod target;
 mod trace_file;
+mod unnamed;
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -31,6 +32,8 @@ pub(crate) use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
 pub use trace_file::TraceFile;
+#[cfg(feature = "cli")]
+pub(crate) use unnamed::remove_unnamed;
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
 use crate::record::Session;

@@ -1,4 +1,7 @@
-//! Being told to end, by Ctrl-C, SIGTERM or SIGHUP: what runs is put in order, and what was recorded is kept.
+//! Being told to end, by Ctrl-C, SIGTERM or SIGHUP: what runs is put in order, what was recorded is kept, and what is not whole
+//! goes.
+
+mod signals;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +12,16 @@ use super::Outcome;
 use super::progress::Stopwatch;
 use super::trouble::Trouble;
 use crate::build::Stop;
+use crate::store;
 
 /// One press of Ctrl-C may come twice, from the terminal and from whoever passes it on to a process group (make, a shell, a
 /// container's init): what comes so soon after the first is no second one.
 const SAME_PRESS: Duration = Duration::from_secs(1);
+
+/// From here on nothing temporary is left when the program is told to end.
+pub(super) fn leave_nothing() -> Result<(), Trouble> {
+    hear(listeners().get_or_insert_default())
+}
 
 /// What ends when the program is told to end. From the first call on it is listened to: the first time lets whoever runs
 /// builds put things in order, the second one ends the program on the spot.
@@ -78,11 +87,7 @@ impl Drop for Listening {
 fn listen(end: impl Fn() + Send + 'static) -> Result<Listening, Trouble> {
     let mut listeners = listeners();
     let listeners = listeners.get_or_insert_default();
-    if !listeners.is_set {
-        let set = ctrlc::set_handler(end_all);
-        set.map_err(|error| Trouble::Request(format!("signals cannot be listened to: {error}")))?;
-        listeners.is_set = true;
-    }
+    hear(listeners)?;
     if listeners.ends.is_empty() {
         listeners.first = None;
     }
@@ -90,6 +95,15 @@ fn listen(end: impl Fn() + Send + 'static) -> Result<Listening, Trouble> {
     listeners.next += 1;
     listeners.ends.push((number, Box::new(end)));
     Ok(Listening(number))
+}
+
+fn hear(listeners: &mut Listeners) -> Result<(), Trouble> {
+    if !listeners.is_set {
+        let set = signals::at_each(end_all);
+        set.map_err(|error| Trouble::Request(format!("signals cannot be listened to: {error}")))?;
+        listeners.is_set = true;
+    }
+    Ok(())
 }
 
 /// What a signal does.
@@ -102,6 +116,9 @@ fn end_all() {
             listeners.first = Some(Stopwatch::start());
             listeners.ends.iter().for_each(|(_, end)| end());
         }
-        Some(_) | None => std::process::exit(Outcome::Interrupted as i32),
+        Some(_) | None => {
+            store::remove_unnamed();
+            std::process::exit(Outcome::Interrupted as i32)
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "pipelines")]
 use super::StoreError;
 use super::target::Target;
+use super::unnamed::UnnamedFolder;
 
 /// A folder of hitreg's own, in which it may write what it likes.
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl LockedFolder {
 
 /// A folder for what is needed now and not later.
 #[derive(Debug)]
-pub struct TemporaryFolder(tempfile::TempDir);
+pub struct TemporaryFolder(UnnamedFolder);
 
 impl TemporaryFolder {
     /// A file in it.
@@ -125,7 +126,7 @@ impl TemporaryFolder {
 /// When the system has no place for one.
 #[cfg(feature = "pipelines")]
 pub(crate) fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
-    tempfile::tempdir().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
+    UnnamedFolder::new().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
 }
 
 /// All files below a folder whose names end like this, in order. Links to folders are not followed.

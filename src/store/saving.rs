@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::destination::Destination;
 use super::target::Target;
+use super::unnamed::UnnamedFile;
 use super::{StoreError, standard};
 use crate::log::{self, Options, WriteError};
 use crate::record::Session;
@@ -52,7 +53,7 @@ pub fn save(
 pub struct Prepared<'a> {
     target: &'a Target,
     /// `None` for what went into a pipe or device already.
-    file: Option<(tempfile::NamedTempFile, PathBuf)>,
+    file: Option<(UnnamedFile, PathBuf)>,
 }
 
 /// Writes a file that gets its name later, along with others.
@@ -79,11 +80,11 @@ pub(crate) fn prepare<'a>(
         }
         Destination::File(file) => file,
     };
-    let mut unfinished = unfinished_in(file.folder()).map_err(io)?;
+    let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
     if let Some(permissions) = file.permissions {
         unfinished.as_file().set_permissions(permissions).map_err(io)?;
     }
-    let mut out = BufWriter::new(unfinished.as_file_mut());
+    let mut out = BufWriter::new(unfinished.as_file());
     write(&mut out).map_err(fail)?;
     out.flush().map_err(io)?;
     drop(out);
@@ -99,8 +100,7 @@ impl Prepared<'_> {
     pub fn put(self) -> Result<(), StoreError> {
         let Some((unfinished, path)) = self.file else { return Ok(()) };
         self.target.check()?;
-        let put = unfinished.persist(&path);
-        put.map(drop).map_err(|error| StoreError::write(self.target.path(), error.error.into()))
+        unfinished.put(&path).map_err(|error| StoreError::write(self.target.path(), error.into()))
     }
 }
 
@@ -123,13 +123,4 @@ pub(crate) fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
 pub fn remove(target: &Target) -> Result<(), StoreError> {
     target.check()?;
     std::fs::remove_file(target.path()).map_err(|source| StoreError::write(target.path(), source.into()))
-}
-
-/// A file without a final name, readable by whoever may read other files there.
-fn unfinished_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".hitreg-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
