@@ -68,7 +68,8 @@ pub(crate) fn mutant(chunks: &[Value], rng: &mut Rng) -> Vec<u8> {
             1 => {
                 let index = 1 + rng.below(chunks.len() as u64 - 1) as usize;
                 let chunk = chunks[index].clone();
-                chunks.resize(chunks.len() + (1 << rng.below(8)) as usize, chunk);
+                let count: usize = 1 << rng.below(8);
+                chunks.resize(chunks.len() + count.min(MOST_REPEATED / encoded(&chunk).len()), chunk);
                 index
             }
             _ => rng.below(chunks.len() as u64) as usize,
