@@ -1,7 +1,7 @@
 //! Captures: datagrams between clients and a server with the times at which somebody between them saw them, as
 //! `docs/openarena.md` lays them out; plain or packed with zstd.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 
 use crate::protocol::Direction;
 
@@ -60,6 +60,8 @@ pub struct Capture<'a> {
     from: Box<dyn Read + 'a>,
     offset: u64,
     cut: Option<u64>,
+    /// What the unpacker says, when what it is packed in is cut off.
+    cut_packing: Option<std::io::Error>,
 }
 
 impl<'a> Capture<'a> {
@@ -79,16 +81,19 @@ impl<'a> Capture<'a> {
             Ok(Box::new(BufReader::new(packed)))
         });
         let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
-        let mut capture = Capture { from, offset: 0, cut: None };
+        let mut capture = Capture { from, offset: 0, cut: None, cut_packing: None };
         let mut magic = [0; MAGIC.len()];
-        match capture.fill(&mut magic)? {
-            true if &magic == MAGIC => Ok(capture),
-            _ => Err(CaptureError::Magic),
+        if capture.fill(&mut magic)? && &magic == MAGIC {
+            return Ok(capture);
         }
+        Err(match capture.cut_packing {
+            Some(source) => CaptureError::Read { offset: capture.offset, source },
+            None => CaptureError::Magic,
+        })
     }
 
-    /// Where the last whole datagram ends, if the capture goes on behind it and ends in the middle of another. To be asked
-    /// at the end.
+    /// Where the last whole datagram ends, if the capture ends in the middle of another, or what it is packed in is cut off. To be
+    /// asked at the end.
     pub fn cut(&self) -> Option<u64> {
         self.cut
     }
@@ -101,7 +106,7 @@ impl<'a> Capture<'a> {
         let begin = self.offset;
         let mut head = [0; 13];
         if !self.fill(&mut head)? {
-            self.cut = (self.offset > begin).then_some(begin);
+            self.cut = (self.offset > begin || self.cut_packing.is_some()).then_some(begin);
             return Ok(None);
         }
         let [t0, t1, t2, t3, t4, t5, t6, t7, direction, c0, c1, l0, l1] = head;
@@ -123,8 +128,14 @@ impl<'a> Capture<'a> {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, CaptureError> {
         let mut filled = 0;
         while filled < buffer.len() {
-            let read = self.from.read(&mut buffer[filled..]);
-            let read = read.map_err(|source| CaptureError::Read { offset: self.offset, source })?;
+            let read = match self.from.read(&mut buffer[filled..]) {
+                Ok(read) => read,
+                Err(source) if source.kind() == ErrorKind::UnexpectedEof => {
+                    self.cut_packing = Some(source);
+                    return Ok(false);
+                }
+                Err(source) => return Err(CaptureError::Read { offset: self.offset, source }),
+            };
             if read == 0 {
                 return Ok(false);
             }

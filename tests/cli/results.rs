@@ -66,16 +66,30 @@ fn a_folder_of_demos_is_imported_in_one_go() {
             .all(|log| log["map"] == "dm3" && Path::new(log["path"].as_str().expect("a path")).starts_with("logs"))
     );
     assert!(folder.path("logs/highbridge-to-rl.hitlog").is_file());
-    let said = folder.refused(&line(&drills));
-    assert!(said.contains("there is a log here already"), "{said}");
+    let again = folder.run(&line(&format!("{drills} --format json")));
+    let again_json: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    let refused = again_json["refused"].as_array().expect("a list");
+    let is_there =
+        |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("there is a log here already"));
+    assert_eq!((code(&again), refused.iter().filter(|refused| is_there(refused)).count()), (128, 12), "{again_json:#}");
 
     // What cannot be imported is named, and the rest is there.
     fs::write(folder.path("junk.qwd"), "no demo").expect("written");
     let demo = data.join("matches/demo09.qwd.xz").display().to_string();
-    let output = folder.run(&line(&format!("junk.qwd {demo}")));
+    // So is the second of the same name. What is cut off is imported up to there, packed or not.
+    let packed = fs::read(data.join("matches/demo22.qwd.xz")).expect("the demo");
+    fs::write(folder.path("cut.qwd.xz"), &packed[..packed.len() / 3]).expect("written");
+    let output = folder.run(&line(&format!("junk.qwd {demo} cut.qwd.xz {demo}")));
+    let said = text(&output.stdout);
     assert_eq!(code(&output), 128);
-    assert!(text(&output.stdout).contains("not imported: junk.qwd: "), "{}", text(&output.stdout));
+    assert!(said.contains("not imported: junk.qwd: "), "{said}");
+    assert!(said.contains("demo09.hitlog is of ") && said.contains("the demo is cut off: all up to byte"), "{said}");
     assert!(folder.path("logs/demo09.hitlog").is_file());
+    let usercmds = |log: &str| folder.json(&format!("info logs/{log}.hitlog"))["usercmds"].as_u64();
+    let (cut, whole) = (usercmds("cut").expect("a number"), 43_904);
+    assert!((whole / 8..whole / 2).contains(&cut), "{cut}");
+    let said = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
+    assert!(said.contains("this is no folder with maps: a map itself is given with --map"), "{said}");
 
     fs::create_dir(folder.path("empty")).expect("a folder");
     let said = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));

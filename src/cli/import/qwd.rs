@@ -1,6 +1,6 @@
 //! `hitreg import qwd`: QuakeWorld demos become logs.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -95,6 +95,9 @@ struct Refused {
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
+        (None, Some(file)) if file.is_file() => {
+            return Err(Trouble::file(file, "this is no folder with maps: a map itself is given with --map"));
+        }
         (None, Some(folder)) => Maps::Folder(folder.clone()),
         (None, None) => return Err(Trouble::Request("the map is missing: give --map FILE or --maps DIR".to_owned())),
     };
@@ -115,9 +118,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
             "there are no demos (*.qwd, *.mvd, plain, .xz or .gz) below the folders given".to_owned(),
         ));
     }
-    let targets = targets(&demos, args, output)?;
+    let targets = targets(&demos, args, output);
+    let jobs = demos.par_iter().zip(targets);
     let imported: Vec<Result<Report, Trouble>> =
-        demos.par_iter().zip(&targets).map(|(demo, target)| import(demo, &maps, args.force_map, target)).collect();
+        jobs.map(|(demo, target)| import(demo, &maps, args.force_map, &target?)).collect();
     let mut several = Several { logs: Vec::new(), refused: Vec::new() };
     for (demo, imported) in demos.into_iter().zip(imported) {
         match imported {
@@ -134,19 +138,23 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     Ok(if several.refused.is_empty() { Outcome::Done } else { Outcome::Trouble })
 }
 
-/// A log for each demo in the folder that was asked for.
-fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Result<Vec<Target>, Trouble> {
-    let mut names = BTreeSet::new();
-    let target = |demo: &PathBuf| {
+/// A log for each demo in the folder that was asked for, or why there can be none.
+fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target, Trouble>> {
+    let log = |demo: &PathBuf| {
         let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
-        let log = format!("{}.hitlog", stem.strip_suffix(".qwd").or(stem.strip_suffix(".mvd")).unwrap_or(stem));
-        if !names.insert(log.clone()) {
-            let what =
-                format!("another of the demos has this name, too, and both would become {log}: import it by itself");
+        format!("{}.hitlog", stem.strip_suffix(".qwd").or(stem.strip_suffix(".mvd")).unwrap_or(stem))
+    };
+    let mut named: BTreeMap<String, &PathBuf> = BTreeMap::new();
+    let target = |demo| {
+        let log = log(demo);
+        if let Some(first) = named.get(&log) {
+            let what = format!("{log} is of {} already: import it by itself, with a name of its own", first.display());
             return Err(Trouble::file(demo, what));
         }
-        output.files.target_in(&args.output, &log, Kind::Log)
+        let target = output.files.target_in(&args.output, &log, Kind::Log)?;
+        named.insert(log, demo);
+        Ok(target)
     };
     demos.iter().map(target).collect()
 }
@@ -168,9 +176,11 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         server: findings,
         walls_missing: walls,
         warning: cut.map(|Cut { offset, bytes }| {
-            format!(
-                "the demo is cut off: all up to byte {offset} was imported, {bytes} bytes of a frame after it were not"
-            )
+            let rest = match bytes {
+                0 => String::new(),
+                bytes => format!(", {bytes} bytes of a frame after it were not"),
+            };
+            format!("the demo is cut off: all up to byte {offset} was imported{rest}")
         }),
     })
 }

@@ -1,10 +1,10 @@
 //! Recordings as files: they are read as they are used up, and what fuzz targets begin with is one of them.
 
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{Read, Write};
 
 use super::played;
-use crate::quake3::{ServerLog, Source, import};
+use crate::quake3::{ServerLog, Source, import, survey};
 
 /// Records come while the recording is still being read: however long it is, it is not kept.
 #[test]
@@ -32,6 +32,31 @@ fn recordings_are_imported_as_they_are_read() {
         assert!(parts == whole && !whole.is_empty(), "{source:?}");
         assert!(at.windows(2).filter(|pair| pair[0] < pair[1]).count() > 3, "they do not come at the end: {at:?}");
     }
+}
+
+/// A packed capture is read up to where it is cut off, as a plain one is.
+#[test]
+fn a_packed_capture_may_be_cut_off() {
+    let (scribe, none) = (played().0, ServerLog::default());
+    let mut records = Vec::new();
+    import(Source::Capture, &scribe.capture[..], &none, &mut |record| records.push(record)).expect("a capture");
+    let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 0).expect("memory");
+    for part in scribe.capture.chunks(500) {
+        packer.write_all(part).expect("memory");
+        packer.flush().expect("memory");
+    }
+    let packed = packer.finish().expect("memory");
+    for short in [packed.len() / 2, packed.len() / 4] {
+        let (mut some, cut) = (Vec::new(), &packed[..packed.len() - short]);
+        import(Source::Capture, cut, &none, &mut |record| some.push(record)).expect("what there is");
+        let overview = survey(Source::Capture, cut, &none).expect("what there is");
+        assert!(overview.cut.is_some() && some.len() > 10 && some.len() < records.len(), "{short}: {}", some.len());
+    }
+    // All is there but what says that it is.
+    let overview = survey(Source::Capture, &packed[..packed.len() - 1], &none).expect("what there is");
+    assert_eq!(overview.cut, Some(scribe.capture.len() as u64));
+    let nothing = survey(Source::Capture, &packed[..10], &none).expect_err("nothing of it is there");
+    assert!(nothing.to_string().contains("incomplete frame"), "{nothing}");
 }
 
 /// What fuzz targets begin with is such a session.

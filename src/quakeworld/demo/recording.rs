@@ -64,12 +64,12 @@ pub struct Hit {
     pub damage: u16,
 }
 
-/// A file that stops inside a frame.
+/// A file that stops inside a frame, or was packed and cut off then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where that frame begins: everything before it is there.
+    /// Where that frame begins, as unpacked: everything before it is there.
     pub offset: usize,
-    /// How many bytes of it are there.
+    /// How many bytes of it are there; of what was packed, there may be none.
     pub bytes: usize,
 }
 

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::error::ImportError;
-use super::packed::unpacked;
+use super::packed::{Prefix, unpacked, unpacked_prefix};
 use super::sessions::session_of;
 use super::variant::{Finding, infer};
 use super::walls::find_walls;
@@ -46,9 +46,9 @@ pub struct Imported {
 /// # Errors
 /// A demo or map that cannot be read, a map that is not the demo's, a demo without play: see [`ImportError`].
 pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
-    let unpack = |file, bytes| unpacked(bytes).map_err(|source| ImportError::Unpack { file, source });
-    let demo = Demo::parse(&unpack("demo", demo)?)?;
-    let map = Map::parse(&unpack("map", map)?)?;
+    let demo = demo_in(demo)?;
+    let map = unpacked(map).map_err(|source| ImportError::Unpack { file: "map", source })?;
+    let map = Map::parse(&map)?;
     if !options.force_map {
         check_name(&demo, options)?;
         check_walls(&demo, &map)?;
@@ -73,8 +73,20 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
 /// # Errors
 /// A demo that cannot be read: see [`ImportError`].
 pub fn played_map(demo: &[u8]) -> Result<String, ImportError> {
-    let demo = Demo::parse(&unpacked(demo).map_err(|source| ImportError::Unpack { file: "demo", source })?)?;
+    let demo = demo_in(demo)?;
     Ok(demo.levels.first().map_or("", |level| stem(&level.map)).to_owned())
+}
+
+/// The demo in a file's bytes, which may be packed, up to where either is cut off.
+fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
+    let unpack = |source| ImportError::Unpack { file: "demo", source };
+    let Prefix { bytes, cut } = unpacked_prefix(bytes).map_err(unpack)?;
+    match (Demo::parse(&bytes), cut) {
+        (Ok(demo), None) => Ok(demo),
+        (Ok(demo), Some(_)) => Ok(Demo { cut: demo.cut.or(Some(Cut { offset: bytes.len(), bytes: 0 })), ..demo }),
+        (Err(error), None) => Err(error.into()),
+        (Err(_), Some(cut)) => Err(unpack(cut)),
+    }
 }
 
 /// For tests: a demo and its rules, with all that was found out about its server and map. `map` is given the map's name.

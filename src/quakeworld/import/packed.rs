@@ -1,7 +1,7 @@
 //! Demos come packed as `.xz`, maps as `.gz`: both are recognised by their first bytes.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 /// More than any demo or map needs, so that a small file cannot fill the memory.
 pub(crate) const LARGEST_UNPACKED: u64 = 64 << 20;
@@ -31,31 +31,54 @@ pub enum UnpackError {
 /// What the bytes hold: unpacked when they are packed with gzip or xz, as they are otherwise.
 ///
 /// # Errors
-/// Damaged data, and data that unpacks to more than `LARGEST_UNPACKED`.
+/// Data that is damaged or cut off, and data that unpacks to more than `LARGEST_UNPACKED`.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
+    let Prefix { bytes, cut } = unpacked_prefix(bytes)?;
+    cut.map_or(Ok(bytes), Err)
+}
+
+/// What there is of a file that may be cut off.
+pub(super) struct Prefix<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    /// What the unpacker says of the end, when it was packed and more should follow.
+    pub(super) cut: Option<UnpackError>,
+}
+
+/// The same of what may be cut off: all that unpacks.
+///
+/// # Errors
+/// As [`unpacked`], but for data that is cut off.
+pub(super) fn unpacked_prefix(bytes: &[u8]) -> Result<Prefix<'_>, UnpackError> {
     if bytes.starts_with(GZIP) {
-        read_all("gzip", flate2::read::MultiGzDecoder::new(bytes)).map(Cow::Owned)
+        read_all("gzip", flate2::read::MultiGzDecoder::new(bytes))
     } else if bytes.starts_with(XZ) {
-        read_all("xz", lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_DICTIONARY_KIB)).map(Cow::Owned)
+        read_all("xz", lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_DICTIONARY_KIB))
     } else {
-        Ok(Cow::Borrowed(bytes))
+        Ok(Prefix { bytes: Cow::Borrowed(bytes), cut: None })
     }
 }
 
-fn read_all(format: &'static str, reader: impl Read) -> Result<Vec<u8>, UnpackError> {
+fn read_all(format: &'static str, reader: impl Read) -> Result<Prefix<'static>, UnpackError> {
     let mut out = Vec::new();
     let read = reader.take(LARGEST_UNPACKED + 1).read_to_end(&mut out);
-    let length = read.map_err(|source| UnpackError::Damaged { format, source })?;
-    if length as u64 > LARGEST_UNPACKED { Err(UnpackError::TooLarge { format }) } else { Ok(out) }
+    let cut = match read.map_err(|source| (source.kind(), UnpackError::Damaged { format, source })) {
+        Ok(_) => None,
+        Err((ErrorKind::UnexpectedEof, cut)) => Some(cut),
+        Err((_, damaged)) => return Err(damaged),
+    };
+    if out.len() as u64 > LARGEST_UNPACKED {
+        return Err(UnpackError::TooLarge { format });
+    }
+    Ok(Prefix { bytes: Cow::Owned(out), cut })
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write;
 
     use super::*;
 
-    fn gzip(data: &[u8]) -> Vec<u8> {
+    pub(crate) fn gzip(data: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(data).expect("memory");
         encoder.finish().expect("memory")
@@ -72,6 +95,12 @@ mod tests {
         let mut cut = gzip(&[7; 1000]);
         cut.truncate(cut.len() - 9);
         assert!(matches!(unpacked(&cut), Err(UnpackError::Damaged { format: "gzip", .. })));
+        let prefix = unpacked_prefix(&cut).expect("what there is");
+        assert!(prefix.cut.is_some() && prefix.bytes.iter().all(|byte| *byte == 7));
+        let mut wrong = gzip(&[7; 1000]);
+        let end = wrong.len();
+        wrong[end - 6] ^= 1;
+        assert!(unpacked_prefix(&wrong).is_err(), "its sum is another: that is no end");
         assert!(matches!(unpacked(XZ), Err(UnpackError::Damaged { format: "xz", .. })));
         let bomb = gzip(&vec![0; LARGEST_UNPACKED as usize + 1]);
         assert!(matches!(unpacked(&bomb), Err(UnpackError::TooLarge { format: "gzip" })));

@@ -2,13 +2,14 @@
 
 use glam::Vec3;
 
+use super::packed::tests::gzip;
 use super::recorded::{body_of, recorded_demo};
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::game::Simulate;
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
-    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Map, MoveVars, PlayerState, QuakeWorld, Rules, Runner,
-    ServerPacket, Span, UserCmd, World, flag, import, unpacked,
+    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Imported, Map, MoveVars, PlayerState, QuakeWorld, Rules,
+    Runner, ServerPacket, Span, UserCmd, World, flag, import, unpacked,
 };
 use crate::record::{DamageRecord, Origin, Session};
 use crate::replay::{self, ReplayError, replay};
@@ -115,6 +116,24 @@ fn a_demo_comes_back() {
         assert_eq!((back.server, back.levels, back.end), (demo.server, demo.levels, demo.end));
         assert_eq!(session.players[3].frames[0].command.seq.0, first_seq.max(1) as u32);
     }
+}
+
+/// A packed demo is read up to where it is cut off, as a plain one is.
+#[test]
+fn a_packed_demo_may_be_cut_off() {
+    let packed = gzip(&demo(5, |_| Vec::new()));
+    let of = |bytes: &[u8]| import(bytes, &quake_bytes(), &ImportOptions::default());
+    let whole = of(&packed).expect("a demo");
+    assert_eq!(whole.cut, None);
+    let cut = of(&packed[..packed.len() * 3 / 4]).expect("a demo");
+    let usercmds = |of: &Imported| of.session.players[3].frames.len();
+    assert!(cut.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
+    // All of it is there; only what says that it is does not follow.
+    let ends = of(&packed[..packed.len() - 8]).expect("a demo");
+    assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
+    let map = gzip(&quake_bytes());
+    let cut_map = import(&packed, &map[..map.len() / 2], &ImportOptions::default());
+    assert!(matches!(cut_map, Err(ImportError::Unpack { file: "map", .. })));
 }
 
 /// Recordings from the connect on have no frame of sequence numbers; theirs begin at -1.
