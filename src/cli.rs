@@ -23,6 +23,7 @@ mod keyframes;
 mod live;
 mod man;
 mod merge;
+mod moment;
 mod offered;
 mod output;
 mod outputs;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::stats::{Counted, Spread};
-use crate::trace::schema::{Kind as _, OptionalBits, corrections, frames, packets, shots, snapshots, ticks};
+use crate::trace::schema::{Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks};
 use crate::trace::{Table, Trace};
 
 /// The headline figures.
@@ -46,8 +46,8 @@ pub struct Network {
 pub struct Direction {
     /// How many were sent.
     pub sent: u64,
-    /// How many of them never arrived.
-    pub lost: u64,
+    /// How many of them never arrived; `None` where not one is known to have arrived, as in the log of one side.
+    pub lost: Option<u64>,
     /// How long they were on their way, in ms.
     pub took_ms: Option<Spread>,
     /// Their bytes, where datagrams were asked for.
@@ -103,14 +103,18 @@ pub struct Share {
 /// How the shots did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Shots {
-    /// Shots that the server judged, projectiles included.
+    /// Shots that the server judged, projectiles included; those of which only the impact is known, too.
     pub fired: u64,
     /// Shots and projectiles that hurt somebody.
     pub hit: u64,
+    /// Shots of which the replay has what the shooter's screen said.
+    pub predicted: u64,
     /// Shots that hit on the shooter's screen.
     pub predicted_hit: u64,
     /// Shots on which the shooter's screen and the server agree about whom they hit, if anyone.
     pub agreed: u64,
+    /// Shots for which the others were rewound.
+    pub rewound: u64,
     /// Distance between where the target was drawn and where the server judged it to be, for shots that were rewound.
     pub view_error_units: Option<Spread>,
 }
@@ -120,7 +124,7 @@ pub struct Shots {
 pub struct Exercised {
     /// Server ticks.
     pub ticks: u64,
-    /// Client frames.
+    /// Client frames; where no client's are in the replay, usercmds that were due on the server.
     pub usercmds: u64,
     /// Client frames with a key down, a button pressed, an impulse, or input of the game's own.
     pub active_usercmds: u64,
@@ -136,6 +140,8 @@ pub struct Exercised {
 #[derive(Clone, Debug, Default)]
 pub struct Summing {
     summary: Summary,
+    impacts: Impacts,
+    executed: u64,
     error_units: Counted,
     view_error_units: Counted,
     up: Way,
@@ -145,6 +151,13 @@ pub struct Summing {
     bits_for: BTreeMap<&'static str, u64>,
     /// Whether there is a table of packets at all.
     network: bool,
+}
+
+/// Shots that fly by themselves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Impacts {
+    launched: u64,
+    ended: u64,
 }
 
 /// One direction as its rows come.
@@ -185,6 +198,7 @@ impl Summing {
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => self.summary.exercised.ticks += rows.rows() as u64,
+            executed::NAME => self.executed += rows.rows() as u64,
             frames::NAME => {
                 let frames = frames::Columns::read(rows);
                 self.summary.exercised.usercmds += frames.rows as u64;
@@ -198,7 +212,7 @@ impl Summing {
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
-                self.summary.shots.add(&shots);
+                self.summary.shots.add(&shots, &mut self.impacts);
             }
             packets::NAME => {
                 let packets = packets::Columns::read(rows);
@@ -227,6 +241,10 @@ impl Summing {
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
         shots.view_error_units = self.view_error_units.spread();
+        shots.fired += self.impacts.ended.saturating_sub(self.impacts.launched);
+        if exercised.usercmds == 0 {
+            exercised.usercmds = self.executed;
+        }
         exercised.corrections = prediction.misses_by_cause.values().sum();
         exercised.shots = shots.fired;
         exercised.hits = shots.hit;
@@ -257,7 +275,8 @@ impl Way {
     }
 
     fn direction(&self) -> Direction {
-        Direction { sent: self.sent, lost: self.lost, took_ms: self.took_ms.spread(), bytes: self.bytes }
+        let lost = (self.lost < self.sent || self.sent == 0).then_some(self.lost);
+        Direction { sent: self.sent, lost, took_ms: self.took_ms.spread(), bytes: self.bytes }
     }
 }
 
@@ -291,16 +310,23 @@ fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool])
 }
 
 impl Shots {
-    fn add(&mut self, table: &shots::Columns<'_>) {
+    fn add(&mut self, table: &shots::Columns<'_>, impacts: &mut Impacts) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
         for (row, (reason, target)) in judged.iter().enumerate() {
             self.hit += u64::from(*reason == "hit");
-            if table.impact.get(row) == Some(&1) || *reason == "not run" {
+            if table.impact.get(row) == Some(&1) {
+                impacts.ended += 1;
+                continue;
+            }
+            if *reason == "not run" {
                 continue;
             }
             self.fired += 1;
+            impacts.launched += u64::from(*reason == "launched");
+            self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
+                self.predicted += u64::from(*seen != "not predicted");
                 self.predicted_hit += u64::from(*seen == "hit");
                 self.agreed += u64::from(*seen != "not predicted" && seen_target == target);
             }

@@ -73,6 +73,8 @@ pub enum Why {
     Golden,
     /// There is no golden, and there was to be one.
     NoGolden,
+    /// Only a golden could tell: the log holds nothing that a replay can be held against.
+    NeedsGolden,
     /// A part of the log could not be judged.
     Hole,
     /// There is nothing that could have come out differently, or nothing to hold it against.
@@ -224,8 +226,8 @@ fn judge_figures(
     (whole, replays): (Option<(Digest, Option<String>)>, Option<Finding>),
     (against, difference): (Against<'_>, Option<TextDiff>),
 ) -> Verified {
-    // Another build's trace may lack the table of client frames.
-    let exercised = match figures.exercised.usercmds {
+    // The log of a server has no client's frames, and another build's trace may lack their table.
+    let exercised = match figures.exercised.active_usercmds {
         0 => {
             let Facts { usercmds, active_usercmds, .. } = *facts;
             Exercised { usercmds, active_usercmds, ..figures.exercised }
@@ -371,7 +373,7 @@ fn not_judged(
     let held_against_acks = !is_closed && figures.held > 0;
     if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
         let detail = "it has no state hashes, and no golden: there is nothing to hold a replay against";
-        return untestable(Why::NothingCompared, detail.to_owned());
+        return untestable(Why::NeedsGolden, detail.to_owned());
     }
     None
 }

@@ -26,6 +26,7 @@ use crate::fairness::{Exposure, Fairness};
 use crate::record::Session;
 use crate::replay::{Clock, Options, Replayed, own_settings};
 use crate::score::ModeScore;
+use crate::stats::Spread;
 use crate::store::Kind;
 use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
 use crate::trace::schema::{TABLES, TableSchema};
@@ -255,7 +256,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
-        print_shots(page, report.shots, &report.fairness.all);
+        print_shots(page, report.shots, &report.fairness.all, Hit::are_of_no_shot(report.hits_again));
     }
     Hit::print(page, report.hits_again);
     if let Some(network) = report.network {
@@ -350,17 +351,28 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     page.table(&head, &rows);
 }
 
-fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure) {
+fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: bool) {
     page.heading("Shots");
-    let hit = format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired));
+    let hit = match only_hits {
+        true => format!("{} hit, by the server's word; what missed is not known", count(shots.hit)),
+        false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
+    };
     page.pair("server", &hit);
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
     let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));
-    page.pair("screen", &format!("{on_screen}; {agreed}"));
-    let view_error = shots.view_error_units.map_or("nothing was rewound".to_owned(), |error| {
-        let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
-        format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
-    });
+    let screen = match shots.predicted {
+        0 => "none was predicted, as far as the log tells".to_owned(),
+        _ => format!("{on_screen}; {agreed}"),
+    };
+    page.pair("screen", &screen);
+    let view_error = match (shots.view_error_units, shots.rewound) {
+        (Some(Spread { p50, p95, max }), _) => {
+            let [p50, p95, max] = [p50, p95, max].map(measure);
+            format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
+        }
+        (None, 0) => "nothing was rewound".to_owned(),
+        (None, rewound) => format!("not known for any of the {} that were rewound", count(rewound)),
+    };
     page.pair("view error", &view_error);
     if exposure.known > 0 {
         let out_for = exposure.in_cover_ms.map_or(String::new(), |ms| {

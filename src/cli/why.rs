@@ -9,13 +9,14 @@ use super::output::Output;
 use super::outputs::OutPath;
 use super::trouble::Trouble;
 use super::what_if::WhatIf;
-use super::{Outcome, files, replay};
+use super::{Outcome, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
 use crate::replay::Options;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, Kind};
 use crate::trace::Trace;
+use crate::units::Micros;
 use crate::why::{Asked, Otherwise, ShotName, Why, player};
 
 /// Explain one shot, or one correction of a prediction
@@ -41,9 +42,9 @@ pub(super) struct Args {
     /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once; or a player, as `--player`
     #[arg(value_name = "SHOT", conflicts_with = "player")]
     shot: Option<Named>,
-    /// The shot that was judged nearest to a time: 1.55s, 1550ms
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    at: Option<i64>,
+    /// The shot that was judged nearest to a time of the session: `40:00`, `1.55`, `1.55s`, `1550ms`
+    #[arg(long, value_name = "TIME", value_parser = moment::time)]
+    at: Option<Micros>,
     /// One of a player's corrections; the first is 1
     #[arg(long, value_name = "N", conflicts_with = "at")]
     correction: Option<u32>,
@@ -101,7 +102,7 @@ fn asked(args: &Args) -> Result<Asked, Trouble> {
     let asked = match (args.shot, args.at, args.correction) {
         (Some(Named::Shot(name)), None, None) => Asked::Shot(name),
         (Some(Named::Shot(_)), ..) => return Err(refused("a shot by its name needs no --at and no --correction")),
-        (_, Some(at_us), _) => Asked::At { at_us, player },
+        (_, Some(at), _) => Asked::At { at_us: at.0, player },
         (_, None, Some(number)) => {
             let player = player.ok_or_else(|| refused("whose correction? Name the player, as p2 --correction 3"))?;
             Asked::Correction { player, number }
@@ -186,16 +187,4 @@ fn otherwise(
     let Why::Shot(shot) = why else { return Ok(Vec::new()) };
     let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| Trouble::file(path, error))?;
     Ok(shot.otherwise(&rejudged))
-}
-
-/// `1.55s`, `1550ms` or `1.55`, in microseconds.
-fn parse_time(text: &str) -> Result<i64, String> {
-    let (number, us_per_unit) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1e3),
-        None => (text.strip_suffix('s').unwrap_or(text), 1e6),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(number) if (0.0..=1e9).contains(&number) => Ok((number * us_per_unit).round() as i64),
-        Ok(_) | Err(_) => Err("it should be a time such as 1.55s or 1550ms".to_owned()),
-    }
 }

@@ -3,8 +3,13 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
+use crate::replay::Clock;
 use crate::trace::Trace;
 use crate::trace::schema::shots;
+use crate::units::Micros;
+
+/// A shot that was judged further away in time is not the one that somebody means.
+const NEAR: Micros = Micros::from_s(10);
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +70,16 @@ pub enum NotThere {
         asked: String,
         /// The shots of that player with the nearest usercmds.
         nearest: Vec<String>,
+    },
+    /// Nobody shot near that time.
+    #[error("no shot was judged within {} s of {}; the nearest is {nearest}, at {}", NEAR.0 / 1_000_000, Clock(*asked), Clock(*at))]
+    NotNear {
+        /// The time.
+        asked: Micros,
+        /// The nearest shot.
+        nearest: ShotName,
+        /// When it was judged.
+        at: Micros,
     },
     /// There are fewer corrections.
     #[error("p{player} has {count} corrections, and not so many as {number}; with corrections: {}", list(.players))]
@@ -149,7 +164,15 @@ pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<u
         let at = super::cell(shots.at_us, *row);
         (at.map_or(u64::MAX, |at| at.abs_diff(at_us)), super::cell(shots.impact, *row), *row)
     };
-    rows.into_iter().min_by_key(off).ok_or(NotThere::NoShots)
+    let row = rows.into_iter().min_by_key(off).ok_or(NotThere::NoShots)?;
+    let cells = [shots.shooter, shots.command].map(|column| super::cell(column, row));
+    if let ([Some(shooter), Some(command)], Some(at)) = (cells, super::cell(shots.at_us, row))
+        && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
+    {
+        let nearest = ShotName { shooter, command, index: None };
+        return Err(NotThere::NotNear { asked: Micros(at_us), nearest, at: Micros(at) });
+    }
+    Ok(row)
 }
 
 fn rows_of(shots: &shots::Columns<'_>, player: Option<u32>) -> Result<Vec<usize>, NotThere> {

@@ -60,3 +60,22 @@ fn logs_that_are_read_side_by_side_make_the_same_log_as_in_memory() {
     alike(streamed, in_memory);
     assert!(folder.done("verify c.hitlog").contains("same"));
 }
+
+/// The log of a server alone says what it says, and not that all was lost on the way to clients that are not in it.
+#[test]
+fn one_side_alone_tells_what_it_knows() {
+    let folder = Folder::empty();
+    sides::write(6.0, 2, folder.dir.path()).expect("a session");
+    let usercmds = folder.json("info server.hitlog")["usercmds"].as_u64().expect("a number");
+    let said = folder.json("replay server.hitlog");
+    assert!(usercmds > 100 && said["exercised"]["usercmds"] == usercmds, "{said:#}");
+    let down = &said["network"]["down"];
+    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{said:#}");
+    let shots = &said["shots"];
+    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{said:#}");
+    let page = folder.done("replay server.hitlog");
+    for text in ["no client's packets are in the log", "none of which is known to have arrived", "none was predicted"] {
+        assert!(page.contains(text), "{page}");
+    }
+    assert_eq!(folder.json("verify server.hitlog")["logs"][0]["verdict"], "same");
+}

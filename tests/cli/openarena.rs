@@ -58,3 +58,24 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
     let hit = listed.iter().filter(|shot| shot["server"]["reason"] == "hit");
     assert_eq!((listed.len(), hit.count()), (254, 22));
 }
+
+/// Without the map nothing is predicted and no shot is known but those that hit: that is said, and what comes out can still be
+/// accepted, so that a change shows.
+#[test]
+fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
+    let folder = Folder::empty();
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    folder.done(&format!(
+        "import quake3-udp {fixtures}/duel.trace.zst --server-log {fixtures}/duel.server.log -o duel.hitlog"
+    ));
+    let said = folder.done("replay duel.hitlog");
+    assert!(said.contains("21 hit, by the server's word; what missed is not known"), "{said}");
+    assert!(said.contains("none of the 21 could be: no shot is known without the map"), "{said}");
+    let output = folder.run("verify duel.hitlog");
+    assert_eq!(code(&output), 125);
+    assert!(text(&output.stdout).contains("next: ") && text(&output.stdout).contains("--accept"));
+    let accepted = folder.json("verify duel.hitlog --accept");
+    let log = &accepted["logs"][0];
+    assert!(log["verdict"] == "accepted" && log["why"].is_null() && log["detail"].is_null(), "{accepted:#}");
+    assert_eq!(folder.json("verify duel.hitlog")["logs"][0]["golden"], "compared");
+}

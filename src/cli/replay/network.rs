@@ -9,10 +9,20 @@ pub(super) fn print(page: &mut Page, network: &Network) {
     let one_way = |what: &str, way: &Direction| {
         let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
-        format!("{what}, {} lost{took}{bytes}", share(way.lost, way.sent))
+        let lost = match way.lost {
+            Some(lost) => format!("{} lost", share(lost, way.sent)),
+            None => "none of which is known to have arrived".to_owned(),
+        };
+        format!("{what}, {lost}{took}{bytes}")
     };
-    let packets = format!("{} of {:.2} usercmds", counted(network.up.sent, "packet"), network.usercmds_per_packet);
-    page.pair("up", &one_way(&packets, &network.up));
+    let up = match network.up.sent {
+        0 => "no client's packets are in the log".to_owned(),
+        sent => {
+            let packets = format!("{} of {:.2} usercmds", counted(sent, "packet"), network.usercmds_per_packet);
+            one_way(&packets, &network.up)
+        }
+    };
+    page.pair("up", &up);
     let told = [(network.choked, "choked update"), (network.warnings, "warning")];
     let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
     let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);

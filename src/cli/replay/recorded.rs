@@ -115,6 +115,12 @@ impl Hit {
         is_same && self.off_units.is_some()
     }
 
+    /// Whether of none of them the shot is known: nothing is known of shots that missed then, either.
+    pub(super) fn are_of_no_shot(hits: &[Hit]) -> bool {
+        let known = |hit: &Hit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
+        !hits.is_empty() && !hits.iter().any(known)
+    }
+
     fn hits_at_present(&self) -> bool {
         self.at_present.as_ref().is_some_and(|target| *target == self.target || self.target == "?")
     }
@@ -124,6 +130,11 @@ impl Hit {
             return;
         }
         page.heading("Hits that the server gave, judged again as it judges: the same target is hit");
+        if Hit::are_of_no_shot(hits) {
+            let text = "none of the {} could be: no shot is known without the map that was played, which `hitreg import` takes by --map";
+            page.note(2, &text.replace("{}", &count(hits.len() as u64)));
+            return;
+        }
         let right = Align::Right;
         let head = [
             ("", Align::Left),

@@ -105,14 +105,14 @@ pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The command that goes on from there.
 fn next(log: &LogReport, style: &Style<'_>) -> Option<String> {
-    if log.verdict != Verdict::Differs {
+    if log.verdict != Verdict::Differs && log.why != Some(Why::NeedsGolden) {
         return None;
     }
     let (program, path) = (style.program, log.path.display());
     let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
     match log.why? {
         Why::Golden if log.golden == Golden::Proposed => Some(format!("{program} review {path}")),
-        Why::Golden => Some(format!("{program} verify {path}{} --accept", with("--build"))),
+        Why::Golden | Why::NeedsGolden => Some(format!("{program} verify {path}{} --accept", with("--build"))),
         Why::RecordedState => Some(format!("{program} bisect ticks {path}{}", with("--b"))),
         Why::Rollback => Some(format!("{program} verify {path} --rollback 1")),
         Why::Replays

@@ -117,7 +117,9 @@ impl Goldens {
         let Some(target) = &self.golden else { return Ok((verified, as_before)) };
         match (&verified.golden, verified.why) {
             // Nothing that differs from its own log, or exercised nothing, is worth accepting.
-            (Some(text), None | Some(Why::Golden)) if verified.why.is_some() || !verified.golden_compared => {
+            (Some(text), None | Some(Why::Golden | Why::NeedsGolden))
+                if verified.why.is_some() || !verified.golden_compared =>
+            {
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.settled(verified, Golden::Accepted))
             }
@@ -141,7 +143,7 @@ impl Goldens {
             );
             return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
         };
-        let (Some(session), Some(text), Some(log), None | Some(Why::Golden)) =
+        let (Some(session), Some(text), Some(log), None | Some(Why::Golden | Why::NeedsGolden)) =
             (&anew.session, &anew.verified.golden, &self.log, anew.verified.why)
         else {
             let why = anew.verified.detail.unwrap_or_default();
@@ -164,7 +166,12 @@ impl Goldens {
                 let detail = format!("what comes out is in {}, for `review`", new(&self.path).display());
                 (verified.but(Verdict::Differs, Why::Golden, detail), Golden::Proposed)
             }
-            Keep::Accept { .. } | Keep::Nothing => (Verified { verdict: Verdict::Accepted, ..verified }, done),
+            Keep::Accept { .. } | Keep::Nothing => {
+                // Only a golden was missing.
+                let held = verified.why == Some(Why::NeedsGolden);
+                let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
+                (Verified { verdict: Verdict::Accepted, why, detail, ..verified }, done)
+            }
         }
     }
 }
