@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use error::ReplayError;
 pub use keyframes::{BadKeyframe, Due, Start};
-pub use part::{Clock, Part};
+pub use part::Part;
 pub use replayed::{HashDifference, Jump, Jumped, Replayed, Traffic};
 pub use streamed::{Pass, Ran, Source, stream, stream_clients};
 pub(crate) use survey::Near;

@@ -1,9 +1,11 @@
 //! The quantities that every room speaks in: times, ticks, and the numbers that name things.
 
+mod clock_time;
 mod named;
 
 use std::fmt;
 
+pub use clock_time::ClockTime;
 pub use named::UnknownName;
 pub(crate) use named::named;
 use serde::{Deserialize, Serialize};

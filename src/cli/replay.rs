@@ -5,6 +5,7 @@ mod network;
 mod played;
 mod recorded;
 
+use crate::units::ClockTime;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use crate::drawing::Drawn;
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::record::Session;
-use crate::replay::{Clock, Options, Replayed, own_settings};
+use crate::replay::{Options, Replayed, own_settings};
 use crate::score::ModeScore;
 use crate::stats::Spread;
 use crate::store::Kind;
@@ -242,7 +243,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
         page.pair("passed over", &report.passed_over.join(", "));
     }
     if let Some(OfSession { from_us, to_us }) = report.part {
-        let [from, to] = [from_us, to_us].map(|at| Clock(crate::units::Micros(at)));
+        let [from, to] = [from_us, to_us].map(|at| ClockTime(crate::units::Micros(at)));
         page.pair("part", &format!("{from} to {to}"));
     }
     if let Some(digest) = &report.digest {

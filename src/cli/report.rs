@@ -20,11 +20,11 @@ use crate::game::Wall;
 use crate::log::{FileKind, LogReader};
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
-use crate::replay::{Clock, Options, Part};
+use crate::replay::{Options, Part};
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, Kind, Target};
 use crate::trace::Trace;
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
 use crate::why::Rejudged;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
@@ -255,7 +255,7 @@ fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
 /// What there is to say where a part of a session is missing.
 fn hole(session: &Session) -> Option<String> {
     let gap = session.first_hole()?;
-    let [from, to] = [gap.from, gap.to].map(Clock);
+    let [from, to] = [gap.from, gap.to].map(ClockTime);
     Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
 }
 

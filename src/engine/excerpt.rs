@@ -10,11 +10,11 @@ use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
 use crate::game::Wall;
 use crate::record::{Session, Stretch};
-use crate::replay::{Clock, Options, Part, ReplayError};
+use crate::replay::{Options, Part, ReplayError};
 use crate::settings::SettingError;
 use crate::trace::schema::views;
 use crate::trace::{Table, Trace, TraceHeader};
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
 use crate::why::Rejudged;
 
 /// A part of a log.
@@ -46,7 +46,7 @@ pub enum ExcerptError {
     #[error(transparent)]
     Game(#[from] super::UnknownGame),
     /// More than whoever asks has room for.
-    #[error("it has more than {most} views of players by {}", Clock(*.by))]
+    #[error("it has more than {most} views of players by {}", ClockTime(*.by))]
     TooLong {
         /// How many there may be.
         most: usize,

@@ -2,10 +2,10 @@
 
 use super::REJUDGED;
 use super::keyframes::BadKeyframe;
-use super::part::Clock;
+
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
-use crate::units::{EntityId, PlayerId, Tick};
+use crate::units::{ClockTime, EntityId, PlayerId, Tick};
 
 /// A log that this build cannot replay.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +113,7 @@ pub enum ReplayError {
         /// The tick.
         tick: Tick,
         /// When that was.
-        at: Clock,
+        at: ClockTime,
         /// What is wrong with it.
         why: BadKeyframe,
     },
@@ -124,19 +124,19 @@ pub enum ReplayError {
     #[error("a part of a session ends after it begins, and this one is from {from} to {to}")]
     EmptyPart {
         /// Its beginning.
-        from: Clock,
+        from: ClockTime,
         /// Its end.
-        to: Clock,
+        to: ClockTime,
     },
     /// A part that is not within the session.
     #[error("{at} is not in the session, which is from {first} to {last}")]
     NotInSession {
         /// What was asked for.
-        at: Clock,
+        at: ClockTime,
         /// The session's first record.
-        first: Clock,
+        first: ClockTime,
         /// The last.
-        last: Clock,
+        last: ClockTime,
     },
     /// It has nobody's input.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]

@@ -11,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::feed::Fed;
 use super::open::snapshot;
 use super::survey::Gist;
-use super::{Clock, ReplayError, Survey};
+use super::{ReplayError, Survey};
 use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
 use crate::record::{Header, Keyframe, Session, Stretch};
 use crate::session::{AfterTick, Machine};
 use crate::state::{BadState, Known, Restorer, Saver};
-use crate::units::{EntityId, Micros, PlayerId, Tick};
+use crate::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// So far back from a keyframe the log's records are known to whoever goes on from it.
 pub(super) const REACH: Micros = Micros::from_s(4);
@@ -106,7 +106,7 @@ impl Start {
     /// When it is none that this build can go on from.
     pub fn read(keyframe: &Keyframe, header: &Header) -> Result<Start, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
-        let fail = |why| ReplayError::Keyframe { tick, at: Clock(at), why };
+        let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
         let content: Content = crate::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
         let Content { version, gist, fed, digest, state } = content;
         if version != VERSION {
@@ -127,7 +127,7 @@ impl Start {
         header: &Header,
         near: &[Rc<Stretch>],
     ) -> Result<(), ReplayError> {
-        let fail = |why| ReplayError::Keyframe { tick: self.tick, at: Clock(self.at), why };
+        let fail = |why| ReplayError::Keyframe { tick: self.tick, at: ClockTime(self.at), why };
         let known = known::<G>(header, near, self.at)?;
         let mut from = Restorer::new(&self.state, &known);
         machine.restore(&mut from).map_err(|error| fail(error.into()))?;

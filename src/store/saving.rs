@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+#[cfg(feature = "pipelines")]
+use std::path::Path;
+use std::path::PathBuf;
 
 use super::destination::Destination;
 use super::target::Target;

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use crate::replay::Clock;
 use crate::trace::Trace;
 use crate::trace::schema::shots;
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
 
 /// A shot that was judged further away in time is not the one that somebody means.
 const NEAR: Micros = Micros::from_s(10);
@@ -72,7 +71,7 @@ pub enum NotThere {
         nearest: Vec<String>,
     },
     /// Nobody shot near that time.
-    #[error("no shot was judged within {} s of {}; the nearest is {nearest}, at {}", NEAR.0 / 1_000_000, Clock(*asked), Clock(*at))]
+    #[error("no shot was judged within {} s of {}; the nearest is {nearest}, at {}", NEAR.0 / 1_000_000, ClockTime(*asked), ClockTime(*at))]
     NotNear {
         /// The time.
         asked: Micros,

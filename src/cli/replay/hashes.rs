@@ -3,8 +3,7 @@
 use super::{Hashes, OfSession, Report};
 use crate::cli::figures::count;
 use crate::cli::page::{BAD, GOOD, Mark, Page, UNSURE};
-use crate::replay::Clock;
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
 
 pub(super) fn print(page: &mut Page, report: &Report<'_>) {
     let Hashes { compared, first_difference_tick, missing } = report.hashes;
@@ -13,7 +12,7 @@ pub(super) fn print(page: &mut Page, report: &Report<'_>) {
         page.styled(style, &text);
     }
     if let Some(OfSession { from_us, to_us }) = missing {
-        let [from, to] = [from_us, to_us].map(|at| Clock(Micros(at)));
+        let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
         let text = format!(
             "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
         );
