@@ -261,6 +261,7 @@ fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet
         Err(error) => return Err(Trouble::file(path, error)),
     };
     let options = crate::replay::Options { network: true, ..options };
+    files::note_hole(path, &log.session);
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
     let of_log = args.what_if.is_plain();
     let sent = if of_log { traffic::of_session(&log.session) } else { traffic::of_trace(&replayed.trace) };

@@ -4,6 +4,9 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use super::figures::bytes;
 use super::trouble::Trouble;
 use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
@@ -12,6 +15,7 @@ use crate::record::{Header, Session};
 use crate::report::printable::printable;
 use crate::store;
 use crate::trace::Trace;
+use crate::units::ClockTime;
 
 /// The engine, which tells people what it passes over in the logs that it reads.
 pub(super) fn engine(games: &Games) -> Engine<'_> {
@@ -60,9 +64,57 @@ pub(super) fn note_passed_over(path: &Path, header: &Header) {
     }
 }
 
+/// What there is to say where a part of a session is missing.
+pub(super) fn hole(session: &Session) -> Option<String> {
+    let gap = session.first_hole()?;
+    let [from, to] = [gap.from, gap.to].map(ClockTime);
+    Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
+}
+
+/// Says that a part of a session is missing, where one is, so that nobody takes what is told for what was played.
+pub(super) fn note_hole(path: &Path, session: &Session) {
+    use std::io::Write;
+    if let Some(hole) = hole(session) {
+        // What follows does not depend on whether anybody reads this.
+        let _ = writeln!(anstream::stderr(), "note: {}: {hole}", printable(&path.display().to_string()));
+    }
+}
+
 /// The trace in a file's bytes.
 pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, Trouble> {
     log::read_trace(bytes).map_err(|error| Trouble::file(path, error))
+}
+
+/// How large a file is that was written; what went into a pipe or device is not there to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Size(Option<u64>);
+
+impl Size {
+    /// Of the file that is at this path now.
+    pub(super) fn of(path: &Path) -> Size {
+        Size(std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len()))
+    }
+
+    /// In bytes, where it is known.
+    pub(super) fn known(self) -> Option<u64> {
+        self.0
+    }
+
+    /// `58.3 kB (11.4 bytes per usercmd)`.
+    pub(super) fn per_usercmd(self, usercmds: u64) -> String {
+        let each = self.0.map(|bytes| format!(" ({:.1} bytes per usercmd)", bytes as f64 / usercmds.max(1) as f64));
+        format!("{self}{}", each.unwrap_or_default())
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(size) => f.write_str(&bytes(size)),
+            None => f.write_str("a stream of bytes"),
+        }
+    }
 }
 
 /// How many bytes a file has; none for a pipe or device.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{bytes, counted, duration, share};
+use super::figures::{counted, duration, share};
+use super::files::Size;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::progress::Progress;
@@ -47,9 +48,9 @@ struct Report<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     output: &'a Path,
     keyframes: usize,
-    size_bytes: u64,
-    /// How much more than without them.
-    more_bytes: u64,
+    size_bytes: Size,
+    /// How much more than without them; not known of a stream.
+    more_bytes: Option<u64>,
 }
 
 /// What a recording has of keyframes.
@@ -103,19 +104,20 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         ));
     }
     write(&args.log, &keyframes, &target)?;
-    let (before, after) = (files::size_bytes(&args.log), files::size_bytes(&args.output));
+    let (before, after) = (Size::of(&args.log).known(), Size::of(&args.output));
     let report = Report {
         path: &args.log,
         output: &args.output,
         keyframes: keyframes.len(),
         size_bytes: after,
-        more_bytes: after.saturating_sub(before),
+        more_bytes: after.known().zip(before).map(|(after, before)| after.saturating_sub(before)),
     };
     output.show(&report, |page| {
         page.heading(&report.path.display().to_string());
         page.pair("keyframes", &counted(report.keyframes as u64, "keyframe"));
-        let more = share(report.more_bytes, report.size_bytes);
-        page.pair("written to", &format!("{} ({}, {more} more)", report.output.display(), bytes(report.size_bytes)));
+        let more = report.more_bytes.zip(report.size_bytes.known());
+        let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
+        page.pair("written to", &format!("{} ({}{more})", report.output.display(), report.size_bytes));
     })?;
     Ok(Outcome::Done)
 }

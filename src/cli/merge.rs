@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::figures::{bytes, count, counted, duration};
+use super::figures::{count, counted, duration};
+use super::files::Size;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Align, Cell, Page, UNSURE};
@@ -56,7 +57,7 @@ struct Report<'a> {
     ticks: usize,
     usercmds: usize,
     duration_us: i64,
-    size_bytes: u64,
+    size_bytes: Size,
 }
 
 /// One client's clock.
@@ -120,7 +121,7 @@ impl<'a> Report<'a> {
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,
-            size_bytes: files::size_bytes(&args.output),
+            size_bytes: Size::of(&args.output),
         }
     }
 
@@ -137,7 +138,7 @@ impl<'a> Report<'a> {
             let text = format!("after tick {}, because player {}'s log does", end.tick, end.player);
             page.pair("ends early", &text);
         }
-        page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), bytes(self.size_bytes)));
+        page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks, by what is added to each client's");
         let right = Align::Right;
         let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Align::Left)];

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::figures::{bytes, count, counted, duration, speed};
+use super::Outcome;
+use super::figures::{count, counted, duration, speed};
+use super::files::Size;
 use super::interrupt::stop_when_told;
 use super::keyframes;
 #[cfg(feature = "live")]
@@ -18,7 +20,6 @@ use super::progress::{Progress, Stopwatch};
 use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
-use super::{Outcome, files};
 use crate::engine::{Games, ReadySession};
 use crate::log::{LogWriter, Options};
 use crate::record::Record;
@@ -101,7 +102,7 @@ pub(super) struct Recorded {
     usercmds: u64,
     /// How many states there are in it from which a part is replayed.
     keyframes: usize,
-    size_bytes: u64,
+    size_bytes: Size,
     real_time_factor: f64,
 }
 
@@ -122,7 +123,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     if !recorded.interrupted {
         recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us))?;
-        recorded.size_bytes = files::size_bytes(target.path());
+        recorded.size_bytes = Size::of(target.path());
     }
     output.show(&recorded, |page| recorded.print(page))?;
     Ok(Outcome::Done)
@@ -152,7 +153,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         ticks: tally.ticks,
         usercmds: tally.usercmds,
         keyframes: 0,
-        size_bytes: files::size_bytes(target.path()),
+        size_bytes: Size::of(target.path()),
         real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
     })
 }
@@ -259,8 +260,7 @@ impl Recorded {
 
     /// `58.3 kB (11.4 bytes per usercmd)`.
     pub(super) fn size(&self) -> String {
-        let per_usercmd = self.size_bytes as f64 / self.usercmds.max(1) as f64;
-        format!("{} ({per_usercmd:.1} bytes per usercmd)", bytes(self.size_bytes))
+        self.size_bytes.per_usercmd(self.usercmds)
     }
 
     /// How many usercmds were recorded.

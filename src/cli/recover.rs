@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
+use super::files::Size;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
@@ -54,7 +55,7 @@ struct Report<'a> {
     duration_us: i64,
     ticks: usize,
     usercmds: usize,
-    size_bytes: u64,
+    size_bytes: Size,
 }
 
 #[derive(Serialize)]
@@ -95,7 +96,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
-        size_bytes: files::size_bytes(&path),
+        size_bytes: Size::of(&path),
     };
     output.show(&report, |page| print(page, &report))?;
     Ok(Outcome::Done)
@@ -140,7 +141,7 @@ fn print(page: &mut Page, report: &Report<'_>) {
     let chunks = counted(report.chunks.into(), "chunk");
     let (ticks, usercmds) = (count(report.ticks as u64), count(report.usercmds as u64));
     page.pair("saved", &format!("{chunks}: {length}, {ticks} ticks, {usercmds} usercmds"));
-    page.pair("written to", &format!("{} ({})", report.output.display(), bytes(report.size_bytes)));
+    page.pair("written to", &format!("{} ({})", report.output.display(), report.size_bytes));
     if report.keyframes_left_out > 0 {
         let what = counted(report.keyframes_left_out.into(), "keyframe");
         page.pair("left out", &format!("{what}: `hitreg keyframes` makes them anew"));

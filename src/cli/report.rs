@@ -24,7 +24,7 @@ use crate::replay::{Options, Part};
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, Kind, Target};
 use crate::trace::Trace;
-use crate::units::{ClockTime, Micros};
+use crate::units::Micros;
 use crate::why::Rejudged;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
@@ -177,7 +177,7 @@ fn of_part(
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
-    let (name, notes): (_, Vec<String>) = (path.display().to_string(), hole(&session).into_iter().collect());
+    let (name, notes): (_, Vec<String>) = (path.display().to_string(), files::hole(&session).into_iter().collect());
     let shown = Shown {
         name: &name,
         map: &session.header.map,
@@ -252,20 +252,13 @@ fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
     Ok(Besides { session, ..besides })
 }
 
-/// What there is to say where a part of a session is missing.
-fn hole(session: &Session) -> Option<String> {
-    let gap = session.first_hole()?;
-    let [from, to] = [gap.from, gap.to].map(ClockTime);
-    Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
-}
-
 impl Besides {
     /// What a file that is not replayed has of a trace, and what it says besides.
     fn of(looked: Looked) -> (Option<Trace>, Besides) {
         let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| Besides {
             map: session.header.map.clone(),
             walls,
-            notes: hole(&session).into_iter().chain(notes).collect(),
+            notes: files::hole(&session).into_iter().chain(notes).collect(),
             session: Some(session),
             rejudged: None,
         };

@@ -134,12 +134,12 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Opti
         let mark = if setting.value == setting.default { ' ' } else { '*' };
         let (key, value, bounds) = (setting.key, &setting.value, setting.bounds());
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
-        let space = WIDTH.saturating_sub(used).max(2);
-        page.parts(vec![
-            format!("{mark} ").into(),
-            Cell::styled(BOLD, key),
-            format!(" = {value}{:space$}{bounds}", "").into(),
-        ]);
+        let (space, below) = (WIDTH.saturating_sub(used), used + 2 > WIDTH);
+        let beside = if below { String::new() } else { format!("{:space$}{bounds}", "") };
+        page.parts(vec![format!("{mark} ").into(), Cell::styled(BOLD, key), format!(" = {value}{beside}").into()]);
+        if below {
+            page.paragraph(6, &bounds);
+        }
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
         // All names for all settings are too many for a list: they stand where somebody asked by one.

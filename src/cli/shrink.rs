@@ -9,7 +9,8 @@ use serde::Serialize;
 use super::diff::looking::Looking;
 use super::diff::running::Running;
 use super::diff::sides::WayArgs;
-use super::figures::{bytes, count, counted, duration};
+use super::figures::{count, counted, duration};
+use super::files::Size;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Align, Page};
@@ -68,7 +69,7 @@ struct Report<'a> {
     players: usize,
     ticks: usize,
     duration_us: i64,
-    size_bytes: u64,
+    size_bytes: Size,
     probes: u64,
     removed: &'a [Removed],
     /// What it still shows, where that is a difference.
@@ -130,7 +131,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         players: shrunk.session.players.len(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
-        size_bytes: files::size_bytes(&args.output),
+        size_bytes: Size::of(&args.output),
         probes: shrunk.probes,
         removed: &shrunk.removed,
         shows: property.sought(),
@@ -143,7 +144,7 @@ fn print(page: &mut Page, report: &Report<'_>) {
     page.heading(&report.path.display().to_string());
     let length = duration(crate::units::Micros(report.duration_us));
     let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
-    page.pair("holds", &format!("{players}, {ticks} ({length}), {}", bytes(report.size_bytes)));
+    page.pair("holds", &format!("{players}, {ticks} ({length}), {}", report.size_bytes));
     if let Some(shows) = report.shows {
         page.pair("shows", &format!("a first difference in {shows}"));
     }

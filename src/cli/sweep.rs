@@ -83,6 +83,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let mut log = files::read_log(path)?;
+        files::note_hole(path, &log.session);
         log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
             return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));

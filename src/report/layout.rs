@@ -56,7 +56,9 @@ impl Out {
         match block {
             Block::Heading { text } => {
                 self.gap();
-                self.line(&[Part::styled(Mark::Strong, text)]);
+                for line in wrap(text, WIDTH) {
+                    self.line(&[Part::styled(Mark::Strong, line)]);
+                }
             }
             Block::Gap => self.gap(),
             Block::Line { parts } => self.line(parts),
@@ -227,6 +229,7 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("extraordinarily so", 7), ["extraordinarily", "so"]);
         let mut page = Page::default();
+        page.heading(&"word ".repeat(40));
         page.pair("label", &"word ".repeat(40));
         page.list(4, vec!["a few words".to_owned(); 30]);
         page.paragraph(6, &"word ".repeat(40));

@@ -21,7 +21,8 @@ impl UnnamedFile {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut paths = known_paths();
-        let file = builder.tempfile_in(folder)?;
+        // Where it would have been is nothing that people know of.
+        let file = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
         let known = Known::among(&mut paths, file.path());
         Ok(UnnamedFile { file, known })
     }

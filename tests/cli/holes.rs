@@ -9,6 +9,8 @@ use super::folder::{Folder, code, text};
 use super::habits::fed;
 use super::report::page;
 
+const SWEEP: &str = "sweep LOG --set interpolation.lerp_ms=50,100";
+
 #[test]
 fn what_comes_after_a_hole_is_not_told_as_recorded() {
     let folder = Folder::empty();
@@ -29,6 +31,18 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
         assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
     }
     assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes are the same"));
+    // So it is with what is told on other pages.
+    for line in [
+        "why hole.hitlog --at 1s".to_owned(),
+        "export hole.hitlog --table shots".to_owned(),
+        SWEEP.replace("LOG", "hole.hitlog"),
+    ] {
+        let output = folder.run(&line);
+        let said = text(&output.stderr);
+        assert!(code(&output) == 0 && said.contains("note: hole.hitlog: a part is missing, from 0:"), "{line}: {said}");
+        let whole = folder.run(&line.replace("hole.hitlog", "a.hitlog"));
+        assert_eq!((code(&whole), text(&whole.stderr)), (0, String::new()), "{line}");
+    }
     let info = folder.json("info hole.hitlog --replay");
     assert!(
         info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part is missing"),

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::figures::{bytes, count, share};
+use crate::cli::Outcome;
+use crate::cli::figures::{count, share};
+use crate::cli::files::Size;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
 use crate::engine::{EngineError, Quake3Recording, import_quake3};
 use crate::protocol::Direction;
 use crate::quake3::{Counts, Overview, Source};
@@ -76,7 +77,7 @@ struct Report<'a> {
     /// The first datagrams that could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     undecoded_first: Vec<String>,
-    size_bytes: u64,
+    size_bytes: Size,
     /// What the capture lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -120,7 +121,7 @@ impl Report<'_> {
             players,
             counts,
             undecoded_first: undecoded.collect(),
-            size_bytes: files::size_bytes(path),
+            size_bytes: Size::of(path),
             warning: cut.map(|offset| format!("it is cut off: what follows byte {offset} was not imported")),
         }
     }
@@ -154,6 +155,6 @@ impl Report<'_> {
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
         page.pair("hits told", &format!("{}, {victims}", count(counts.hits)));
-        page.pair("size", &bytes(self.size_bytes));
+        page.pair("size", &self.size_bytes.to_string());
     }
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::cli::Outcome;
 use crate::cli::figures::{bytes, count, duration, share};
+use crate::cli::files::Size;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
 use crate::engine::{EngineError, Maps, demos_below, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
@@ -66,7 +67,7 @@ struct Report {
     #[serde(flatten)]
     info: Info,
     demo_bytes: usize,
-    size_bytes: u64,
+    size_bytes: Size,
     recorded_by: &'static str,
     /// What the server does that not every server does.
     server: Vec<Finding>,
@@ -167,7 +168,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         path: target.path().to_owned(),
         info: Info::of(&session),
         demo_bytes,
-        size_bytes: files::size_bytes(target.path()),
+        size_bytes: Size::of(target.path()),
         recorded_by: match by {
             RecordedBy::Player => "player",
             RecordedBy::Spectator => "spectator",
@@ -236,7 +237,7 @@ impl Report {
             let of = |kind: &str| count(info.records.get(kind).copied().unwrap_or(0) as u64);
             page.pair("shown", &format!("{} moments, {} states, {} hits", of("snapshots"), of("states"), of("damage")));
             let demo = bytes(self.demo_bytes as u64);
-            page.pair("size", &format!("{}; the demo has {demo}", bytes(self.size_bytes)));
+            page.pair("size", &format!("{}; the demo has {demo}", self.size_bytes));
             return;
         }
         page.pair(
@@ -249,11 +250,8 @@ impl Report {
             "packets",
             &format!("{} received, {lost}, {} choked", count(packets.received), count(packets.choked)),
         );
-        let per_usercmd = self.size_bytes as f64 / info.usercmds.max(1) as f64;
         let demo = bytes(self.demo_bytes as u64);
-        page.pair(
-            "size",
-            &format!("{} ({per_usercmd:.1} bytes per usercmd); the demo has {demo}", bytes(self.size_bytes)),
-        );
+        let size = self.size_bytes.per_usercmd(info.usercmds as u64);
+        page.pair("size", &format!("{size}; the demo has {demo}"));
     }
 }
