@@ -247,13 +247,17 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut used = 0usize;
+    // What each table takes: a stretch with other columns makes all rows of its table wider.
+    let mut used: Vec<usize> = Vec::new();
     loop {
         let offset = reader.chunks.offset();
         let Some(rows) = reader.next_rows()? else { return Ok(trace) };
-        used = used.saturating_add(layout::memory(&rows));
+        match places.get(&rows.name) {
+            Some(&place) => used[place] = layout::memory_together(&trace.tables[place], &rows),
+            None => used.push(layout::memory(&rows)),
+        }
         let limit_bytes = trace_budget(reader.chunks.offset());
-        if used > limit_bytes {
+        if used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)) > limit_bytes {
             return Err(LogError::TooLarge { limit_bytes });
         }
         match places.get(&rows.name) {
@@ -274,6 +278,22 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
 mod tests {
     use super::*;
     use crate::trace::Column;
+
+    /// A stretch with many columns makes all rows of its table as wide, whichever of them come first.
+    #[test]
+    fn rows_that_are_made_wider_count() {
+        let table = |columns: usize, rows: usize| {
+            Table::new("wide", (0..columns).map(|n| Column::new(format!("c{n}"), Data::U32(vec![0; rows]))).collect())
+        };
+        for order in [[(4_000, 1), (4, 16_000)], [(4, 16_000), (4_000, 1)]] {
+            let mut writer = TraceWriter::new(Vec::new(), &TraceHeader::default()).unwrap();
+            order.iter().for_each(|(columns, rows)| writer.rows(&table(*columns, *rows)).unwrap());
+            let file = writer.finish().unwrap();
+            assert!(file.len() < 1 << 20, "{}", file.len());
+            let read = read_trace(&file[..]);
+            assert!(matches!(read, Err(LogError::TooLarge { limit_bytes }) if limit_bytes < 64 << 20), "{read:?}");
+        }
+    }
 
     #[test]
     fn misses_have_their_present_names() {

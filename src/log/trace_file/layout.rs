@@ -1,6 +1,7 @@
 //! One chunk of a trace: rows of one table as a MessagePack map.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,18 @@ pub(super) fn memory(table: &Table) -> usize {
     };
     let column = |c: &Column| size_of::<Column>() + c.name.len() + c.unit.len() + c.data.len() * c.data.width();
     size_of::<Table>() + table.name.len() + table.columns.iter().map(|c| column(c) + names(&c.data)).sum::<usize>()
+}
+
+/// What a table takes once these rows stand behind its own: all of them have the columns of both, and of two columns of one name
+/// the second one has no values in them.
+pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
+    let beyond = |columns: &[Column], of: &[Column]| -> usize {
+        let mut given: BTreeSet<&str> = of.iter().map(|column| &*column.name).collect();
+        columns.iter().filter(|column| !given.remove(&*column.name)).map(|column| column.data.width()).sum()
+    };
+    let wider = table.rows().saturating_mul(beyond(&rows.columns, &table.columns));
+    let longer = rows.rows().saturating_mul(beyond(&table.columns, &rows.columns));
+    memory(table).saturating_add(memory(rows)).saturating_add(wider.saturating_add(longer))
 }
 
 /// Lays out some rows of a table that has been checked.
