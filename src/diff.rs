@@ -315,5 +315,11 @@ fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
     if a.mode != b.mode {
         notes.push(format!("A is a replay in {} loop, and B in {} loop", a.mode, b.mode));
     }
+    if a.part != b.part {
+        let of = |header: &TraceHeader| {
+            header.part_shown().map_or("of the whole session".to_owned(), |part| format!("of {part} alone"))
+        };
+        notes.push(format!("A is a replay {}, and B {}: the rows between are all that both can have", of(a), of(b)));
+    }
     notes
 }

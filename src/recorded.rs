@@ -41,6 +41,7 @@ pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
         mode: "closed".to_owned(),
         log_digest: String::new(),
         settings: session.header.settings.clone(),
+        part: None,
     };
     Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
 }

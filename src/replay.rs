@@ -135,6 +135,7 @@ pub fn replay<G: Netcode>(
     replayed.trace.tables.retain(wanted);
     if let Some(part) = options.part {
         part.cut(&mut replayed.trace);
+        replayed.trace.header.part = part.told(session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
     }
     Ok(replayed)

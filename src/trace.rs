@@ -41,6 +41,8 @@ pub(crate) use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{ClockTime, Micros};
+
 /// The tables of one replay of one log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
@@ -61,6 +63,9 @@ pub struct TraceHeader {
     pub log_digest: String,
     /// The settings in force.
     pub settings: Vec<(String, String)>,
+    /// From when to when, which is no part of it any more, where it is not of the whole session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[Micros; 2]>,
 }
 
 impl Trace {
@@ -83,6 +88,11 @@ impl TraceHeader {
     /// Whether clients were replayed alone: player by player, without a server and its ticks.
     pub fn is_open(&self) -> bool {
         self.mode.starts_with("open")
+    }
+
+    /// `0:20.000000 to 0:30.000000` where it is of that part alone.
+    pub fn part_shown(&self) -> Option<String> {
+        self.part.map(|[from, to]| format!("{} to {}", ClockTime(from), ClockTime(to)))
     }
 }
 

@@ -36,6 +36,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
             mode: mode.to_owned(),
             log_digest: log.digest.to_string(),
             settings: log.session.header.settings.clone(),
+            part: None,
         };
         answer(trace, Box::into_raw(Box::new(hitreg_trace { trace: Trace { header, tables: Vec::new() } })))
     })

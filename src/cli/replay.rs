@@ -381,7 +381,7 @@ fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: b
         });
         page.pair(
             "in cover",
-            &format!("{} of {} hit were out of sight by then{out_for}", exposure.in_cover, exposure.known),
+            &format!("{} of {} hit by hitscan were out of sight by then{out_for}", exposure.in_cover, exposure.known),
         );
     }
 }

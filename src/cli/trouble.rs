@@ -11,7 +11,7 @@ use crate::report::printable::printable_lines;
 use crate::session::SynthError;
 use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
-use crate::store::StoreError;
+use crate::store::{StoreError, is_standard_stream};
 
 /// Why a command could not do its work. All of these end with exit code 128, but for an interruption.
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +71,10 @@ impl Trouble {
     }
 
     fn print_as(&self, what: &str, style: anstyle::Style) {
-        if let Trouble::ClosedPipe = self {
-            return;
+        match self {
+            Trouble::ClosedPipe => return,
+            Trouble::Store(StoreError::ClosedPipe { path }) if is_standard_stream(path) => return,
+            _ => {}
         }
         use std::io::Write;
         let mut stderr = anstream::stderr().lock();

@@ -15,7 +15,7 @@ use crate::build::{Build, Request, Runner, Untestable};
 use crate::diff::Side;
 use crate::log::Options as LogOptions;
 use crate::record::Header;
-use crate::replay::{Mode, Options, Replayed, WhatIf, own_settings};
+use crate::replay::{Mode, Options, Part, WhatIf, own_settings};
 use crate::settings::Settings;
 use crate::store::{self, Target, TraceFile};
 use crate::trace::Trace;
@@ -69,6 +69,8 @@ pub struct Way {
     pub rejudge: bool,
     /// The tables that a replay by this program has; a build's has all that it writes.
     pub tables: TableSet,
+    /// The part of the log of which this program puts out rows: that of the trace on the other side.
+    pub part: Option<Part>,
 }
 
 /// The two traces, or which side has none.
@@ -132,11 +134,22 @@ impl Sides {
         }
         let of_a = [way_a, way_b];
         let of_a = if self.second.is_some() { &of_a[..1] } else { &of_a };
-        let a = read(engine, &self.first, of_a)?;
-        let b = self.second.as_deref().map(|path| read(engine, path, &[way_b])).transpose()?;
+        let mut a = read(engine, &self.first, of_a)?;
+        let mut b = self.second.as_deref().map(|path| read(engine, path, &[way_b])).transpose()?;
         way_a.check(engine, &a)?;
         way_b.check(engine, b.as_ref().unwrap_or(&a))?;
-        self.ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
+        let mut ways = self.ways.clone();
+        if let Some(b) = &mut b {
+            ways.a.part = b.part();
+            ways.b.part = a.part();
+            for (source, way) in [(&mut a, &ways.a), (b, &ways.b)] {
+                // Not all that can be replayed as it is read can be in part.
+                if way.part.is_some() && matches!(source.holds, Kept::LongLog(_)) {
+                    *source = read(engine, source.path, &[way])?;
+                }
+            }
+        }
+        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
@@ -335,18 +348,7 @@ impl Way {
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
         let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
-        Ok(Options { mode, network, tables, ..Options::default() }.under(settings, self.rejudge))
-    }
-
-    fn in_process(&self, engine: &Engine<'_>, log: &LogFile) -> Result<Result<Trace, Untestable>, EngineError> {
-        let options = self.replay_options(engine, &log.session.header)?;
-        let game = engine.games.of(&log.session).map_err(Untestable::because_of);
-        let replayed =
-            game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
-        Ok(replayed.map(|Replayed { mut trace, .. }| {
-            trace.header.log_digest = log.digest.to_string();
-            trace
-        }))
+        Ok(Options { mode, network, tables, part: self.part, ..Options::default() }.under(settings, self.rejudge))
     }
 
     /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.

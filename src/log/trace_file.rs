@@ -296,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn two_columns_of_one_name_are_refused() {
+        let table = |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, Data::U32(vec![7]))).into());
+        let before = crate::log::container::Chain::default();
+        let chunk = |names| layout::encode(&table(names), 0..1, &Past::default(), (1, before)).unwrap();
+        assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
+        let twice = chunk(["a", "a"]);
+        assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));
+        assert!(layout::shape(&twice).is_err());
+    }
+
+    #[test]
     fn misses_have_their_present_names() {
         let names = |names: [&str; 3]| Data::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
         let table = |name: &str, of: [&str; 3]| {

@@ -36,6 +36,7 @@ impl Output for Traced {
             mode: "closed".to_owned(),
             log_digest: self.log.to_string(),
             settings: session.header.settings.clone(),
+            part: None,
         };
         Ok(store::save_trace(&self.target, &Trace { header, tables: recorded::played(&session) })?)
     }

@@ -28,6 +28,21 @@ impl Part {
         at - LOOKED_BACK
     }
 
+    /// The same, but with the times of the session where it begins or ends with that.
+    #[must_use]
+    pub fn within(self, played: Option<(Micros, Micros)>) -> Part {
+        let (first, last) = played.unwrap_or_default();
+        let or = |at: Micros, open: Micros, otherwise: Micros| if at == open { otherwise } else { at };
+        let end = Micros(last.0.saturating_add(1));
+        Part { from: or(self.from, Part::WHOLE.from, first), to: or(self.to, Part::WHOLE.to, end) }
+    }
+
+    /// What a trace of it says of that: nothing where it is all of the session.
+    pub(super) fn told(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
+        let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
+        (from > whole.from || to < whole.to).then_some([from, to])
+    }
+
     /// Whether a time is of it.
     pub fn has(self, at: Micros) -> bool {
         self.from <= at && (at < self.to || self.to == Part::WHOLE.to)
@@ -109,6 +124,17 @@ fn leave(table: &mut Table, keep: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_of_the_whole_session_is_not_one_of_a_part() {
+        let played = Some((Micros::from_s(1), Micros::from_s(60)));
+        let end = Micros(60_000_001);
+        let told = |from, to| Part { from, to }.told(played);
+        assert_eq!(Part::WHOLE.told(played), None);
+        assert_eq!([told(Micros::ZERO, Part::WHOLE.to), told(Part::WHOLE.from, end)], [None, None]);
+        assert_eq!(told(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
+        assert_eq!(told(Part::WHOLE.from, Micros::from_s(60)), Some([Micros::from_s(1), Micros::from_s(60)]));
+    }
 
     #[test]
     fn a_part_is_within_its_session() {

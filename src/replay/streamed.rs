@@ -112,6 +112,7 @@ pub fn stream<G: Netcode>(
         mode: mode.to_owned(),
         log_digest: String::new(),
         settings: settings.to_pairs(),
+        part: options.part.and_then(|part| part.told(source.survey.played())),
     };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
@@ -140,6 +141,7 @@ pub fn stream_clients<G: Netcode>(
         mode: "open".to_owned(),
         log_digest: String::new(),
         settings: setup.settings.to_pairs(),
+        part: None,
     };
     open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

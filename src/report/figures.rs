@@ -48,7 +48,7 @@ pub fn bytes(bytes: u64) -> String {
 /// `20.0 s`, `19 min 58 s`, `2 h 03 min`.
 pub fn duration(span: Micros) -> String {
     let seconds = span.as_s_f64();
-    let whole = seconds as u64;
+    let whole = seconds.round() as u64;
     match whole {
         0..120 => format!("{seconds:.1} s"),
         120..7_200 => format!("{} min {:02} s", whole / 60, whole % 60),
@@ -130,6 +130,7 @@ mod tests {
     fn spans_and_sizes_are_short() {
         assert_eq!(duration(Micros::from_ms(19_950)), "19.9 s");
         assert_eq!(duration(Micros::from_s(1_198)), "19 min 58 s");
+        assert_eq!(duration(Micros::from_ms(179_984)), "3 min 00 s", "one tick short of it");
         assert_eq!(duration(Micros::from_s(7_380)), "2 h 03 min");
         assert_eq!([812, 58_349, 1_912_000].map(bytes), ["812 B", "58.3 kB", "1.91 MB"]);
         assert_eq!([0.0, 0.00083, 0.25, 12.34].map(measure), ["0", "0.0008", "0.25", "12.3"]);

@@ -206,3 +206,40 @@ fn names_that_are_no_unicode_are_names() {
     let info: serde_json::Value = serde_json::from_slice(&run("info", "--format json").stdout).unwrap();
     assert_eq!(info["path"], "a\u{FFFD}b.hitlog");
 }
+
+/// Whoever wrote `| head` knows why there is no more, whatever is written and however standard output is named.
+#[test]
+fn a_closed_pipe_is_no_news() {
+    let folder = Folder::empty();
+    let recorded = folder.command("record synth --players 8 --seconds 10 -o a.hitlog").output().unwrap();
+    assert_eq!(code(&recorded), 0, "{}", text(&recorded.stderr));
+    for line in ["export a.hitlog --table views --to csv", "export a.hitlog --table views", "recover a.hitlog -o -"] {
+        let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((code(&ended), text(&ended.stderr)), (128, String::new()), "{line}");
+    }
+}
+
+#[test]
+fn a_trace_of_a_part_says_so() {
+    let folder = Folder::empty();
+    let run = |line: &str| {
+        let out = folder.command(line).output().unwrap();
+        let words: Vec<String> = text(&out.stdout).split_whitespace().map(str::to_owned).collect();
+        (code(&out), words.join(" "))
+    };
+    assert_eq!(run("record synth --players 2 --seconds 4 -o a.hitlog").0, 0);
+    assert_eq!(run("replay a.hitlog -o whole.hittrace").0, 0);
+    assert_eq!(run("replay a.hitlog --from 0:01 --to 0:02 -o part.hittrace").0, 0);
+    assert!(run("info part.hittrace").1.contains("part 0:01 to 0:02 alone"));
+    assert!(!run("info whole.hittrace").1.contains("alone"));
+    let (ended, said) = run("diff whole.hittrace part.hittrace");
+    assert!(ended == 1 && said.contains("A is a replay of the whole session, and B of 0:01 to 0:02 alone"), "{said}");
+    // Against a log, that log is replayed for the same part.
+    for line in ["diff a.hitlog part.hittrace", "diff part.hittrace a.hitlog"] {
+        let (ended, said) = run(line);
+        assert!(ended == 0 && !said.contains("alone"), "{line}: {said}");
+    }
+    assert_eq!(run("diff a.hitlog whole.hittrace").0, 0);
+}

@@ -306,7 +306,7 @@ fn trace() -> impl Strategy<Value = Trace> {
         columns
     };
     (".*", ".*", proptest::collection::vec(columns, 0..4)).prop_map(move |(game, mode, tables)| Trace {
-        header: TraceHeader { game, mode, log_digest: "00".into(), settings: Vec::new() },
+        header: TraceHeader { game, mode, log_digest: "00".into(), settings: Vec::new(), part: None },
         tables: tables
             .into_iter()
             .enumerate()

@@ -81,6 +81,7 @@ impl WayArgs {
             open: self.open,
             rejudge: self.what_if == WhatIf::Rejudge,
             tables: TableSet::ALL,
+            part: None,
         };
         Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) }
     }

@@ -58,7 +58,7 @@ impl<'a> Rows<'a> {
         match format {
             RowFormat::Csv => {
                 let mut out = csv::Writer::from_writer(out);
-                out.write_record(shape.columns.iter().map(|column| &column.name))?;
+                out.write_record(shape.columns.iter().map(|column| &column.name)).map_err(of_csv)?;
                 Ok(Rows::Csv(Box::new(out)))
             }
             RowFormat::Jsonl => {
@@ -115,11 +115,19 @@ fn write_csv<W: Write>(table: &Table, out: &mut csv::Writer<W>) -> io::Result<()
     let mut text = String::new();
     for row in 0..table.rows() {
         for column in &table.columns {
-            out.write_field(value(&column.data, row, &mut text))?;
+            out.write_field(value(&column.data, row, &mut text)).map_err(of_csv)?;
         }
-        out.write_record(None::<&[u8]>)?;
+        out.write_record(None::<&[u8]>).map_err(of_csv)?;
     }
     Ok(())
+}
+
+/// What stopped the writing as it came, so that a closed pipe or a full disk is told from other errors.
+fn of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
 }
 
 /// A value as text, in `text` unless it is there already; a measure that is not there is empty.

@@ -13,6 +13,7 @@ use crate::golden::Gist;
 use crate::log::{self, Version};
 use crate::store;
 use crate::trace::{Digest, Table, TraceHeader};
+use crate::units::Micros;
 
 #[derive(Serialize)]
 struct TraceInfo<'a> {
@@ -23,6 +24,9 @@ struct TraceInfo<'a> {
     game: &'a str,
     mode: &'a str,
     log_digest: &'a str,
+    /// From when to when of the session's time; nothing where it is of all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part_us: Option<[Micros; 2]>,
     digest: String,
     size_bytes: u64,
     tables: Vec<TableInfo<'a>>,
@@ -86,6 +90,7 @@ impl Shape {
             game: &self.header.game,
             mode: &self.header.mode,
             log_digest: &self.header.log_digest,
+            part_us: self.header.part,
             digest: self.digest.to_string(),
             size_bytes: self.size_bytes,
             tables: self.tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
@@ -94,7 +99,12 @@ impl Shape {
             page.heading(&path.display().to_string());
             page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
             page.pair("digest", &shown.digest);
-            page.pair("of the log", shown.log_digest);
+            if !shown.log_digest.is_empty() {
+                page.pair("of the log", shown.log_digest);
+            }
+            if let Some(part) = self.header.part_shown() {
+                page.pair("part", &format!("{part} alone"));
+            }
             page.pair("size", &bytes(shown.size_bytes));
             page.blank();
             let cells =

@@ -89,7 +89,7 @@ pub(super) fn play(
         false => None,
     };
     let Some((log, part)) = surveyed else { return whole(games, args, false, trace, record) };
-    let part = part.map(|part| within(part, log.survey.played()));
+    let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
     let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
     if !log.streams(game, &options) {
@@ -215,7 +215,7 @@ fn whole(
     };
     let ticks = &log.session.ticks;
     let part = args.part.of(|tick| Ok(ticks.iter().find(|record| record.tick == tick).map(|record| record.at)))?;
-    let part = part.map(|part| within(part, log.session.played()));
+    let part = part.map(|part| part.within(log.session.played()));
     let (options, changed) = options(args, &log.session.header, part)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
@@ -268,13 +268,6 @@ fn kept<'t>(args: &Args, trace: &'t Trace) -> Cow<'t, Trace> {
     }
     let tables = trace.tables.iter().filter(|table| args.keeps(&table.name)).cloned().collect();
     Cow::Owned(Trace { header: trace.header.clone(), tables })
-}
-
-/// A part that begins or ends with the session has the times of that.
-fn within(part: Part, played: Option<(Micros, Micros)>) -> Part {
-    let (first, last) = played.unwrap_or_default();
-    let or = |at: Micros, open: Micros, otherwise: Micros| if at == open { otherwise } else { at };
-    Part { from: or(part.from, Part::WHOLE.from, first), to: or(part.to, Part::WHOLE.to, last + Micros(1)) }
 }
 
 fn length_of(part: Part) -> Micros {

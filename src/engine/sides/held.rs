@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use super::{Missing, Traces, Way};
 use crate::build::Untestable;
+use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
+use crate::replay::Replayed;
 use crate::store::{self, TemporaryFolder, TraceFile};
 use crate::trace::{Trace, TraceSource};
 
@@ -52,6 +54,22 @@ impl Traces<Held> {
 }
 
 impl Way {
+    /// The replay of a log that is in memory.
+    pub(super) fn in_process(
+        &self,
+        engine: &Engine<'_>,
+        log: &LogFile,
+    ) -> Result<Result<Trace, Untestable>, EngineError> {
+        let options = self.replay_options(engine, &log.session.header)?;
+        let game = engine.games.of(&log.session).map_err(Untestable::because_of);
+        let replayed =
+            game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
+        Ok(replayed.map(|Replayed { mut trace, .. }| {
+            trace.header.log_digest = log.digest.to_string();
+            trace
+        }))
+    }
+
     /// Replays a log as it is read into a file.
     pub(super) fn in_file(
         &self,

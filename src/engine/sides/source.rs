@@ -8,8 +8,9 @@ use crate::engine::streamed::SurveyedLog;
 use crate::engine::{Engine, EngineError};
 use crate::log::FileKind;
 use crate::record::Header;
+use crate::replay::Part;
 use crate::store::{self, TraceFile};
-use crate::trace::{Digest, Trace};
+use crate::trace::{Digest, Trace, TraceSource};
 
 /// A file that one side begins with.
 pub(super) struct Source<'a> {
@@ -58,6 +59,16 @@ impl<'a> Source<'a> {
             Some(FileKind::Other) | None => return Ok(None),
         };
         Ok(Some(Source { path, holds }))
+    }
+
+    /// Of a trace that is not of the whole session the part.
+    pub(super) fn part(&self) -> Option<Part> {
+        let header = match &self.holds {
+            Kept::Trace(trace) => &trace.header,
+            Kept::LongTrace(trace) => trace.header(),
+            Kept::Log(_) | Kept::LongLog(_) => return None,
+        };
+        header.part.map(|[from, to]| Part { from, to })
     }
 
     /// Of a log its header and its digest.

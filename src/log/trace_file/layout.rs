@@ -120,12 +120,11 @@ pub(super) fn memory(table: &Table) -> usize {
     size_of::<Table>() + table.name.len() + table.columns.iter().map(|c| column(c) + names(&c.data)).sum::<usize>()
 }
 
-/// What a table takes once these rows stand behind its own: all of them have the columns of both, and of two columns of one name
-/// the second one has no values in them.
+/// What a table takes once these rows stand behind its own: all of them have the columns of both.
 pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     let beyond = |columns: &[Column], of: &[Column]| -> usize {
-        let mut given: BTreeSet<&str> = of.iter().map(|column| &*column.name).collect();
-        columns.iter().filter(|column| !given.remove(&*column.name)).map(|column| column.data.width()).sum()
+        let given: BTreeSet<&str> = of.iter().map(|column| &*column.name).collect();
+        columns.iter().filter(|column| !given.contains(&*column.name)).map(|column| column.data.width()).sum()
     };
     let wider = table.rows().saturating_mul(beyond(&rows.columns, &table.columns));
     let longer = rows.rows().saturating_mul(beyond(&table.columns, &rows.columns));
@@ -240,8 +239,7 @@ impl Grouping {
 
 /// The table of a chunk, with all its columns and none of its rows, and how many rows there are.
 pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
-    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
-        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    let map = map_of(content)?;
     let column = |column: &ColumnMap<'_, &Bytes>| {
         let names = column.names.clone();
         let data = match &*column.kind {
@@ -260,18 +258,7 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
 
 /// Reads the rows that a chunk holds; where columns are named, these alone.
 pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
-    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
-        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
-    if let Some((count, most, what)) =
-        [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
-            .into_iter()
-            .find(|(count, most, _)| count > most)
-    {
-        return Err(format!("it has {count} {what}, and may have {most}"));
-    }
-    if let Some(name) = map.key.iter().find(|name| !map.columns.iter().any(|column| column.name == **name)) {
-        return Err(format!("its rows are told apart by {name:?}, which is no column of it"));
-    }
+    let map = map_of(content)?;
     let rows = map.rows as usize;
     // A row costs its own bytes, its series', and twice eight while its column is unpacked; what it was drawn from costs more.
     let drawn_bytes = if map.drawn.is_some() { DRAWN_BYTES } else { 0 };
@@ -305,6 +292,27 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     });
     let table = Table::new(map.table.clone(), columns.collect::<Result<_, String>>()?);
     Ok(table.keyed_by(map.key.iter().map(|name| &**name)))
+}
+
+/// What a chunk says of its rows and their columns.
+fn map_of(content: &[u8]) -> Result<RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, String> {
+    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
+        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    if let Some((count, most, what)) =
+        [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
+            .into_iter()
+            .find(|(count, most, _)| count > most)
+    {
+        return Err(format!("it has {count} {what}, and may have {most}"));
+    }
+    if let Some(name) = map.key.iter().find(|name| !map.columns.iter().any(|column| column.name == **name)) {
+        return Err(format!("its rows are told apart by {name:?}, which is no column of it"));
+    }
+    let mut names = BTreeSet::new();
+    match map.columns.iter().find(|column| !names.insert(&*column.name)) {
+        Some(column) => Err(format!("there are two columns {:?}", column.name)),
+        None => Ok(map),
+    }
 }
 
 fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Data, String> {
