@@ -319,7 +319,7 @@ fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
         let of = |header: &TraceHeader| {
             header.part_shown().map_or("of the whole session".to_owned(), |part| format!("of {part} alone"))
         };
-        notes.push(format!("A is a replay {}, and B {}: the rows between are all that both can have", of(a), of(b)));
+        notes.push(format!("A is a replay {}, and B {}; rows of other times are in one alone", of(a), of(b)));
     }
     notes
 }

@@ -90,7 +90,7 @@ impl TraceHeader {
         self.mode.starts_with("open")
     }
 
-    /// `0:20.000000 to 0:30.000000` where it is of that part alone.
+    /// `0:20 to 0:30.5` where it is of that part alone.
     pub fn part_shown(&self) -> Option<String> {
         self.part.map(|[from, to]| format!("{} to {}", ClockTime(from), ClockTime(to)))
     }
