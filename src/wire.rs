@@ -1,16 +1,19 @@
-//! The live protocol, after NeREIDS: what servers and clients say to each other, as datagrams. `docs/wire.md` describes
-//! every bit.
+//! The live wire protocol, modelled on NeREIDS: the datagrams that servers and clients exchange. `docs/wire.md`
+//! describes every bit.
 //!
-//! No sockets and no clock: datagrams, times and addresses come in as arguments. Every datagram may be made by an
-//! enemy: reading one never panics, allocates no more than it holds, and keeps nothing of one that is refused.
+//! The module has no sockets and no clock: datagrams, times and addresses come in as arguments. It treats every
+//! datagram as hostile. A decoder never panics, allocates no more than the datagram holds, and keeps nothing of a
+//! datagram that it refuses.
 //!
-//! [`ClientConnection`] and [`ServerConnection`] are the two ends of a connection, and [`Endpoint`] lets clients in. Whoever
-//! drives them (sockets, virtual time) hands in what comes and sends what they put out. Within:
+//! [`ClientConnection`] and [`ServerConnection`] are the two ends of a connection, and [`Endpoint`] admits clients. A
+//! driver (sockets or virtual time) passes incoming datagrams to them and sends the datagrams that they return. The
+//! parts:
 //!
-//! - [`Endpoint`] and [`Connecting`] connect: a challenge, a place, a key.
-//! - [`Sender`] and [`Receiver`] carry snapshots: each entity told from the last state that the client acked, lossless to
-//!   the bit, the important and near ones first when there is no room for all.
-//!   What is longer than a datagram goes as [`fragments`].
+//! - [`Endpoint`] and [`Connecting`] do the handshake: a challenge, a slot, a key.
+//! - [`Sender`] and [`Receiver`] carry snapshots. Each entity is delta-coded without loss against the last state that
+//!   the client acked. When the message has no room for all entities, important and near ones go first. Messages longer
+//!   than one datagram go as [`fragments`].
+//! - [`encode_commands`] and [`decode_commands`] carry usercmds, each one in several packets.
 //! - [`encode_commands`] and [`decode_commands`] carry usercmds, each several times.
 
 mod bits;
@@ -68,8 +71,9 @@ pub(crate) use waiting::decode_waiting;
 pub use waiting::{Waiting, encode_waiting};
 pub use wrapping::Wrapping16;
 
-/// How many snapshots back a base may be, and states are kept for; Quake's `UPDATE_BACKUP`.
+/// The number of snapshots for which both ends keep states; a delta base must be newer than this (Quake's
+/// `UPDATE_BACKUP`).
 pub const WINDOW: u32 = 64;
 
-/// The most entities that a client keeps. A server that has more tells each client of those that matter to it.
+/// The most entities that a client keeps. A server with more entities sends each client the ones that matter to it.
 pub const ENTITIES_MAX: usize = 16_384;

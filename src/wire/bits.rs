@@ -1,12 +1,11 @@
-//! Bits in a datagram: the lowest bit of a byte comes first, and so does the lowest bit of a number, so that a number
-//! of whole bytes at a byte's edge is little-endian.
+//! Bit-level writing and reading of datagrams. Bits fill each byte from the lowest bit, and numbers are written lowest
+//! bit first. A byte-aligned number of whole bytes is therefore little-endian.
 //!
-//! Ours, and no crate's, for one thing that those we know do not have: taking back what turns out not to fit
-//! ([`BitWriter::cut_to`]).
+//! hitreg has its own bit writer because it must remove bits that turn out not to fit ([`BitWriter::cut_to`]).
 
 use super::DecodeError;
 
-/// Appends bits.
+/// Appends bits to a byte vector.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitWriter {
     bytes: Vec<u8>,
@@ -18,7 +17,7 @@ impl BitWriter {
         BitWriter::default()
     }
 
-    /// Appends the lowest `bits` (0 to 64) of a value.
+    /// Appends the lowest `bits` (0 to 64) of `value`.
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
         debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
         let (first, used) = (self.bits / 8, self.bits % 8);
@@ -51,7 +50,7 @@ impl BitWriter {
         self.bits
     }
 
-    /// Takes back everything after the first `bits`.
+    /// Removes everything after the first `bits` bits.
     pub(crate) fn cut_to(&mut self, bits: usize) {
         self.bits = self.bits.min(bits);
         self.bytes.truncate(self.bits.div_ceil(8));
@@ -61,20 +60,20 @@ impl BitWriter {
         }
     }
 
-    /// Replaces a whole byte that was written before.
+    /// Replaces a whole byte that has already been written.
     pub(crate) fn replace_byte(&mut self, index: usize, byte: u8) {
         if let Some(place) = self.bytes.get_mut(index) {
             *place = byte;
         }
     }
 
-    /// The bytes; the bits that the last one has left are 0.
+    /// Returns the bytes. The unused bits of the last byte are 0.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Takes bits off a datagram. Every read is checked.
+/// Reads bits from a datagram. Every read is bounds-checked.
 #[derive(Clone, Debug)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -86,14 +85,14 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// The next `bits` (0 to 64).
+    /// Returns the next `bits` (0 to 64) bits.
     pub(crate) fn get(&mut self, bits: u32) -> Result<u64, DecodeError> {
         if bits as usize > self.bytes.len() * 8 - self.at {
             return Err(DecodeError::TooShort);
         }
         let (first, used) = (self.at / 8, self.at % 8);
         self.at += bits as usize;
-        // Nearly every number lies in the next eight bytes.
+        // Fast path: nearly every number lies within the next eight bytes.
         if bits <= 56
             && let Some(window) = self.bytes[first..].first_chunk()
         {
@@ -122,7 +121,7 @@ impl<'a> BitReader<'a> {
         Ok(self.get(32)? as u32)
     }
 
-    /// The next `count` bytes. Nothing is allocated before they are known to be there.
+    /// Returns the next `count` bytes. It allocates only after checking that they exist.
     pub(crate) fn get_bytes(&mut self, count: usize) -> Result<Vec<u8>, DecodeError> {
         if count * 8 > self.bytes.len() * 8 - self.at {
             return Err(DecodeError::TooShort);
@@ -135,13 +134,13 @@ impl<'a> BitReader<'a> {
         (0..count).map(|_| self.get_u8()).collect()
     }
 
-    /// Checks that nothing is left but the 0 bits that fill the last byte.
+    /// Checks that only the zero bits that pad the last byte are left.
     pub(crate) fn finish(&mut self) -> Result<(), DecodeError> {
         let left = self.bytes.len() * 8 - self.at;
         if left >= 8 || self.get(left as u32)? != 0 { Err(DecodeError::TrailingBits) } else { Ok(()) }
     }
 
-    /// Checks that all that is left is 0.
+    /// Checks that all remaining bits are 0.
     pub(crate) fn finish_padding(&mut self) -> Result<(), DecodeError> {
         while self.at < self.bytes.len() * 8 {
             let left = (self.bytes.len() * 8 - self.at).min(64);

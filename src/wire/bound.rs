@@ -1,4 +1,4 @@
-//! How long a message can be at most, without encoding it.
+//! Upper bounds on the size of a snapshot message, computed without encoding it.
 
 use std::sync::Arc;
 
@@ -11,28 +11,29 @@ use super::sender::EFFECT_BITS_MAX;
 use crate::game::Body;
 use crate::history::Frame;
 
-/// The header, and `FRAME` in its longest form.
+/// The header, and the `FRAME` submessage in its longest form.
 const FRAME_BITS_MAX: usize = 12 * 8 + 174;
 const WARNING_BITS: usize = 36;
-/// A definition and an update but for its cells: types, ids, controller, base, bitfield and what is rounded up in masks.
+/// A definition and an update without cells: types, ids, controller, base, bitfield and rounding of the masks.
 const ENTITY_BITS_MAX: usize = 141;
-/// What one cell adds: its change, and its bits in masks.
+/// The most bits that one cell adds: its change, and its bits in the masks.
 const CELL_BITS_MAX: usize = 37;
-/// A type and an id.
+/// A submessage type and an entity id.
 const REMOVAL_BITS_MAX: usize = 28;
 
-/// What a snapshot has to tell besides states.
+/// The contents of a snapshot message other than entity states.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Besides {
-    /// Entities that are gone, as far as its client may not know of it.
+    /// Removed entities that the client may not know about yet.
     pub(crate) gone: usize,
     pub(crate) effects: usize,
     pub(crate) warnings: usize,
 }
 
 impl Besides {
-    /// The most bytes of all datagrams, headers and seals included, with so many entities that take so many bits. `None` where even
-    /// submessages might not suffice, so that something might have to wait.
+    /// Returns the most bytes of all datagrams, including headers and seals, for `entities` entities that take
+    /// `entity_bits` bits. Returns `None` when the submessage limit may be exceeded, so that something may have to
+    /// wait.
     fn bytes_max(self, entities: usize, entity_bits: usize) -> Option<usize> {
         if 1 + 2 * entities + self.gone + self.effects + self.warnings > SUBMESSAGES_MAX as usize {
             return None;
@@ -43,26 +44,29 @@ impl Besides {
     }
 }
 
-/// The most bytes that a snapshot of so many entities has, whatever their states are.
+/// Returns the most bytes that a snapshot of `entities` entities can take, whatever their states are.
 pub(crate) fn snapshot_bytes_max<B: Body>(entities: usize, besides: Besides) -> Option<usize> {
     besides.bytes_max(entities, entities * (ENTITY_BITS_MAX + CELL_BITS_MAX * B::CELLS))
 }
 
-/// What a snapshot is told from: the newest frame that the server knows the client to have, and the one that it was sent before that.
+/// The frames that a delta starts from: the newest frame known to have reached the client, and the frame sent to it
+/// before that one.
 #[derive(Clone, Debug)]
 pub(crate) struct Known<B> {
     pub(crate) acked: Arc<Frame<B>>,
     pub(crate) before: Option<Arc<Frame<B>>>,
 }
 
-/// So many snapshots after the acked one, and not later, all states are told from the acked frame but those of entities at rest.
+/// For this many snapshots after an ack, every state is coded against the acked frame, except for entities at rest.
 pub(crate) const KNOWN_FOR: u32 = 16;
 
-/// The most bytes that a snapshot has with these states, told from a frame that was acked less than [`KNOWN_FOR`] snapshots
-/// before, or from nothing. Every snapshot since must have had room for all.
+/// Returns the most bytes that a snapshot with these states can take. The snapshot is coded against a frame that was
+/// acked less than [`KNOWN_FOR`] snapshots earlier, or against nothing. Every snapshot since that frame must have had
+/// room for all changes.
 ///
-/// A state that changed in the acked frame was carried by it, so that its client has it. Of one that had not, the last that was
-/// carried may be so old that client and server have let it go ([`Track`](super::track::Track)): then it is told from nothing.
+/// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
+/// change in it, client and server may already have dropped the snapshot that carried it last
+/// ([`Track`](super::track::Track)). Such a state is coded against nothing.
 pub(crate) fn told_bytes_max<B: Body>(frame: &Frame<B>, known: Option<&Known<B>>, besides: Besides) -> Option<usize> {
     let layout = Layout::<B>::new();
     let cells = |body: &B| {

@@ -1,4 +1,4 @@
-//! One entity in one datagram: what is said of it, and how much it matters.
+//! One entity's change in a snapshot message: its encoding and its priority.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::units::{EntityId, SnapshotSeq};
 
 const BASE_CHUNK_BITS: u32 = 4;
 
-/// What the client has to be sent about one entity.
+/// A change of one entity that the client has to receive.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) id: EntityId,
-    /// The state to tell; `None` when the entity is gone.
+    /// The state to send; `None` when the entity is removed.
     pub(crate) cells: Option<Arc<[u32]>>,
     pub(crate) urgency: Urgency,
     controller: u16,
-    /// The state to tell it from, and how many snapshots ago that was carried.
+    /// The state to code against, and how many snapshots ago a message carried it.
     base: Option<(u32, Arc<[u32]>)>,
 }
 
@@ -40,7 +40,7 @@ impl Change {
         let base = track.base(now);
         let bits = match (&base, &cells) {
             (Some((_, old)), Some(new)) => layout.update_bits(old, new),
-            // What appears or goes comes before all else.
+            // An entity that appears or disappears has the highest importance.
             _ => u8::MAX,
         };
         let echo = track.is_echo(cells.as_deref());
@@ -49,13 +49,13 @@ impl Change {
         Change { id, cells, urgency, controller, base }
     }
 
-    /// How many submessages it takes: an entity that appears is defined first.
+    /// Returns the number of submessages: an entity that appears needs a definition first.
     pub(crate) fn submessages(&self) -> u32 {
         if self.cells.is_some() && self.base.is_none() { 2 } else { 1 }
     }
 
-    /// Writes it, and says what its bits are for. `usual` is the distance to the snapshot that most entities are coded against,
-    /// `categories` are those of the entity's cells.
+    /// Writes the change and returns what its bits were used for. `usual` is the distance in snapshots to the base that
+    /// most entities use. `categories` holds one category for each cell of the entity.
     pub(crate) fn put<B: Body>(
         &self,
         layout: &Layout<B>,
@@ -105,7 +105,7 @@ impl Change {
     }
 }
 
-/// Reads which state an update starts from: how many snapshots ago it was carried.
+/// Reads the base of an update, as a distance in snapshots (at least 1).
 pub(crate) fn get_base(from: &mut BitReader<'_>, usual: Option<u32>) -> Result<u32, DecodeError> {
     if from.get_bool()? {
         return usual.ok_or(DecodeError::bad("the base of an update", 0));

@@ -1,5 +1,5 @@
-//! What a client sends each frame: its newest usercmd and repeats of those before it (N:1 redundancy), what it has
-//! received, and the state in which it sees its own avatar.
+//! The client's packet: its newest usercmd with repeats of earlier ones (N:1 redundancy), its snapshot acks, and its
+//! predicted avatar.
 
 use super::bits::{BitReader, BitWriter};
 use super::header::{begin, expect};
@@ -11,30 +11,31 @@ use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
-/// The most usercmds in a packet, and at least one is in each. The redundancy that adapts goes to 4; more is for
+/// The most usercmds in a packet; the least is one. Adaptive redundancy goes up to 4; larger counts are for
 /// experiments.
 pub const COMMANDS_MAX: usize = 16;
 
-/// The codes of [`Perceived`].
+/// The wire codes of [`Perceived`].
 const PERCEIVED_NOTHING: u64 = 0;
 const PERCEIVED_HASH: u64 = 1;
 const PERCEIVED_ORIGIN: u64 = 2;
 
-/// Quantised origins are sent in eighths of a unit, in 24 bits each.
+/// Bits per axis of a quantised origin, which is sent in eighths of a unit.
 const ORIGIN_BITS: u32 = 24;
 
-/// How a client sees its own avatar after its newest usercmd: what it predicts. The server compares it with what it
-/// makes of the same usercmd, and so knows of mispredictions as soon as the client does.
+/// The client's prediction of its own avatar after its newest usercmd. The server compares it with its own result for
+/// the same usercmd, and so learns of a correction as early as the client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Perceived {
-    /// The low 32 bits of the state hash of the body's cells: tells whether it agrees.
+    /// The low 32 bits of the state hash of the body's cells. It shows whether the prediction matches.
     Hash(u32),
-    /// The origin in eighths of a unit, to the nearest, from -2^23 to 2^23 - 1: tells how far off it is.
+    /// The origin in eighths of a unit, rounded to nearest, from -2^23 to 2^23 - 1. It also shows the distance of the
+    /// error.
     OriginEighths([i32; 3]),
 }
 
 impl Perceived {
-    /// The hash of a body, without what only clients know.
+    /// Hashes a body without its client-only fields.
     pub fn hash<B: Body>(body: &B) -> Perceived {
         let mut body = body.clone();
         body.strip_client_only();
@@ -43,7 +44,7 @@ impl Perceived {
         Perceived::Hash(hash_words(&cells) as u32)
     }
 
-    /// The quantised form of an origin in units. What is out of range is sent as the nearest that is not.
+    /// Quantises an origin in units. Coordinates out of range are clamped.
     pub fn origin(origin_units: glam::Vec3) -> Perceived {
         let limit = f32::from(i16::MAX) * 32.0;
         let eighths = |units: f32| libm::roundf((units * 8.0).clamp(-limit * 8.0, limit * 8.0)) as i32;
@@ -51,55 +52,55 @@ impl Perceived {
     }
 }
 
-/// A client's packet with what the wire adds to it.
+/// A client's packet together with the wire's own fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientMessage {
-    /// The packet. Its ack is [`ReceivedSet::newest`].
+    /// The packet; its ack is [`ReceivedSet::newest`].
     pub packet: ClientPacket,
-    /// Which of the 32 snapshots before the ack the client has received, as [`ReceivedSet::before`].
+    /// Which of the 32 snapshots before the ack the client has received, as in [`ReceivedSet::before`].
     pub received_before: u32,
-    /// The avatar as the client sees it.
+    /// The client's predicted avatar.
     pub perceived: Option<Perceived>,
 }
 
 impl ClientMessage {
-    /// Which snapshots the client has received.
+    /// Returns the snapshots that the client has received.
     pub fn received(&self) -> ReceivedSet {
         ReceivedSet { newest: self.packet.ack, before: self.received_before }
     }
 }
 
-/// What the server knows of a client, from which the 16-bit numbers of its next datagram are widened.
+/// The counters of a client that the server uses to widen the 16-bit numbers of its next datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientReference {
-    /// The number of the newest packet that came.
+    /// The number of the newest packet received.
     pub number: u32,
-    /// The newest snapshot that was sent.
+    /// The newest snapshot sent.
     pub sent: SnapshotSeq,
-    /// The newest usercmd that came; or the tick, where usercmds are numbered by ticks.
+    /// The newest usercmd received, or the tick when usercmds are numbered by ticks.
     pub command: CommandSeq,
 }
 
-/// A packet that cannot be sent.
+/// The reasons why a packet cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandsError {
-    /// Too many usercmds, or none.
+    /// The packet has no usercmds or too many.
     #[error("{0} usercmds: 1 to {COMMANDS_MAX} go into a packet")]
     Count(usize),
-    /// Their numbers have gaps.
+    /// The usercmds are not consecutive.
     #[error("usercmd {next} after usercmd {last}: they must be consecutive")]
     NotConsecutive {
-        /// The usercmd before.
+        /// The previous usercmd.
         last: CommandSeq,
-        /// The usercmd that does not follow.
+        /// The usercmd that does not follow it.
         next: CommandSeq,
     },
 }
 
-/// Encodes a client's packet; the datagram is to be sealed.
+/// Encodes a client's packet. The caller must seal the datagram.
 ///
 /// # Errors
-/// When there are none or too many usercmds, or they are not consecutive.
+/// When the packet has no usercmds or too many, or when they are not consecutive.
 pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError> {
     let packet = &message.packet;
     let count = packet.commands.len();
@@ -133,7 +134,7 @@ pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError
 /// Decodes a client's datagram whose seal was checked.
 ///
 /// # Errors
-/// When it is not what a client would send.
+/// When the datagram is not a valid packet of a client.
 pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<ClientMessage, DecodeError> {
     let mut from = expect(datagram, MessageType::LiveFromClient)?;
     let newest = Wrapping16(from.get_u16()?);

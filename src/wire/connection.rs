@@ -1,5 +1,5 @@
-//! The two ends of one connection, without I/O: datagrams and times come in, datagrams and what they said come out. After
-//! quinn-proto; a live session and one in virtual time drive the very same ends.
+//! The two ends of one connection, without I/O: datagrams and times come in, datagrams and events come out. The design
+//! follows quinn-proto. Live sessions and sessions in virtual time drive the same code.
 
 mod arrivals;
 mod client;

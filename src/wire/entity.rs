@@ -1,5 +1,4 @@
-//! One entity's change from one state to another: the update bitfield, and behind it the data of each bit that is set,
-//! from bit 7 down to bit 0.
+//! The encoding of one entity's change: the update bitfield, then the data of each set bit, from bit 7 down to bit 0.
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
@@ -7,11 +6,12 @@ use super::layout::{GROUPS, HEAD, Layout, ORIENTATION, Turn};
 use super::number::{get_change, get_maybe_changed, put_change};
 use crate::game::{Body, CellKind};
 
-/// Groups of more cells than this say which changed in two steps: which nibbles of the mask have bits, then those.
+/// Groups with more cells than this write their mask in two steps: first which nibbles are non-zero, then those
+/// nibbles.
 const NIBBLE: usize = 4;
 
 impl<B: Body> Layout<B> {
-    /// Which bits of the update bitfield the way from `old` to `new` sets. 0 when there is nothing to say.
+    /// Returns the bits of the update bitfield that the change from `old` to `new` sets; 0 when nothing changed.
     pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
         let mut bits = 0;
         for (bit, group) in self.groups.iter().enumerate() {
@@ -33,7 +33,7 @@ impl<B: Body> Layout<B> {
         bits
     }
 
-    /// Writes the bitfield and its data. `values` is told how many bits the value of each cell takes.
+    /// Writes the bitfield and its data. Calls `values` with each cell and the number of bits of its value.
     pub(crate) fn put_update(
         &self,
         out: &mut BitWriter,
@@ -67,7 +67,7 @@ impl<B: Body> Layout<B> {
         }
     }
 
-    /// Reads what [`Layout::put_update`] wrote: `cells` go from the old state to the new.
+    /// Reads an update from [`Layout::put_update`] and applies it to `cells`.
     pub(crate) fn get_update(&self, from: &mut BitReader<'_>, cells: &mut [u32]) -> Result<(), DecodeError> {
         let bits = from.get_u8()?;
         for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
@@ -83,8 +83,8 @@ impl<B: Body> Layout<B> {
         Ok(())
     }
 
-    /// On the ground a body turns about the up axis only, and one bit says that the head is level with it; a head that
-    /// is not has bit 0. Elsewhere the whole rotation follows.
+    /// Writes the orientation. On the ground, a body turns only about the up axis, and one bit says whether the head is
+    /// level with it. If it is not, that bit is 0. Off the ground, the whole rotation follows.
     fn put_turn(&self, out: &mut BitWriter, turn: &Turn, new: &[u32], put: &mut impl FnMut(&mut BitWriter, usize)) {
         if self.is_on_ground(new) {
             let upright = is_upright(turn, new);
@@ -148,7 +148,7 @@ pub(crate) fn put_mask(out: &mut BitWriter, count: usize, changed: impl Fn(usize
     }
 }
 
-/// Reads which of `count` cells changed; `count` is the game's, not the datagram's.
+/// Reads which of `count` cells changed. `count` comes from the game, never from the datagram.
 pub(crate) fn get_mask(from: &mut BitReader<'_>, count: usize) -> Result<Vec<bool>, DecodeError> {
     let in_two_steps = count > NIBBLE;
     let nibbles = count.div_ceil(NIBBLE);

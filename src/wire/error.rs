@@ -1,36 +1,36 @@
-//! Why a datagram is not believed.
+//! The errors of decoding a datagram.
 
 use super::MessageType;
 use crate::game::BadCells;
 use crate::units::{EntityId, SnapshotSeq};
 
-/// What is wrong with a datagram. Whoever receives one drops it; nothing that it said is kept.
+/// The reason why a datagram is invalid. The receiver drops such a datagram and keeps nothing of its contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It ends in the middle of something.
+    /// The datagram ends early.
     #[error("the datagram ends early")]
     TooShort,
-    /// It goes on after its end.
+    /// Bits follow the end of the message.
     #[error("the datagram goes on after its end")]
     TrailingBits,
-    /// It is not of this protocol.
+    /// The datagram belongs to another protocol.
     #[error("the datagram is of another protocol: its filter is {0:#010x}")]
     WrongFilter(u32),
-    /// No message has this type.
+    /// The message type is unknown.
     #[error("no message has type {0}")]
     UnknownType(u8),
-    /// It is a message, but not the one that was asked for.
+    /// The message has another type than expected.
     #[error("the message is a {found:?}, not a {expected:?}")]
     WrongType {
-        /// What was asked for.
+        /// The expected type.
         expected: MessageType,
-        /// What it is.
+        /// The type found.
         found: MessageType,
     },
-    /// It was not made, or was changed, by someone without the session's key.
+    /// The seal is wrong: the sender does not have the session's key, or the datagram was changed.
     #[error("the seal does not fit the datagram")]
     WrongSeal,
-    /// A value that its field cannot have.
+    /// A field has an invalid value.
     #[error("{what} cannot be {value}")]
     BadValue {
         /// The field.
@@ -38,32 +38,32 @@ pub enum DecodeError {
         /// The value.
         value: u64,
     },
-    /// No submessage has this type.
+    /// The submessage type is unknown.
     #[error("no submessage has type {0}")]
     UnknownSubmessage(u8),
-    /// An update starts from a state that is not known here.
+    /// An update uses a base state that the receiver does not have.
     #[error("the update of entity {entity} starts from snapshot {base}, which is not known here")]
     MissingBase {
         /// The entity.
         entity: EntityId,
-        /// The snapshot that carried the state.
+        /// The snapshot that carried the base state.
         base: SnapshotSeq,
     },
-    /// A snapshot is coded against one that is not known here.
+    /// A snapshot is coded against one that the receiver does not have.
     #[error("the snapshot is coded against snapshot {base}, which is not known here")]
     MissingFrame {
-        /// The snapshot that it is coded against.
+        /// The base snapshot.
         base: SnapshotSeq,
     },
-    /// More entities than a client keeps.
+    /// The client would have to keep more than [`ENTITIES_MAX`](super::ENTITIES_MAX) entities.
     #[error("more than {} entities", super::ENTITIES_MAX)]
     TooManyEntities,
-    /// The cells of an entity are not a state of the game.
+    /// The cells of an entity are not a valid state of the game.
     #[error("entity {entity}: {cells}")]
     BadBody {
         /// The entity.
         entity: EntityId,
-        /// What is wrong with them.
+        /// The error that the game found in the cells.
         cells: BadCells,
     },
 }

@@ -1,5 +1,5 @@
-//! Messages of the server that are longer than a datagram: cut into fragments, each a datagram of its own, and put
-//! together again. A message of which a fragment is lost is lost.
+//! Fragmentation of server messages that are longer than a datagram. Each fragment is one datagram. If one fragment is
+//! lost, the whole message is lost.
 
 use std::collections::VecDeque;
 
@@ -8,22 +8,22 @@ use super::header::{DATAGRAM_BYTES_MAX, MessageType, SEAL_BYTES, begin, expect};
 use super::{DecodeError, bits::BitWriter};
 use crate::units::SnapshotSeq;
 
-/// What stands before a fragment's bytes: filter, type, number, place and count.
+/// The bytes before a fragment's piece: filter, type, number, index and count.
 pub(super) const FRAGMENT_HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
 /// The most bytes of a message in one fragment.
 pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAGMENT_HEADER_BYTES - SEAL_BYTES;
-/// What a fragment has besides its piece.
+/// The bytes of a fragment without its piece.
 pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = FRAGMENT_HEADER_BYTES + SEAL_BYTES;
 /// The most fragments of a message.
 pub(crate) const FRAGMENTS_MAX: usize = 16;
-/// No message is longer, in bytes; the seals not included.
+/// The longest message in bytes, without seals.
 pub(crate) const MESSAGE_BYTES_MAX: usize = FRAGMENTS_MAX * PIECE_BYTES_MAX;
-/// How many unfinished messages a client keeps; beyond this the oldest is given up.
+/// The most unfinished messages that a client keeps; beyond this, the oldest is dropped.
 const UNFINISHED_MAX: usize = 8;
 
-/// A message as datagrams, not yet sealed: as it is if it fits into one, else cut up. The pieces are of equal length as
-/// far as that goes, so that none is lost to a queue that has room for small ones only. `number` tells the pieces of
-/// one message from those of others. A message longer than `MESSAGE_BYTES_MAX` is `None`.
+/// Splits a message into datagrams, not yet sealed. A message that fits into one datagram stays one. Otherwise the
+/// pieces are about equally long, so that no queue drops only the large ones. `number` identifies the message in each
+/// piece. Returns `None` for a message longer than `MESSAGE_BYTES_MAX`.
 pub fn fragments(number: SnapshotSeq, message: Vec<u8>) -> Option<Vec<Vec<u8>>> {
     if message.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX {
         return Some(vec![message]);
@@ -45,10 +45,10 @@ fn fragment(number: SnapshotSeq, place: usize, count: usize, piece: &[u8]) -> Ve
     out.into_bytes()
 }
 
-/// Puts messages together. It holds at most eight unfinished ones.
+/// Reassembles messages from fragments. It holds at most eight unfinished messages.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// In the order in which they began to arrive.
+    /// Sorted by the arrival of their first fragment.
     unfinished: VecDeque<Unfinished>,
 }
 
@@ -58,27 +58,27 @@ struct Unfinished {
     pieces: Vec<Option<Vec<u8>>>,
 }
 
-/// A message that is whole again.
+/// A completely reassembled message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reassembled {
-    /// The message, without a seal.
+    /// The message, without its seal.
     pub message: Vec<u8>,
-    /// How many fragments it came in.
+    /// The number of fragments that carried it.
     pub fragments: usize,
-    /// How many bytes their datagrams have, headers and seals included.
+    /// The total size of those datagrams in bytes, including headers and seals.
     pub bytes: usize,
 }
 
 impl Reassembly {
-    /// Before the first fragment.
+    /// Creates an empty reassembler.
     pub fn new() -> Reassembly {
         Reassembly::default()
     }
 
-    /// Takes a fragment whose seal was checked; gives back the message if it was the last that was missing.
+    /// Takes a fragment whose seal was checked. Returns the message when this fragment was the last missing one.
     ///
     /// # Errors
-    /// When it is not what the server would send. Nothing has changed then.
+    /// When a server would not send such a fragment. The reassembler is then unchanged.
     pub fn handle_fragment(&mut self, datagram: &[u8]) -> Result<Option<Reassembled>, DecodeError> {
         let mut from: BitReader<'_> = expect(datagram, MessageType::FragmentFromServer)?;
         let number = from.get_u32()?;

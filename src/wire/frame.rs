@@ -1,4 +1,5 @@
-//! The first submessage of each datagram from the server: what the 16-bit fields of the header have no room for.
+//! The `FRAME` submessage, which comes first in each datagram from the server. It carries the parts of the snapshot's
+//! numbers that the 16-bit header fields cannot hold.
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
@@ -8,7 +9,7 @@ use super::number::{get_signed, put_signed};
 use super::{WINDOW, Wrapping16};
 use crate::units::{CommandSeq, Micros, SnapshotSeq, Tick};
 
-/// A snapshot but for its entities and effects.
+/// A snapshot's numbers and times, without its entities and effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameInfo {
     pub(crate) seq: SnapshotSeq,
@@ -18,7 +19,7 @@ pub(crate) struct FrameInfo {
     pub(crate) choked: u8,
 }
 
-/// A snapshot that the receiver has.
+/// A snapshot that the receiver holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) seq: SnapshotSeq,
@@ -27,7 +28,8 @@ pub(crate) struct Known {
 }
 
 impl FrameInfo {
-    /// Writes it from a snapshot that the client is known to have, less than [`WINDOW`] before; or whole.
+    /// Writes the frame relative to a snapshot that the client has, less than [`WINDOW`] snapshots ago. Writes it in
+    /// full when `from` is `None`.
     pub(crate) fn put(&self, out: &mut BitWriter, from: Option<(SnapshotSeq, Micros)>) {
         out.put(kind::FRAME, 4);
         out.put_bool(from.is_some());
@@ -50,8 +52,8 @@ impl FrameInfo {
         }
     }
 
-    /// Reads it, type and all. Also says how far back the snapshot is that most entities are coded against.
-    /// `known` finds a snapshot that the receiver has.
+    /// Reads the frame, including the submessage type. Also returns the distance in snapshots to the base that most
+    /// entities use. `known` looks up a snapshot that the receiver holds.
     pub(crate) fn get(
         from: &mut BitReader<'_>,
         header: &ServerHeader,

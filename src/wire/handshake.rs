@@ -1,7 +1,8 @@
-//! Connecting: a client asks, the server answers with a challenge that it does not remember, and only who gives the
-//! challenge back gets a place. So a made-up address gets no session, and costs the server nothing.
+//! The connection handshake. A client sends a request, and the server answers with a challenge that it does not store.
+//! The client gets a slot only when it returns the challenge. A spoofed address therefore gets no session and costs the
+//! server no memory.
 //!
-//! Every answer is shorter than what it answers, so that nobody can be flooded by way of the server.
+//! Every answer is shorter than its request, so that an attacker cannot use the server to amplify traffic.
 
 mod connecting;
 mod endpoint;

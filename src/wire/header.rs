@@ -1,30 +1,31 @@
-//! What every datagram begins with, and what live datagrams go on with: the header of the NeREIDS live protocol.
+//! The header of every datagram, and the header of live datagrams after the NeREIDS live protocol.
 
 use super::bits::{BitReader, BitWriter};
 use super::{DecodeError, Key, MESSAGE_BYTES_MAX, Wrapping16};
 
-/// The first 32 bits of every datagram: "HRG" and the number of the layout of headers, so that what is not meant for
-/// this protocol is told at once.
+/// The first 32 bits of every datagram: "HRG" and the version of the header layout. Datagrams of other protocols are
+/// recognised by it.
 pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
 
-/// The version of everything behind the headers. Server and client must have the same; the handshake sees to it.
+/// The version of everything after the headers. The handshake checks that server and client use the same one.
 pub const VERSION: u16 = 5;
 
-/// No datagram is longer, so that none is cut into fragments on the way: IPv6's least MTU of 1280 bytes, less headers.
+/// The longest datagram in bytes. It fits IPv6's minimum MTU of 1280 bytes with its headers, so the network does not
+/// fragment it.
 pub const DATAGRAM_BYTES_MAX: usize = 1200;
 
 /// The seal of a live datagram, in bytes.
 pub const SEAL_BYTES: usize = 4;
 
-/// The byte that holds the number of submessages.
+/// The index of the byte that holds the number of submessages.
 pub(crate) const COUNT_AT_BYTE: usize = 11;
 
-/// On the wire, a calibration helper that is not known yet.
+/// The wire value of an unknown calibration helper.
 const CALIBRATION_UNKNOWN: i16 = i16::MIN;
 
 macro_rules! message_types {
     ($( $(#[$doc:meta])* $name:ident = $code:literal ),* $(,)?) => {
-        /// What a datagram is: the 8 bits after the filter.
+        /// The type of a datagram: the 8 bits after the filter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum MessageType { $( $(#[$doc])* $name = $code, )* }
 
@@ -37,56 +38,56 @@ macro_rules! message_types {
 }
 
 message_types! {
-    /// Client to server: asks for a challenge.
+    /// Client to server: requests a challenge.
     ConnectRequest = 1,
-    /// Server to client: proves that the client's address is its own.
+    /// Server to client: the challenge, which verifies that the client's address is not spoofed.
     Challenge = 2,
-    /// Client to server: gives the challenge back, and asks for a place.
+    /// Client to server: returns the challenge and requests a slot.
     ConnectConfirm = 3,
-    /// Server to client: the place.
+    /// Server to client: the slot.
     Accepted = 4,
-    /// Server to client: why there is none.
+    /// Server to client: the reason for a refusal.
     Refused = 5,
-    /// Either way: the session is over.
+    /// Either direction: the session is over.
     Disconnect = 6,
     /// Client to server: usercmds.
     LiveFromClient = 7,
-    /// Server to client: the frame that was just computed.
+    /// Server to client: the frame that was just simulated.
     LiveFromServer = 8,
-    /// Client to server: something that is to be answered by a `REQUEST_ACK`.
+    /// Client to server: a request that needs a `REQUEST_ACK`.
     RequestFromClient = 9,
-    /// Server to client: a part of a message that is longer than a datagram.
+    /// Server to client: a fragment of a message that is longer than a datagram.
     FragmentFromServer = 10,
-    /// Either way, before the session begins: whoever says it is there.
+    /// Either direction, before the session begins: the sender is present.
     Waiting = 11,
 }
 
-/// The type of a datagram that has the right filter.
+/// Returns the type of a datagram.
 ///
 /// # Errors
-/// When it is of another protocol, or too short.
+/// When the datagram has another filter or an unknown type, or is too short.
 pub fn message_type(datagram: &[u8]) -> Result<MessageType, DecodeError> {
     read_type(&mut BitReader::new(datagram))
 }
 
-/// Seals a live datagram: 32 bits of its hash under the session's key. Whoever does not know the key can neither make
-/// nor change one.
+/// Appends the seal: 32 bits of the datagram's hash under the session's key. A third party without the key cannot
+/// create or change a datagram.
 pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
     let seal = key.hash(&datagram) as u32;
     datagram.extend(seal.to_le_bytes());
     datagram
 }
 
-/// Takes the seal off, and checks it.
+/// Checks the seal and removes it.
 ///
 /// # Errors
-/// When it does not fit, or the datagram is too short to have one.
+/// When the seal is wrong, or the datagram is too short to have one.
 pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
     let (sealed, seal) = datagram.split_last_chunk::<SEAL_BYTES>().ok_or(DecodeError::TooShort)?;
     if key.hash(sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
 }
 
-/// Filter and type.
+/// Starts a datagram with filter and type.
 pub(crate) fn begin(message: MessageType) -> BitWriter {
     let mut out = BitWriter::new();
     out.put(u64::from(FILTER), 32);
@@ -94,9 +95,9 @@ pub(crate) fn begin(message: MessageType) -> BitWriter {
     out
 }
 
-/// Checks filter and type, and goes on behind them.
+/// Checks filter and type, and returns a reader for the rest.
 pub(crate) fn expect(datagram: &[u8], expected: MessageType) -> Result<BitReader<'_>, DecodeError> {
-    // Only what the server says of a frame may have come in fragments.
+    // Only a `LiveFromServer` message can be reassembled from fragments.
     let most = if expected == MessageType::LiveFromServer { MESSAGE_BYTES_MAX } else { DATAGRAM_BYTES_MAX };
     if datagram.len() > most {
         return Err(DecodeError::TrailingBits);
@@ -114,19 +115,19 @@ fn read_type(from: &mut BitReader<'_>) -> Result<MessageType, DecodeError> {
     MessageType::from_code(from.get_u8()?)
 }
 
-/// The rest of a live header from the server.
+/// The fields of a live header from the server, after filter and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerHeader {
-    /// The frame that was computed.
+    /// The tick that the server simulated.
     pub(crate) frame: Wrapping16,
-    /// The last valid frame of the client.
+    /// The client's newest valid usercmd.
     pub(crate) ack: Wrapping16,
-    /// `None` before the server knows.
+    /// The calibration helper in ms; `None` while the server does not know it.
     pub(crate) calibration_ms: Option<i16>,
 }
 
 impl ServerHeader {
-    /// Writes it all, with a count of 0 at [`COUNT_AT_BYTE`].
+    /// Writes the header, with a count of 0 at [`COUNT_AT_BYTE`].
     pub(crate) fn begin(&self) -> BitWriter {
         let mut out = begin(MessageType::LiveFromServer);
         out.put(u64::from(self.frame.0), 16);
@@ -138,7 +139,7 @@ impl ServerHeader {
         out
     }
 
-    /// Reads it, and the number of submessages.
+    /// Reads the header and the number of submessages.
     pub(crate) fn read(datagram: &[u8]) -> Result<(ServerHeader, u8, BitReader<'_>), DecodeError> {
         let mut from = expect(datagram, MessageType::LiveFromServer)?;
         let frame = Wrapping16(from.get_u16()?);

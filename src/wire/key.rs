@@ -1,20 +1,20 @@
-//! Keys, and the keyed hash that challenges and the seals of datagrams are made with: SipHash-2-4 (Aumasson, Bernstein 2012).
+//! Keys, and the keyed hash of challenges and seals: SipHash-2-4 (Aumasson, Bernstein 2012).
 
 use siphasher::sip::SipHasher24;
 
-/// A key of 128 bits.
+/// A 128-bit key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub u64, pub u64);
 
 impl std::fmt::Debug for Key {
-    /// Keys stay out of messages and logs.
+    /// Keeps keys out of messages and logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(..)")
     }
 }
 
 impl Key {
-    /// The hash of some bytes under this key.
+    /// Returns the hash of `bytes` under this key.
     pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
         SipHasher24::new_with_keys(self.0, self.1).hash(bytes)
     }

@@ -1,21 +1,21 @@
-//! Which cell of a body belongs to which bit of the update bitfield of the NeREIDS live protocol.
+//! The assignment of a body's cells to the bits of the NeREIDS update bitfield.
 
 use std::marker::PhantomData;
 
 use crate::game::{Body, CellKind, Role, Scope};
 
-/// How many bits the update bitfield has.
+/// The number of bits in the update bitfield.
 pub(crate) const GROUPS: usize = 8;
 /// The bit of [`Role::Head`].
 pub(crate) const HEAD: usize = 0;
 /// The bit of body orientation and movement style.
 pub(crate) const ORIENTATION: usize = 1;
 
-/// The cells of a body by bit.
+/// The cells of a body, grouped by bit.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout<B> {
     pub(crate) kinds: Vec<CellKind>,
-    /// For each bit its cells, but those of `turn`.
+    /// The cells of each bit, without those of `turn`.
     pub(crate) groups: [Vec<usize>; GROUPS],
     pub(crate) ground: Option<usize>,
     pub(crate) turn: Option<Turn>,

@@ -1,5 +1,5 @@
-//! Submessages that are not about the state of an entity: answers to requests and chat, which are repeated until they
-//! are acked, and read once and in order, and warnings and effects, which are sent once.
+//! Submessages that are not entity states. Request acks and chat are repeated until the client acks them, and the
+//! client reads them once and in order. Warnings and effects are sent once.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ use crate::units::EntityId;
 
 /// The longest text or answer, in bytes.
 pub const TEXT_BYTES_MAX: usize = 127;
-/// How many notices may wait for a client to ack them.
+/// The most notices that may wait for a client's ack.
 pub const NOTICES_MAX: usize = 64;
-/// The chunks of an entity's id.
+/// The chunk size of an entity id, which is a varint.
 pub(crate) const ID_CHUNK_BITS: u32 = 5;
 
 /// The 4-bit types of submessages.
@@ -33,62 +33,62 @@ pub(crate) mod kind {
     pub(crate) const PACKET_ECHO: u64 = 9;
 }
 
-/// `OUT_OF_SEQ_WARNING`: the last client frame came at a time when it could not be used.
+/// `OUT_OF_SEQ_WARNING`: the client's last usercmd arrived too early or too late to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfSeqWarning {
-    /// The index of that frame.
+    /// The index of that usercmd.
     pub index: Wrapping16,
-    /// How many frames it was ahead of the server: below 0 too late, above 32 too early.
+    /// How many frames the usercmd was ahead of the server: below 0 is too late, above 32 too early.
     pub difference: i16,
 }
 
-/// Something that a client is to hear for certain, once, and in order.
+/// A message that a client receives reliably, once and in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// `REQUEST_ACK`: the answer to a client's request.
     RequestAck {
         /// The number of the request.
         request: Wrapping16,
-        /// The answer, of at most [`TEXT_BYTES_MAX`].
+        /// The answer, at most [`TEXT_BYTES_MAX`] bytes.
         answer: Vec<u8>,
     },
-    /// `CHAT_EVENT_OOC`: out of character.
+    /// `CHAT_EVENT_OOC`: an out-of-character chat line.
     ChatOoc {
-        /// The connection that said it; 0 is the server.
+        /// The connection of the speaker; 0 is the server.
         sender: u16,
         /// The channel.
         channel: u8,
-        /// What was said, of at most [`TEXT_BYTES_MAX`].
+        /// The text, at most [`TEXT_BYTES_MAX`] bytes.
         text: String,
     },
-    /// `CHAT_EVENT_IC`: in character.
+    /// `CHAT_EVENT_IC`: an in-character chat line.
     ChatIc {
-        /// Who said it.
+        /// The speaking entity.
         entity: EntityId,
-        /// How: yelled, whispered, ...; the game's own numbering.
+        /// The style, such as yelled or whispered, in the game's own numbering.
         style: u8,
-        /// In which of the game's languages.
+        /// The language, in the game's own numbering.
         language: u8,
-        /// What was said, of at most [`TEXT_BYTES_MAX`].
+        /// The text, at most [`TEXT_BYTES_MAX`] bytes.
         text: String,
     },
 }
 
-/// A notice that is not taken.
+/// The reasons for refusing a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
-    /// Too long.
+    /// The text is too long.
     #[error("a text of {0} bytes: at most {TEXT_BYTES_MAX} go")]
     TooLong(usize),
-    /// The client has not acked for long.
+    /// Too many notices wait for the client's ack.
     #[error("{NOTICES_MAX} notices wait for the client already")]
     Full,
 }
 
-/// The server's notices that are not acked yet.
+/// The server's unacked notices for one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
-    /// The number of the first.
+    /// The number of the first unacked notice.
     first: Wrapping16,
     waiting: VecDeque<Notice>,
 }
@@ -106,17 +106,17 @@ impl Outbox {
         Ok(())
     }
 
-    /// The number of the oldest that waits, or of the next that will.
+    /// Returns the number of the oldest waiting notice, or of the next one when none waits.
     pub(crate) fn first(&self) -> Wrapping16 {
         self.first
     }
 
-    /// All that wait, oldest first, with their numbers.
+    /// Returns all waiting notices with their numbers, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Wrapping16, &Notice)> {
         (0..).map(|i| self.first.later(i)).zip(&self.waiting)
     }
 
-    /// The client has heard everything before `next`.
+    /// Drops the notices before `next`, which the client has received.
     pub(crate) fn handle_ack(&mut self, next: Wrapping16) {
         while next.is_newer_than(self.first) && self.waiting.pop_front().is_some() {
             self.first = self.first.later(1);
@@ -148,7 +148,7 @@ impl Notice {
         put_text(out, self.bytes());
     }
 
-    /// Reads what follows the type.
+    /// Reads a notice after its type.
     pub(crate) fn get(from: &mut BitReader<'_>, kind: u64) -> Result<(Wrapping16, Notice), DecodeError> {
         let number = Wrapping16(from.get_u16()?);
         let notice = match kind {
@@ -194,13 +194,14 @@ impl Echo {
         }
     }
 
-    /// Reads what follows the type.
+    /// Reads an echo after its type.
     pub(crate) fn get(from: &mut BitReader<'_>) -> Result<Echo, DecodeError> {
         Ok(Echo { packet: from.get_u16()?, held_ms: from.get_u16()?, lost: from.get_u16()? })
     }
 }
 
-/// Writes an effect. Its place is coded relative to `near`, the origin of its entity, if the same datagram carries that.
+/// Writes an effect. Its origin is coded relative to `near`: its entity's origin, when the same datagram carries that
+/// entity.
 pub(crate) fn put_effect(out: &mut BitWriter, effect: &Effect, near: Option<Vec3>) {
     out.put(kind::EFFECT, 4);
     out.put(u64::from(effect.kind), 8);
@@ -212,7 +213,7 @@ pub(crate) fn put_effect(out: &mut BitWriter, effect: &Effect, near: Option<Vec3
     }
 }
 
-/// Reads what follows the type; `carried` gives the origin of an entity that the same datagram carries.
+/// Reads an effect after its type. `carried` returns the origin of an entity that the same datagram carries.
 pub(crate) fn get_effect(
     from: &mut BitReader<'_>,
     carried: impl Fn(EntityId) -> Option<Vec3>,
@@ -236,7 +237,7 @@ pub(crate) fn get_entity(from: &mut BitReader<'_>) -> Result<EntityId, DecodeErr
     u16::try_from(id).map(EntityId).map_err(|_| DecodeError::bad("an entity's id", id))
 }
 
-/// 7 bits of length, then bytes; no more than [`TEXT_BYTES_MAX`].
+/// Writes 7 bits of length and the bytes, truncated to [`TEXT_BYTES_MAX`].
 pub(crate) fn put_text(out: &mut BitWriter, bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
     out.put(bytes.len() as u64, 7);

@@ -1,22 +1,21 @@
-//! Numbers in as few bits as they need: varints, and the change of a cell from one known value to another. All of it is
-//! lossless to the bit.
+//! Compact number encodings: varints, and the change of a cell from a known value to another. All of them are lossless.
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
 use crate::game::CellKind;
 
-/// Widths of an integer's change, by its 3-bit class.
+/// The width in bits of an integer's change, by its 3-bit class.
 const INTEGER_WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
 
-/// How a float's new value is written, in 2 bits.
+/// The 2-bit codes for how a float's new value is written.
 const FLOAT_IS_ZERO: u64 = 0;
 const FLOAT_MOVED: u64 = 1;
 const FLOAT_TRIMMED: u64 = 2;
 const FLOAT_WHOLE: u64 = 3;
-/// With more bits than this a float is no longer than whole.
+/// A trimmed float with more bits than this takes no less room than a whole one.
 const FLOAT_LENGTH_MAX: u32 = 28;
 
-/// Appends a number in chunks of `chunk` bits, the lowest first, each followed by a bit that says whether more follow.
+/// Writes a number in chunks of `chunk` bits, lowest first. After each chunk, one bit says whether more chunks follow.
 pub(crate) fn put_varint(out: &mut BitWriter, value: u64, chunk: u32) {
     let mut value = value;
     loop {
@@ -29,7 +28,7 @@ pub(crate) fn put_varint(out: &mut BitWriter, value: u64, chunk: u32) {
     }
 }
 
-/// Reads [`put_varint`]'s number; at most 64 bits.
+/// Reads a number from [`put_varint`], at most 64 bits long.
 pub(crate) fn get_varint(from: &mut BitReader<'_>, chunk: u32) -> Result<u64, DecodeError> {
     let mut value: u64 = 0;
     let mut shift = 0;
@@ -46,7 +45,7 @@ pub(crate) fn get_varint(from: &mut BitReader<'_>, chunk: u32) -> Result<u64, De
     }
 }
 
-/// Appends a signed number: 6 bits of length (0 to 63; 63 stands for 64 bits too), then that many bits of its zigzag.
+/// Writes a signed number: 6 bits of length, then that many bits of its zigzag code. A length of 63 means 64 bits.
 pub(crate) fn put_signed(out: &mut BitWriter, value: i64) {
     let zigzag = ((value << 1) ^ (value >> 63)) as u64;
     let length = (64 - zigzag.leading_zeros()).min(63);
@@ -54,14 +53,14 @@ pub(crate) fn put_signed(out: &mut BitWriter, value: i64) {
     out.put(zigzag, if length == 63 { 64 } else { length });
 }
 
-/// Reads [`put_signed`]'s number.
+/// Reads a number from [`put_signed`].
 pub(crate) fn get_signed(from: &mut BitReader<'_>) -> Result<i64, DecodeError> {
     let length = from.get(6)? as u32;
     let zigzag = from.get(if length == 63 { 64 } else { length })?;
     Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
 }
 
-/// Appends what a cell became; `new` differs from `old`.
+/// Writes the new value of a cell. `new` must differ from `old`.
 pub(crate) fn put_change(out: &mut BitWriter, kind: CellKind, old: u32, new: u32) {
     match kind {
         CellKind::F32 => put_float_change(out, old, new),
@@ -74,7 +73,7 @@ pub(crate) fn put_change(out: &mut BitWriter, kind: CellKind, old: u32, new: u32
     }
 }
 
-/// Reads what a cell became.
+/// Reads the new value of a cell.
 pub(crate) fn get_change(from: &mut BitReader<'_>, kind: CellKind, old: u32) -> Result<u32, DecodeError> {
     match kind {
         CellKind::F32 => get_float_change(from, old),
@@ -86,7 +85,7 @@ pub(crate) fn get_change(from: &mut BitReader<'_>, kind: CellKind, old: u32) -> 
     }
 }
 
-/// Appends a cell that may have changed: a bit, then the change.
+/// Writes one bit that says whether the cell changed, then the change.
 pub(crate) fn put_maybe_changed(out: &mut BitWriter, kind: CellKind, old: u32, new: u32) {
     out.put_bool(old != new);
     if old != new {
@@ -94,14 +93,14 @@ pub(crate) fn put_maybe_changed(out: &mut BitWriter, kind: CellKind, old: u32, n
     }
 }
 
-/// Reads a cell that may have changed.
+/// Reads a cell from [`put_maybe_changed`].
 pub(crate) fn get_maybe_changed(from: &mut BitReader<'_>, kind: CellKind, old: u32) -> Result<u32, DecodeError> {
     if from.get_bool()? { get_change(from, kind, old) } else { Ok(old) }
 }
 
 fn put_float_change(out: &mut BitWriter, old: u32, new: u32) {
-    // Neighbouring floats are neighbouring integers, so a small step is a small difference of the words; an XOR would
-    // say the same, but carries lengthen it.
+    // The bit patterns of neighbouring floats are neighbouring integers, so a small step is a small integer difference.
+    // An XOR would be longer where a carry flips many bits.
     let change = zigzag_change(old, new);
     let moved = bits_of(change);
     let trimmed = 32 - new.trailing_zeros();
@@ -110,13 +109,13 @@ fn put_float_change(out: &mut BitWriter, old: u32, new: u32) {
     } else if moved <= FLOAT_LENGTH_MAX && moved <= trimmed {
         out.put(FLOAT_MOVED, 2);
         out.put(u64::from(moved), 5);
-        // The highest bit is 1: that is what the length says.
+        // The highest bit is always 1, so it is not written.
         let implied = moved.saturating_sub(1);
         out.put(u64::from(change) & ((1 << implied) - 1), implied);
     } else if trimmed <= FLOAT_LENGTH_MAX {
         out.put(FLOAT_TRIMMED, 2);
         out.put(u64::from(trimmed), 5);
-        // The lowest bit that is kept is 1.
+        // The lowest kept bit is always 1, so it is not written.
         out.put(u64::from(new >> (32 - trimmed) >> 1), trimmed - 1);
     } else {
         out.put(FLOAT_WHOLE, 2);
@@ -145,7 +144,7 @@ fn get_float_change(from: &mut BitReader<'_>, old: u32) -> Result<u32, DecodeErr
     }
 }
 
-/// The difference of two words that differ, as a number from 0: -1, 1, -2, 2, ...
+/// Returns the zigzag code of a non-zero difference, starting at 0: -1, 1, -2, 2, ...
 fn zigzag_change(old: u32, new: u32) -> u32 {
     let difference = new.wrapping_sub(old) as i32;
     (((difference << 1) ^ (difference >> 31)) as u32).wrapping_sub(1)

@@ -1,4 +1,4 @@
-//! One message of the server while it is filled: its header, and submessages for as long as there is room.
+//! A server message under construction: its header, and submessages as long as they fit.
 
 use super::Wrapping16;
 use super::bits::BitWriter;
@@ -11,7 +11,7 @@ use crate::units::{Micros, SnapshotSeq};
 /// The most submessages in a message.
 pub(super) const SUBMESSAGES_MAX: u32 = 255;
 
-/// A message being filled.
+/// A message under construction.
 pub(super) struct Page {
     pub(super) out: BitWriter,
     count: u32,
@@ -20,7 +20,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A page with its header and what the header has no room for, as differences from the snapshot `from`.
+    /// Starts a message with its header and `FRAME`, coded relative to the snapshot `from`.
     pub(super) fn begin<B>(
         snapshot: &Snapshot<B>,
         calibration_ms: Option<i16>,
@@ -42,7 +42,7 @@ impl Page {
         Page { out, count: 1, limit_bits, told }
     }
 
-    /// Writes submessages if they fit with `reserved` bits to spare; `write` says what its bits are for.
+    /// Writes submessages if they fit and leave `reserved` bits free. `write` returns its bits by purpose.
     pub(super) fn put(
         &mut self,
         submessages: u32,
@@ -64,7 +64,7 @@ impl Page {
         fits
     }
 
-    /// The same of one submessage that is about no entity's state.
+    /// Writes one submessage that is not about an entity's state, under the same condition.
     pub(super) fn put_event(&mut self, reserved: usize, write: impl FnOnce(&mut BitWriter)) -> bool {
         self.put(1, reserved, |out| {
             let before = out.len_bits();
@@ -73,12 +73,12 @@ impl Page {
         })
     }
 
-    /// How many bits are free.
+    /// Returns the number of free bits.
     pub(super) fn left(&self) -> usize {
         self.limit_bits.saturating_sub(self.out.len_bits())
     }
 
-    /// The message, and what its bits are for.
+    /// Returns the message and its bits by purpose.
     pub(super) fn finish(mut self) -> (Vec<u8>, Told) {
         self.out.replace_byte(COUNT_AT_BYTE, self.count as u8);
         let bits = self.out.len_bits();

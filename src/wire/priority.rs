@@ -1,38 +1,39 @@
-//! Which entities are sent first, when there is no room for all: by what changed (the update bitfield is in order of
-//! importance), by the distance to the client's avatar, and by how long they have waited.
+//! The order in which entities are sent when there is no room for all of them. The order depends on three things: the
+//! changed fields (the update bitfield is sorted by importance), the distance to the client's avatar, and the number of
+//! packets waited.
 //!
-//! Waiting is added, not multiplied, so that nothing starves. An entity that has waited [`OVERTAKES_AFTER`] packets
-//! longer than another goes before it whatever both have to say. What was sent begins to wait anew, so whoever has
-//! waited that long sees each of the others go ahead of it once at most: among `n` entities it is sent within
-//! `OVERTAKES_AFTER + n` packets, if each has room for any one of them besides the client's own.
+//! Waiting adds to the score, so that no entity starves. An entity that has waited [`OVERTAKES_AFTER`] packets longer
+//! than another goes first, whatever the two changes are. A sent entity starts waiting from 0, so each other entity
+//! overtakes a long-waiting one at most once. Among `n` entities, each one is therefore sent within `OVERTAKES_AFTER +
+//! n` packets, if each packet has room for any one of them besides the client's own body.
 
-/// After this many more packets of waiting an entity goes before any other.
+/// An entity that has waited this many packets longer than another is sent before it.
 pub const OVERTAKES_AFTER: u32 = 32;
 
-/// The score of everything changing, nearby.
+/// The score of a nearby entity with all bits set.
 const SCORE_MAX: f32 = 256.0 * 1024.0;
 const SCORE_PER_PACKET: i64 = SCORE_MAX as i64 / OVERTAKES_AFTER as i64;
-/// At this distance from the avatar a change counts half, in units.
+/// The distance from the avatar, in units, at which a change counts half.
 const HALF_AT_UNITS: f32 = 512.0;
-/// A state that is on its way already, and is sent again in case it is lost, counts this many times less.
+/// The divisor for a state that was already sent and is repeated in case it was lost.
 const ECHO_DIVISOR: f32 = 4.0;
 
-/// What an entity has to say.
+/// The inputs of an entity's priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Urgency {
-    /// The update bitfield; all bits for one that appears or goes.
+    /// The update bitfield; all bits are set for an entity that appears or disappears.
     pub bits: u8,
-    /// Whether the same was sent already, and nothing is known of it yet.
+    /// Whether the same state was already sent but not yet acked.
     pub echo: bool,
-    /// From the client's avatar.
+    /// The distance from the client's avatar, in units.
     pub distance_units: f32,
-    /// For how many packets it has waited.
+    /// The number of packets that the entity has waited.
     pub waited: u32,
 }
 
 impl Urgency {
-    /// The greater, the sooner. Computed from comparisons and integers but for the distance's share, which is one IEEE
-    /// division and multiplication, so that every platform gets the same.
+    /// Returns the score; entities with a higher score are sent sooner. Only the distance term uses floats, in one IEEE
+    /// division and one multiplication, so every platform computes the same score.
     pub fn score(&self) -> i64 {
         let distance = if self.distance_units >= 0.0 { self.distance_units.min(1e6) } else { 1e6 };
         let importance = (f32::from(self.bits) + 1.0) * (SCORE_MAX / 256.0);

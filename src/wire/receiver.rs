@@ -1,6 +1,6 @@
-//! The client's end: datagrams become snapshots again, to the bit, in whatever order they arrive.
+//! The client's decoder: it restores the snapshots exactly, in whatever order the datagrams arrive.
 //!
-//! An entity that a datagram does not mention is as the newest datagram before it left it.
+//! An entity that a datagram omits keeps the state from the newest earlier datagram that carried it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,46 +18,46 @@ use crate::packet::{Echo, Snapshot};
 use crate::record::OutOfSequence;
 use crate::units::{CommandSeq, EntityId, SnapshotSeq};
 
-/// Decodes what the server sends to one client. It holds at most [`ENTITIES_MAX`] entities and, of each, the states
-/// of the last [`WINDOW`] snapshots.
+/// Decodes the messages that the server sends to one client. It holds at most [`ENTITIES_MAX`] entities, with the
+/// states of the last [`WINDOW`] snapshots for each.
 #[derive(Clone, Debug)]
 pub struct Receiver<B> {
     layout: Layout<B>,
     rings: BTreeMap<EntityId, Ring<B>>,
-    /// Those of the last [`WINDOW`] snapshots that came, in no order.
+    /// The received snapshots among the last [`WINDOW`], unsorted.
     known: VecDeque<Known>,
     newest: SnapshotSeq,
     next_notice: Wrapping16,
 }
 
-/// What a datagram from the server says.
+/// The decoded contents of a message from the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received<B> {
     /// The snapshot.
     pub snapshot: Snapshot<B>,
-    /// The calibration helper: how much earlier than needed the client's frames come, in ms; `None` while the server
-    /// does not know.
+    /// The calibration helper in ms: how much earlier than needed the client's usercmds arrive. `None` while the server
+    /// does not know it.
     pub calibration_ms: Option<i16>,
-    /// Frames of the client that the server could not use.
+    /// Usercmds of the client that the server could not use.
     pub warnings: Vec<OutOfSeqWarning>,
-    /// What the client reads for the first time, in order.
+    /// Notices that the client receives for the first time, in order.
     pub notices: Vec<Notice>,
-    /// Entities that came into the client's knowledge, and the connection that controls each; `None` is an AI.
+    /// Newly known entities, with the connection that controls each; `None` means that an AI controls it.
     pub definitions: Vec<(EntityId, Option<u16>)>,
 }
 
-/// What became of a datagram.
+/// The outcome of decoding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded<B> {
-    /// It is a snapshot that was not there yet.
+    /// A new snapshot.
     New(Box<Received<B>>),
-    /// It has come before.
+    /// A snapshot that already arrived.
     Duplicate,
-    /// It is so late that the states it starts from are forgotten.
+    /// A snapshot so old that the receiver may have dropped the states it is coded against.
     TooOld,
 }
 
-/// What the submessages say, before anything of it is believed.
+/// The contents of the submessages, collected before the receiver changes its own state.
 struct Draft<B> {
     states: BTreeMap<EntityId, Option<B>>,
     effects: Vec<Effect>,
@@ -65,7 +65,7 @@ struct Draft<B> {
     notices: Vec<(Wrapping16, Notice)>,
     definitions: Vec<(EntityId, Option<u16>)>,
     echo: Option<Echo>,
-    /// An entity that was defined, and whose state has to follow.
+    /// An entity whose definition was read, and whose state must follow.
     defined: Option<EntityId>,
 }
 
@@ -76,7 +76,7 @@ impl<B: Body> Default for Receiver<B> {
 }
 
 impl<B: Body> Receiver<B> {
-    /// The client before its first datagram.
+    /// Creates a receiver for a new connection.
     pub fn new() -> Receiver<B> {
         Receiver {
             layout: Layout::new(),
@@ -87,7 +87,7 @@ impl<B: Body> Receiver<B> {
         }
     }
 
-    /// Which snapshots have come; the client tells the server with each packet.
+    /// Returns the received snapshots, which the client acks with each packet.
     pub fn received(&self) -> ReceivedSet {
         let bit = |known: &Known| match self.newest.0.checked_sub(known.seq.0) {
             Some(distance @ 1..=32) => 1 << (distance - 1),
@@ -96,16 +96,16 @@ impl<B: Body> Receiver<B> {
         ReceivedSet { newest: self.newest, before: self.known.iter().map(bit).fold(0, |all, one| all | one) }
     }
 
-    /// How many states of entities are held.
+    /// Returns the number of entity states held.
     pub fn states_held(&self) -> usize {
         self.rings.values().map(Ring::len).sum()
     }
 
-    /// Reads a datagram whose seal was checked. `newest_command` is the newest usercmd that the client has made,
-    /// from which the 16-bit ack is widened.
+    /// Decodes a message whose seal was checked. `newest_command` is the client's newest usercmd; it is used to widen
+    /// the 16-bit ack.
     ///
     /// # Errors
-    /// When it is not what the server would send. Nothing has changed then.
+    /// When the message is not valid. The receiver is then unchanged.
     pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<Decoded<B>, DecodeError> {
         let (header, count, mut from) = ServerHeader::read(datagram)?;
         let known = |seq| self.known.iter().find(|known| known.seq == seq).copied();
@@ -198,7 +198,7 @@ impl<B: Body> Receiver<B> {
         Ok(body)
     }
 
-    /// Believes it all.
+    /// Applies a fully checked message.
     fn accept(&mut self, header: &ServerHeader, info: &FrameInfo, draft: Draft<B>) -> Received<B> {
         for (id, state) in draft.states {
             self.rings.entry(id).or_default().insert(info.seq, state);
@@ -263,7 +263,7 @@ impl<B> Draft<B> {
         }
     }
 
-    /// Checks that the entity that was defined just before is the one whose state follows.
+    /// Checks that the state of the entity defined just before follows its definition.
     fn check_defined(&self, follows: Option<EntityId>) -> Result<(), DecodeError> {
         match self.defined {
             Some(id) if follows != Some(id) => {

@@ -1,59 +1,59 @@
-//! What a client asks for outside of its usercmds, and how either side leaves. Requests are sent again until a
-//! [`Notice::RequestAck`](super::Notice::RequestAck) answers them; the server answers each number once.
+//! Requests that a client makes outside its usercmds, and the farewell of either side. A client repeats a request until
+//! a [`Notice::RequestAck`](super::Notice::RequestAck) acks it. The server answers each request number once.
 
 use super::bits::BitWriter;
 use super::header::{begin, expect};
 use super::notice::{get_bytes, get_text, put_text};
 use super::{DecodeError, MessageType, Wrapping16};
 
-/// A request of a client.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Counted per client; a repeat has the same number.
+    /// The number of the request, counted per client. A repeat has the same number.
     pub number: Wrapping16,
-    /// What is asked for.
+    /// The contents.
     pub what: What,
 }
 
-/// What a client may ask for. Texts are of at most [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX); what is longer is cut at
-/// a character.
+/// The kinds of request. Texts longer than [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX) bytes are cut at a character
+/// boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// To say something out of character.
+    /// An out-of-character chat line.
     ChatOoc {
         /// The channel.
         channel: u8,
-        /// What is said.
+        /// The text.
         text: String,
     },
-    /// To let the avatar say something.
+    /// An in-character chat line, spoken by the avatar.
     ChatIc {
-        /// How: yelled, whispered, ...; the game's own numbering.
+        /// The style, such as yelled or whispered, in the game's own numbering.
         style: u8,
-        /// In which of the game's languages.
+        /// The language, in the game's own numbering.
         language: u8,
-        /// What is said.
+        /// The text.
         text: String,
     },
-    /// Something of the game's own.
+    /// A game-defined request.
     Game {
-        /// What; cut at [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX).
+        /// The contents, cut at [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX) bytes.
         bytes: Vec<u8>,
     },
 }
 
-/// Why a session ends.
+/// The reason for ending a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// Whoever says it has done what it came for.
+    /// The sender is done.
     Done,
-    /// Nothing was heard from the other side for long.
+    /// The other side was silent for too long.
     TimedOut,
-    /// The other side sent what cannot be.
+    /// The other side sent invalid data.
     Misbehaved,
 }
 
-/// Encodes a request; the datagram is to be sealed.
+/// Encodes a request. The caller must seal the datagram.
 pub fn encode_request(request: &Request) -> Vec<u8> {
     let mut out = begin(MessageType::RequestFromClient);
     out.put(u64::from(request.number.0), 16);
@@ -80,7 +80,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
 /// Decodes a request whose seal was checked.
 ///
 /// # Errors
-/// When it is not what a client would send.
+/// When the datagram is not a valid request.
 pub fn decode_request(datagram: &[u8]) -> Result<Request, DecodeError> {
     let mut from = expect(datagram, MessageType::RequestFromClient)?;
     let number = Wrapping16(from.get_u16()?);
@@ -94,7 +94,7 @@ pub fn decode_request(datagram: &[u8]) -> Result<Request, DecodeError> {
     Ok(Request { number, what })
 }
 
-/// Encodes a farewell; the datagram is to be sealed.
+/// Encodes a farewell. The caller must seal the datagram.
 pub fn encode_disconnect(why: Leaving) -> Vec<u8> {
     let mut out = begin(MessageType::Disconnect);
     out.put(why as u64, 8);
@@ -104,7 +104,7 @@ pub fn encode_disconnect(why: Leaving) -> Vec<u8> {
 /// Decodes a farewell whose seal was checked.
 ///
 /// # Errors
-/// When it is none.
+/// When the datagram is not a farewell.
 pub fn decode_disconnect(datagram: &[u8]) -> Result<Leaving, DecodeError> {
     let mut from = expect(datagram, MessageType::Disconnect)?;
     let why = match from.get_u8()? {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::WINDOW;
 use crate::units::SnapshotSeq;
 
-/// States in ascending order of the snapshots that carried them; `None` where the entity was gone.
+/// States sorted by the snapshot that carried them; `None` where the entity was removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<B> {
     states: VecDeque<(SnapshotSeq, Option<B>)>,
@@ -22,18 +22,19 @@ impl<B> Ring<B> {
         self.states.len()
     }
 
-    /// The state that one snapshot carried.
+    /// Returns the state that snapshot `seq` itself carried.
     pub(crate) fn carried_by(&self, seq: SnapshotSeq) -> Option<&B> {
         let (at, state) = &self.states[self.after(seq).checked_sub(1)?];
         state.as_ref().filter(|_| *at == seq)
     }
 
-    /// The state as of a snapshot: the newest that it or an older one carried.
+    /// Returns the state as of snapshot `seq`: the newest one that it or an older snapshot carried.
     pub(crate) fn at(&self, seq: SnapshotSeq) -> Option<&B> {
         self.states[self.after(seq).checked_sub(1)?].1.as_ref()
     }
 
-    /// Where the first state after a snapshot is. Those asked for are mostly among the last.
+    /// Returns the index of the first state after snapshot `seq`. Searches from the end, because most lookups are
+    /// recent.
     fn after(&self, seq: SnapshotSeq) -> usize {
         self.states.iter().rposition(|(at, _)| *at <= seq).map_or(0, |last| last + 1)
     }
@@ -43,8 +44,8 @@ impl<B> Ring<B> {
         self.states.insert(after, (seq, state));
     }
 
-    /// Forgets what no snapshot in the window before `newest` can need: of the states that are out of it, all but the
-    /// newest. False when nothing is left worth keeping.
+    /// Drops states that no snapshot in the window before `newest` can need: all states outside the window except the
+    /// newest of them. Returns false when the ring holds nothing useful.
     pub(crate) fn forget(&mut self, newest: SnapshotSeq) -> bool {
         let is_out = |seq: SnapshotSeq| newest.0.saturating_sub(seq.0) >= WINDOW;
         while self.states.get(1).is_some_and(|(seq, _)| is_out(*seq)) {

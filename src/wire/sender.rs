@@ -1,5 +1,5 @@
-//! The server's end of one client's updates: each snapshot becomes one message of at most a given size, in which every
-//! entity is coded as its difference from the last state of it that the client acked.
+//! The server side of one client's snapshots. Each snapshot becomes one message of limited size. Every entity is coded
+//! as the difference from its last state that the client acked.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,11 +19,11 @@ use crate::game::{Body, Effect};
 use crate::packet::Snapshot;
 use crate::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
-/// Effects that found no room wait; beyond this many the oldest are given up.
+/// The most effects that wait for room; beyond this, the oldest are dropped.
 const EFFECTS_WAITING_MAX: usize = 256;
-/// Warnings that found no room wait; beyond this many the oldest are given up.
+/// The most warnings that wait for room; beyond this, the oldest are dropped.
 const WARNINGS_WAITING_MAX: usize = 8;
-/// The largest effect.
+/// The largest encoded effect, in bits.
 pub(super) const EFFECT_BITS_MAX: usize = 143;
 
 /// Encodes the snapshots of one client.
@@ -35,9 +35,9 @@ pub struct Sender<B> {
     score: fn(&Urgency) -> i64,
     categories: Categories<B>,
     tracks: BTreeMap<EntityId, Track>,
-    /// The last [`WINDOW`] snapshots.
+    /// The last [`WINDOW`] snapshots sent.
     sent: VecDeque<Sent>,
-    /// The newest one that the client has.
+    /// The newest snapshot that the client has acked.
     acked: Option<Sent>,
     warnings: VecDeque<OutOfSeqWarning>,
     outbox: Outbox,
@@ -48,51 +48,52 @@ pub struct Sender<B> {
 struct Sent {
     seq: SnapshotSeq,
     server_time: Micros,
-    /// The number of the first notice that it did not carry.
+    /// The number of the first notice that this snapshot did not carry.
     next_notice: Wrapping16,
 }
 
-/// A snapshot as a datagram, not yet sealed.
+/// An encoded snapshot, not yet sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The datagram.
+    /// The message. Messages longer than a datagram must go as [`fragments`](super::fragments).
     pub datagram: Vec<u8>,
-    /// The entities that it tells about, in the order of their priority.
+    /// The entities in the message, in order of priority.
     pub carried: Vec<EntityId>,
-    /// The entities that have changed, and for which there was no room. Empty means that the client, once it has this
-    /// datagram, has the snapshot's frame to the bit.
+    /// Changed entities that the message has no room for. When it is empty, a client that receives this message has
+    /// exactly the server's frame.
     pub deferred: Vec<EntityId>,
-    /// How many effects wait for a later datagram.
+    /// The number of effects that wait for a later message.
     pub effects_waiting: usize,
-    /// How many warnings there was no room for; they are not sent later.
+    /// The number of warnings that were dropped for lack of room.
     pub warnings_dropped: usize,
-    /// What its bits are for.
+    /// The bits of the message by purpose.
     pub told: Told,
 }
 
-/// A snapshot that cannot be sent.
+/// The reasons why a snapshot cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A client's own body may not wait, because an ack without it would be compared with the wrong state.
+    /// The client's own body does not fit. It must be in every snapshot, because the client compares its prediction
+    /// with it.
     #[error("{needed_bytes} bytes are needed for the client's own body, and {budget_bytes} allowed")]
     TooSmall {
-        /// What the header, the client's own body and the seal take.
+        /// The bytes that the header, the client's own body and the seal take.
         needed_bytes: usize,
-        /// What was allowed.
+        /// The bytes that the budget allows.
         budget_bytes: usize,
     },
-    /// Snapshots go out in the order of their numbers.
+    /// The snapshot is not newer than the last one encoded.
     #[error("snapshot {next} after snapshot {last}")]
     OutOfOrder {
-        /// The last one that was encoded.
+        /// The last snapshot that was encoded.
         last: SnapshotSeq,
-        /// The one that was to be.
+        /// The snapshot that was refused.
         next: SnapshotSeq,
     },
 }
 
 impl<B: Body> Sender<B> {
-    /// The updates of `player`, of a session of `players`.
+    /// Creates the sender for `player` in a session of `players` players.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
         Sender {
             layout: Layout::new(),
@@ -109,12 +110,12 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    /// The client's own body.
+    /// Returns the client's own body.
     pub(crate) fn avatar(&self) -> EntityId {
         self.avatar
     }
 
-    /// Warns the client about its last frame, with the next snapshot.
+    /// Warns the client about its last usercmd with the next snapshot.
     pub fn warn(&mut self, warning: OutOfSeqWarning) {
         self.warnings.push_back(warning);
         if self.warnings.len() > WARNINGS_WAITING_MAX {
@@ -122,25 +123,25 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    /// Tells the client something that it is to hear for certain.
+    /// Queues a notice that is repeated until the client acks it.
     ///
     /// # Errors
-    /// When it is too long, or too many wait already.
+    /// When the notice is too long, or too many are waiting.
     pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
         self.outbox.push(notice)
     }
 
-    /// Takes another order of importance than [`Urgency::score`]: the greater the score, the sooner an entity is sent.
+    /// Replaces [`Urgency::score`] as the priority function. Entities with a higher score are sent sooner.
     pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
         self.score = score;
     }
 
-    /// Counts bits of values by these categories; without them a variable has the one that follows from its scope.
+    /// Sets the categories used to count bits. By default, a field's category follows from its scope.
     pub fn categorize(&mut self, category: CategoryOf<B>) {
         self.categories.go_by(category);
     }
 
-    /// Takes what the client says that it has received. What was never sent is not believed.
+    /// Takes a client's ack. Ignores acks of snapshots that were never sent.
     pub fn handle_ack(&mut self, received: &ReceivedSet) {
         if self.sent.back().is_none_or(|last| received.newest > last.seq) {
             return;
@@ -155,12 +156,12 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), the seal included. What is longer than
-    /// a datagram is to be sent as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
+    /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), including the seal. The caller must send
+    /// longer messages than a datagram as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
     ///
     /// # Errors
-    /// When the budget does not hold the client's own body, or the snapshot is not newer than the last. Nothing
-    /// has changed then.
+    /// When the client's own body does not fit into the budget, or the snapshot is not newer than the last. The sender
+    /// is then unchanged.
     pub fn encode(
         &mut self,
         snapshot: &Snapshot<B>,
@@ -199,10 +200,11 @@ impl<B: Body> Sender<B> {
         let next_notice = self.put_notices(&mut page, snapshot.seq);
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
         if let Some(echo) = snapshot.echo {
-            // One that finds no room is no loss: the next says the same and more.
+            // An echo without room is no loss: the next one covers it.
             page.put_event(0, |out| echo.put(out));
         }
-        // Effects come last, so that they can be coded relative to their entities; a part of what is left is kept for them.
+        // Effects are written last, because they are coded relative to their entities. Up to a quarter of the room is
+        // reserved for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
             let body = snapshot.frame.get(change.id);
@@ -226,13 +228,13 @@ impl<B: Body> Sender<B> {
         })
     }
 
-    /// What the client has to be sent, in ascending order of entity.
+    /// Returns the changes that the client has to receive, in ascending order of entity.
     fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<Change> {
         let frame = &snapshot.frame;
         for (id, _) in &frame.entities {
             self.tracks.entry(*id).or_insert_with(Track::new);
         }
-        // One that was never sent, and has waited for room, is over only once it has left.
+        // An entity that was never sent, but still waits for room, is dropped only after it has left the frame.
         self.tracks.retain(|id, track| {
             let is_kept = !track.is_over() || frame.get(*id).is_some();
             if !is_kept {
@@ -258,13 +260,14 @@ impl<B: Body> Sender<B> {
         changes
     }
 
-    /// Writes warnings and notices; returns the number of the first notice that is not in.
+    /// Writes warnings and notices. Returns the number of the first notice that did not fit.
     fn put_notices(&mut self, page: &mut Page, seq: SnapshotSeq) -> Wrapping16 {
-        // A warning is about the last frame: later it would be stale.
+        // A warning is about the last usercmd and would be stale later.
         while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
             self.warnings.pop_front();
         }
-        // Chat leaves half of the room to the entities, but a long line must not wait for ever.
+        // Chat leaves half of the room to entities, except in every eighth snapshot, so that a long line cannot wait
+        // forever.
         let reserved = if seq.0.is_multiple_of(8) { 0 } else { page.left() / 2 };
         let mut next = None;
         for (number, notice) in self.outbox.iter() {

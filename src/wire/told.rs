@@ -1,31 +1,31 @@
-//! What the bits of a snapshot's datagrams are for, counted as they are written.
+//! Counts of a snapshot's bits by purpose, taken while they are written.
 
 use std::collections::BTreeMap;
 
 use crate::game::{Body, Category, Field};
 use crate::units::EntityId;
 
-/// How many categories there are.
+/// The number of categories.
 const CATEGORIES: usize = Category::ALL.len();
 
-/// How many bits of a snapshot's datagrams are for what. Together they are all of the datagrams.
+/// The bits of a snapshot's datagrams by purpose. The parts add up to all bits of the datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Values of variables, by the category that a variable has for the client which is told.
+    /// Values of fields, by the field's category for the receiving client.
     pub values: [u32; CATEGORIES],
-    /// Of which entities and which variables they are: types, ids, controllers, bases, bitfields and masks.
+    /// The naming of entities and fields: types, ids, controllers, bases, bitfields and masks.
     pub naming: u32,
-    /// Effects, warnings, notices, and the echo of packets.
+    /// Effects, warnings, notices and the packet echo.
     pub events: u32,
-    /// Headers, `FRAME`, seals, and what fills the last byte.
+    /// Headers, `FRAME`, seals and the padding of the last byte.
     pub headers: u32,
 }
 
 impl Told {
-    /// How many parts there are.
+    /// The number of parts.
     pub const PARTS: usize = CATEGORIES + 3;
 
-    /// All parts: categories in their order, then `naming`, `events` and `headers`.
+    /// Returns all parts: categories in their order, then `naming`, `events` and `headers`.
     pub fn parts(&self) -> [u32; Told::PARTS] {
         let Told { values, naming, events, headers } = self;
         let mut parts = [0; Told::PARTS];
@@ -34,12 +34,12 @@ impl Told {
         parts
     }
 
-    /// The bits of values of one category.
+    /// Returns the bits for values of one category.
     pub fn of(&self, category: Category) -> u32 {
         self.values[category as usize]
     }
 
-    /// All bits: eight times the bytes of the datagrams.
+    /// Returns the total number of bits: eight times the bytes of the datagrams.
     pub fn bits(&self) -> u64 {
         self.parts().iter().map(|bits| u64::from(*bits)).sum()
     }
@@ -53,21 +53,22 @@ impl Told {
     }
 }
 
-/// By which category a game's variable is drawn.
+/// A function that returns the category of a game's field; `own` is true for the client's own body.
 pub(super) type CategoryOf<B> = fn(&B, own: bool, &Field) -> Category;
 
-/// The categories of the variables of all entities that a client is told of.
+/// The categories of the fields of all entities that a client receives.
 #[derive(Clone, Debug)]
 pub(super) struct Categories<B> {
     fields: Vec<Field>,
     avatar: EntityId,
     of: CategoryOf<B>,
-    /// By cell, since the entity became known or became another.
+    /// The number of teleports when the entry was made, and the categories by cell.
     known: BTreeMap<EntityId, (u32, Vec<Category>)>,
 }
 
 impl<B: Body> Categories<B> {
-    /// For the client whose own body is `avatar`; by scopes, as long as no game says otherwise.
+    /// Creates the categories for the client whose own body is `avatar`. A field's category follows from its scope
+    /// until [`Categories::go_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> Categories<B> {
         let by_scope = |_: &B, own: bool, field: &Field| Category::by_default(own, field.scope);
         Categories { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
@@ -78,7 +79,7 @@ impl<B: Body> Categories<B> {
         self.known.clear();
     }
 
-    /// Those of one entity's cells, as the client has them: what has been teleported is met anew.
+    /// Returns the categories of one entity's cells. A teleport recomputes them.
     pub(super) fn of(&mut self, id: EntityId, body: &B) -> &[Category] {
         let Categories { fields, avatar, of, known } = self;
         let teleports = body.teleports();

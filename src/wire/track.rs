@@ -1,8 +1,9 @@
-//! What the server knows of a client's knowledge of one entity: the last state that the client has for certain, and
-//! those on their way, each of which it may have.
+//! The server's record of what one client knows about one entity: the acked state, and the states sent since. Each of
+//! the latter may have arrived.
 //!
-//! Nothing is taken for lost. An entity is left out of a packet only if every state that the client can have of it
-//! is the true one, so that with room enough a client's frame is the server's to the bit, whatever was lost.
+//! The server never assumes that a packet is lost. It omits an entity only if every state that the client may hold
+//! equals the true one. With enough room, the client's frame therefore equals the server's frame exactly, whatever
+//! packets were lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,36 +11,36 @@ use std::sync::Arc;
 use super::WINDOW;
 use crate::units::SnapshotSeq;
 
-/// A state that a snapshot carried; `None` when it said that there is no such entity.
+/// A state that a snapshot carried; `None` when the snapshot removed the entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) seq: SnapshotSeq,
     pub(crate) cells: Option<Arc<[u32]>>,
 }
 
-/// One entity in one client's eyes.
+/// One client's knowledge of one entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
-    /// What the client has for certain. `None` when too much was sent without an answer to know.
+    /// The last acked state. `None` after more than [`WINDOW`] sends without an ack.
     acked: Option<Held>,
-    /// What was sent since, oldest first.
+    /// The states sent since, oldest first.
     sent: VecDeque<Held>,
-    /// For how many packets in a row it was left out though it was needed.
+    /// The number of consecutive packets that needed the entity but had no room for it.
     pub(crate) waited: u32,
 }
 
-/// Which snapshots a client has received: the newest, and for each of the 32 before it a bit, the lowest for the one
-/// just before.
+/// The snapshots that a client has received: the newest, and one bit for each of the 32 before it. The lowest bit is
+/// the snapshot just before the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedSet {
-    /// The newest snapshot that was received; 0 when none was.
+    /// The newest snapshot received; 0 when there is none.
     pub newest: SnapshotSeq,
-    /// The 32 before it.
+    /// The bits of the 32 snapshots before the newest.
     pub before: u32,
 }
 
 impl ReceivedSet {
-    /// Whether a snapshot is known to have been received.
+    /// Returns whether the client is known to have received a snapshot.
     pub fn contains(&self, seq: SnapshotSeq) -> bool {
         match self.newest.0.checked_sub(seq.0) {
             _ if seq.0 == 0 => false,
@@ -51,25 +52,25 @@ impl ReceivedSet {
 }
 
 impl Track {
-    /// An entity that the client has never heard of.
+    /// Creates the record of an entity that was never sent to the client.
     pub(crate) fn new() -> Track {
         let unheard = Held { seq: SnapshotSeq(0), cells: None };
         Track { acked: Some(unheard), sent: VecDeque::new(), waited: 0 }
     }
 
-    /// Whether the client may have something else than the truth.
+    /// Returns whether the client may hold a state other than `truth`.
     pub(crate) fn needs(&self, truth: Option<&[u32]>) -> bool {
         let differs = |held: &Held| held.cells.as_deref() != truth;
         self.acked.as_ref().is_none_or(differs) || self.sent.iter().any(differs)
     }
 
-    /// Whether the truth is on its way already.
+    /// Returns whether `truth` is the last state sent.
     pub(crate) fn is_echo(&self, truth: Option<&[u32]>) -> bool {
         self.sent.back().is_some_and(|held| held.cells.as_deref() == truth)
     }
 
-    /// The state that snapshot `now` may start from: one that the client has, and has not forgotten by then. A client
-    /// forgets a state once it has a newer one that is itself out of the window.
+    /// Returns the base for snapshot `now`: the acked state, if the client still keeps it. A client drops a state once
+    /// it has a newer one that is itself outside the window.
     pub(crate) fn base(&self, now: SnapshotSeq) -> Option<(SnapshotSeq, &Arc<[u32]>)> {
         let acked = self.acked.as_ref()?;
         let forgotten = self.sent.front().is_some_and(|next| now.0 - next.seq.0 > WINDOW);
@@ -92,7 +93,7 @@ impl Track {
         }
     }
 
-    /// True when both sides agree that there is no such entity.
+    /// Returns whether both sides agree that the entity does not exist.
     pub(crate) fn is_over(&self) -> bool {
         self.sent.is_empty() && self.acked.as_ref().is_some_and(|held| held.cells.is_none())
     }

@@ -1,4 +1,4 @@
-//! A usercmd, coded as its difference from the one before it.
+//! The wire encoding of a usercmd, as the difference from the previous one.
 
 use glam::Vec3;
 
@@ -12,7 +12,7 @@ use crate::usercmd::{Input, Usercmd};
 
 const CELLS: usize = 11;
 
-/// In the order in which they change most, so that whole nibbles of the mask are 0.
+/// Sorted by how often they change, so that whole nibbles of the mask are 0.
 const KINDS: [CellKind; CELLS] = [
     CellKind::F32, // pitch
     CellKind::F32, // yaw
@@ -27,7 +27,7 @@ const KINDS: [CellKind; CELLS] = [
     CellKind::U32, // extra
 ];
 
-/// Writes all but its number.
+/// Writes everything except the sequence number.
 pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Usercmd) {
     let (old, new) = (cells(before), cells(command));
     put_mask(out, CELLS, |i| old[i] != new[i]);
@@ -37,7 +37,7 @@ pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Userc
     put_signed(out, command.server_time.0.wrapping_sub(expected_time(before, command.input.msec).0));
 }
 
-/// Reads it.
+/// Reads a usercmd that [`put_usercmd`] wrote.
 pub(crate) fn get_usercmd(from: &mut BitReader<'_>, before: &Usercmd, seq: CommandSeq) -> Result<Usercmd, DecodeError> {
     let mut cells = cells(before);
     let mask = get_mask(from, CELLS)?;
@@ -60,7 +60,8 @@ pub(crate) fn get_usercmd(from: &mut BitReader<'_>, before: &Usercmd, seq: Comma
     Ok(Usercmd { seq, lerp_msec: narrow("lerp_msec", lerp_msec)?, server_time, input })
 }
 
-/// A client's clock goes on by what its usercmds cover, but for corrections.
+/// Returns the client time after `before`: it advances by the duration of the usercmd. The wire carries only the
+/// deviation.
 fn expected_time(before: &Usercmd, msec: u8) -> Micros {
     Micros(before.server_time.0.wrapping_add(i64::from(msec) * 1000))
 }

@@ -1,18 +1,19 @@
-//! Before a session begins: a client says that it is still there and whether it is ready, and the server how many are.
+//! The message exchanged before a session begins. A client says that it is present and whether it is ready; the server
+//! says how many players are ready.
 
 use super::header::{begin, expect};
 use super::{DecodeError, MessageType};
 
-/// How many players are ready, and how many the session waits for. A client speaks of itself alone: 0 or 1 of 1.
+/// The number of ready players, and the number that the session waits for. A client reports only itself: 0 or 1 of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many are ready.
+    /// The number of ready players.
     pub ready: u16,
-    /// How many there are to be.
+    /// The number of players that the session waits for.
     pub places: u16,
 }
 
-/// Encodes it; the datagram is to be sealed.
+/// Encodes the message. The caller must seal the datagram.
 pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
     let mut out = begin(MessageType::Waiting);
     out.put(u64::from(waiting.ready), 16);
@@ -20,10 +21,10 @@ pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Decodes it from a datagram whose seal was checked.
+/// Decodes the message from a datagram whose seal was checked.
 ///
 /// # Errors
-/// When it is something else.
+/// When the datagram is not a valid `Waiting` message.
 pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
     let waiting = Waiting { ready: from.get_u16()?, places: from.get_u16()? };

@@ -1,38 +1,39 @@
-//! 16-bit sequence indices that wrap, and how to read them: which of two is newer, and which counter one is the end of.
+//! 16-bit sequence indices that wrap: which of two is newer, and which full counter an index belongs to.
 
-/// The low 16 bits of a counter. At 31.25 ticks a second (32 ms, as in NeREIDS) it wraps every 35 minutes, so it means
-/// something only relative to an index or a counter nearby: less than 2^15 away.
+/// The low 16 bits of a counter. At 31.25 ticks a second (32 ms, as in NeREIDS) it wraps every 35 minutes. It has a
+/// meaning only relative to an index or counter less than 2^15 away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wrapping16(pub u16);
 
 impl Wrapping16 {
-    /// The low 16 bits of a counter.
+    /// Returns the low 16 bits of a counter.
     pub const fn of(counter: u32) -> Wrapping16 {
         Wrapping16(counter as u16)
     }
 
-    /// How many steps `self` is after `other`; negative when it is before. Half the circle away reads as -32768.
+    /// Returns how many steps `self` is after `other`; negative when it is before. A distance of exactly 2^15 reads as
+    /// -32768.
     pub const fn distance_from(self, other: Wrapping16) -> i16 {
         self.0.wrapping_sub(other.0) as i16
     }
 
-    /// True when `self` comes after `other`. Of two that are half the circle apart neither is newer.
+    /// Returns whether `self` comes after `other`. Of two indices exactly 2^15 apart, neither is newer.
     pub const fn is_newer_than(self, other: Wrapping16) -> bool {
         self.distance_from(other) > 0
     }
 
-    /// The index `steps` later.
+    /// Returns the index `steps` later.
     pub const fn later(self, steps: u16) -> Wrapping16 {
         Wrapping16(self.0.wrapping_add(steps))
     }
 
-    /// The counter that ends in these bits and is nearest to `reference`: from `reference - 32768` to
-    /// `reference + 32767`. `None` when that is no `u32`.
+    /// Returns the counter that ends in these bits and is nearest to `reference`: from `reference - 32768` to
+    /// `reference + 32767`. Returns `None` when that counter does not fit into a `u32`.
     pub const fn unwrap_near(self, reference: u32) -> Option<u32> {
         reference.checked_add_signed(self.distance_from(Wrapping16::of(reference)) as i32)
     }
 
-    /// As [`Wrapping16::unwrap_near`], for counters of 64 bits.
+    /// Like [`Wrapping16::unwrap_near`], for 64-bit counters.
     pub const fn unwrap_near_u64(self, reference: u64) -> Option<u64> {
         reference.checked_add_signed(self.distance_from(Wrapping16(reference as u16)) as i64)
     }

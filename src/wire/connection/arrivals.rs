@@ -1,18 +1,19 @@
-//! How often each of a client's last packets came.
+//! Counts how often each of a client's recent packets arrived.
 
 use std::collections::VecDeque;
 
-/// How many packets back a late one may be.
+/// A packet this many numbers older than the newest is too old to count.
 pub(crate) const PACKETS_REMEMBERED: u32 = 256;
-/// How often one packet counts: once, and once more if the way doubled it. A log has room for no more.
+/// The most arrivals that count for one packet: the packet and one duplicate made by the network. A log has no room for
+/// more.
 pub(crate) const ARRIVALS_MAX: u8 = 2;
 
 /// The arrivals of one client's packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
-    /// The number of the newest packet that came.
+    /// The number of the newest packet received.
     newest: u32,
-    /// How often each of the last packets came, the newest last.
+    /// The arrivals of each recent packet, newest last.
     came: VecDeque<u8>,
 }
 
@@ -21,7 +22,7 @@ impl Arrivals {
         self.newest
     }
 
-    /// Counts an arrival; false when it is one too many, or too old to know.
+    /// Counts an arrival. Returns false when the packet arrived too often or is too old.
     pub(super) fn count(&mut self, number: u32) -> bool {
         if number == 0 || number + PACKETS_REMEMBERED <= self.newest {
             return false;

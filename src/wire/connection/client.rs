@@ -1,4 +1,4 @@
-//! A client's end of its connection.
+//! The client's end of a connection.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,15 @@ use crate::wire::{
     decode_disconnect, decode_waiting, encode_commands, encode_disconnect, encode_request, encode_waiting,
 };
 
-/// A server that is not heard for this long is gone.
+/// A server that is silent for this long counts as lost.
 const SILENCE_MAX: Micros = Micros::from_s(5);
-/// How often a client says that it is still there while it waits for the session to begin.
+/// The interval at which a waiting client reports that it is present.
 const SAY_WAITING_EVERY: Micros = Micros::from_ms(500);
 
-/// A client's end of its connection. A state machine: hand in what came ([`ClientConnection::handle_datagram`]) and what is
-/// to go ([`ClientConnection::send_packet`]), then send all that [`ClientConnection::poll_transmit`] gives, in its order;
-/// and call [`ClientConnection::handle_timeout`] several times a second.
+/// The client's end of a connection, as a state machine. The driver passes in received datagrams
+/// ([`ClientConnection::handle_datagram`]) and packets to send ([`ClientConnection::send_packet`]). It sends all
+/// datagrams from [`ClientConnection::poll_transmit`] in order, and calls [`ClientConnection::handle_timeout`] several
+/// times a second.
 #[derive(Clone, Debug)]
 pub struct ClientConnection<B> {
     state: State,
@@ -35,7 +36,7 @@ pub struct ClientConnection<B> {
 #[derive(Clone, Debug)]
 enum State {
     Connecting(Connecting),
-    /// In a place; the session has not begun.
+    /// The client has a slot, but the session has not begun.
     Waiting {
         accepted: Accepted,
         is_ready: bool,
@@ -45,45 +46,45 @@ enum State {
     Over,
 }
 
-/// What a datagram from the server says.
+/// The meaning of a datagram from the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent<B> {
-    /// There is a place.
+    /// The server gave the client a slot.
     Connected(Accepted),
-    /// There is none.
+    /// The server refused the client.
     Refused(Refusal),
-    /// Other players are waited for.
+    /// The session waits for other players.
     Waiting(Waiting),
-    /// A snapshot that was not there yet.
+    /// A new snapshot.
     Snapshot {
-        /// What it says.
+        /// The decoded snapshot.
         received: Box<Received<B>>,
-        /// How many bytes its datagrams have, headers and seals included.
+        /// The total size of its datagrams in bytes, including headers and seals.
         bytes: usize,
-        /// How many datagrams it came in.
+        /// The number of datagrams that carried it.
         datagrams: usize,
     },
-    /// A snapshot that has come before.
+    /// A snapshot that already arrived.
     Duplicate,
-    /// The session is over.
+    /// The session has ended.
     Left(Leaving),
-    /// A part of something that is not whole yet.
+    /// A fragment of a message that is still incomplete.
     Part,
 }
 
-/// Why there is no server any more, or none yet.
+/// The reasons for having no connection to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// It never did.
+    /// The server never answered.
     NeverAnswered,
-    /// It has not been heard for 5 seconds.
+    /// The server has been silent for 5 seconds.
     Silent,
-    /// The server had no place for as long as the client asked.
+    /// The server refused the client until the client gave up.
     Refused(Refusal),
 }
 
 impl<B: Body> ClientConnection<B> {
-    /// Asks for a place from `now` on. `salt` is a number that nobody can guess, new for each attempt.
+    /// Requests a slot from `now` on. `salt` must be unpredictable and new for each attempt.
     pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> ClientConnection<B> {
         ClientConnection {
             state: State::Connecting(Connecting::new(options, salt, now)),
@@ -96,12 +97,12 @@ impl<B: Body> ClientConnection<B> {
         }
     }
 
-    /// The player that the client is; `None` without a place.
+    /// Returns the client's player; `None` without a slot.
     pub fn player(&self) -> Option<PlayerId> {
         self.accepted().map(|accepted| accepted.player)
     }
 
-    /// Says from `now` on whether the client is ready for the session to begin; at first it is not.
+    /// Sets whether the client is ready for the session to begin. The initial value is false.
     pub fn set_ready(&mut self, now: Micros, ready: bool) {
         if let State::Waiting { is_ready, say_so_at, .. } = &mut self.state {
             *is_ready = ready;
@@ -109,10 +110,10 @@ impl<B: Body> ClientConnection<B> {
         }
     }
 
-    /// Takes a datagram that came from the server at `now`. `Ok(None)` is one that says nothing new.
+    /// Takes a datagram that arrived from the server at `now`. Returns `Ok(None)` when it contains nothing new.
     ///
     /// # Errors
-    /// When it is not the server's or not what it would send. Nothing has changed then.
+    /// When the datagram is not authentic or not valid. The connection is then unchanged.
     pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<Option<ClientEvent<B>>, DecodeError> {
         let kind = message_type(datagram)?;
         if let State::Connecting(connecting) = &mut self.state {
@@ -147,16 +148,16 @@ impl<B: Body> ClientConnection<B> {
         Ok(event)
     }
 
-    /// Asks for something, once the session runs; it is sent again until a
-    /// [`Notice::RequestAck`] of the number that is returned answers it.
+    /// Queues a request for the running session and returns its number. The client repeats the request until a
+    /// [`Notice::RequestAck`] with this number answers it.
     ///
     /// # Errors
-    /// When the server has not answered for long.
+    /// When too many requests are unanswered.
     pub fn ask(&mut self, what: What) -> Result<Wrapping16, TooManyRequests> {
         self.asking.ask(what)
     }
 
-    /// Does what is due at `now`: says that the client waits, asks again, and finds that the server has fallen silent.
+    /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
     pub fn handle_timeout(&mut self, now: Micros) -> Option<Lost> {
         let is_silent = now - self.heard_at > SILENCE_MAX;
         let lost = match &mut self.state {
@@ -164,7 +165,7 @@ impl<B: Body> ClientConnection<B> {
                 self.outgoing.extend(connecting.poll_datagram(now));
                 match connecting.outcome() {
                     Some(Outcome::Silent) => Some(Lost::NeverAnswered),
-                    // No place came free for as long as it asked.
+                    // The server stayed full until the client gave up.
                     Some(Outcome::Refused(why)) => Some(Lost::Refused(why.clone())),
                     Some(Outcome::Accepted(_)) | None => None,
                 }
@@ -189,11 +190,11 @@ impl<B: Body> ClientConnection<B> {
         lost
     }
 
-    /// Makes a packet ready, with what the client has received as its ack and where it sees its avatar. Returns the
-    /// datagram's size in bytes; nothing is sent without a place, and `None` returned.
+    /// Queues a packet and sets its ack to the newest snapshot that the client has received. Returns the datagram's
+    /// size in bytes, or `None` without a slot; the packet is then not sent.
     ///
     /// # Errors
-    /// When there are none or too many usercmds, or they are not consecutive.
+    /// When the packet has no usercmds or too many, or when they are not consecutive.
     pub fn send_packet(
         &mut self,
         packet: &mut ClientPacket,
@@ -203,7 +204,8 @@ impl<B: Body> ClientConnection<B> {
         self.send_packet_as_is(packet, perceived)
     }
 
-    /// The same with the ack that the packet has, true or not: what a client that lies can say.
+    /// Like [`ClientConnection::send_packet`], but keeps the packet's own ack. Tests use it to imitate a client that
+    /// sends false acks.
     ///
     /// # Errors
     /// As [`ClientConnection::send_packet`].
@@ -224,7 +226,7 @@ impl<B: Body> ClientConnection<B> {
         Ok(Some(bytes))
     }
 
-    /// Says farewell, if there is anybody to say it to.
+    /// Queues a farewell if the client has a slot.
     pub fn send_disconnect(&mut self, why: Leaving) {
         if let Some(accepted) = self.accepted() {
             let farewell = seal(accepted.key, encode_disconnect(why));
@@ -233,7 +235,7 @@ impl<B: Body> ClientConnection<B> {
         self.state = State::Over;
     }
 
-    /// The next datagram to send.
+    /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
     }
@@ -245,7 +247,7 @@ impl<B: Body> ClientConnection<B> {
         }
     }
 
-    /// Takes a message that came in so many datagrams.
+    /// Takes a message that arrived in the given number of datagrams.
     fn handle_message(
         &mut self,
         message: &[u8],
@@ -264,7 +266,7 @@ impl<B: Body> ClientConnection<B> {
             Decoded::Duplicate => Some(ClientEvent::Duplicate),
             Decoded::TooOld => None,
         };
-        // The first frame says that the session has begun.
+        // The first snapshot implies that the session has begun.
         if let State::Waiting { accepted, .. } = &self.state {
             self.state = State::Running(accepted.clone());
         }

@@ -1,26 +1,27 @@
-//! A client's requests: sent again until a `REQUEST_ACK` answers them, and acted on once, in order.
+//! A client's requests. The client repeats each one until a `REQUEST_ACK` answers it; the server acts on each once, in
+//! order.
 
 use std::collections::VecDeque;
 
 use crate::units::Micros;
 use crate::wire::{Request, What, Wrapping16};
 
-/// Without an answer a request is sent again after so long.
+/// The client repeats an unanswered request after this time.
 const AGAIN_AFTER: Micros = Micros::from_ms(250);
-/// How many requests may wait for their answers.
+/// The most requests that may wait for an answer.
 pub const REQUESTS_MAX: usize = 64;
 
-/// A client has asked for more than the server answers.
+/// Too many of the client's requests are unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{REQUESTS_MAX} requests wait for the server's answers already")]
 pub struct TooManyRequests;
 
-/// The client's end: what is not answered yet, one on its way at a time.
+/// The client side: the unanswered requests. Only the first of them is sent at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asking {
     next: Wrapping16,
     waiting: VecDeque<Request>,
-    /// When the first was sent last.
+    /// When the first request was last sent.
     sent_at: Option<Micros>,
 }
 
@@ -35,7 +36,7 @@ impl Asking {
         Ok(number)
     }
 
-    /// The request that is to be sent now.
+    /// Returns the request to send now.
     pub(super) fn poll(&mut self, now: Micros) -> Option<&Request> {
         let first = self.waiting.front()?;
         if self.sent_at.is_some_and(|sent| now - sent < AGAIN_AFTER) {
@@ -52,8 +53,8 @@ impl Asking {
     }
 }
 
-/// The server's end: which request of this client is the next to be acted on. A client asks for one at a time, so whatever
-/// else comes is a repeat.
+/// The server side: the number of the client's next request. A client sends one request at a time, so any other number
+/// is a repeat.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answering {
     next: Wrapping16,

@@ -16,12 +16,12 @@ use crate::wire::{
     decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 
-/// For how many usercmds it is remembered where their clients saw their avatars.
+/// The number of usercmds for which the server keeps the client's predicted avatar.
 const PERCEIVED_REMEMBERED: usize = 128;
 
-/// One client, as the server's end of its connection knows it. A state machine: hand in what came
-/// ([`ServerConnection::handle_datagram`]) and what is to go ([`ServerConnection::send_snapshot`]), then send all that
-/// [`ServerConnection::poll_transmit`] gives, in its order.
+/// The server's end of one client's connection, as a state machine. The driver passes in received datagrams
+/// ([`ServerConnection::handle_datagram`]) and snapshots to send ([`ServerConnection::send_snapshot`]). It sends all
+/// datagrams from [`ServerConnection::poll_transmit`] in order.
 #[derive(Clone, Debug)]
 pub struct ServerConnection<B> {
     key: Key,
@@ -29,22 +29,21 @@ pub struct ServerConnection<B> {
     reference: ClientReference,
     arrivals: Arrivals,
     answering: Answering,
-    /// Where the client says that its avatar was after each of its last usercmds.
+    /// The client's predicted avatar after each of its last usercmds.
     perceived: VecDeque<(CommandSeq, Perceived)>,
     message_bytes_max: usize,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
 }
 
-/// What a client's datagram says.
+/// The meaning of a client's datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
     Packet(HeardPacket),
-    /// The client asks for something for the first time: [`ServerConnection::tell`] it a
-    /// [`Notice::RequestAck`].
+    /// A new request. Answer it with [`ServerConnection::tell`] and a [`Notice::RequestAck`].
     Request(Request),
-    /// The client asks for it again, as the answer is on its way yet.
+    /// A repeat of a request whose answer is still on its way.
     AskedAgain,
     /// The client waits for the session to begin.
     Waiting(Waiting),
@@ -52,38 +51,38 @@ pub enum ServerEvent {
     Left(Leaving),
 }
 
-/// A datagram that says nothing to act on. Its sender is not told.
+/// The reasons for ignoring a datagram. The sender gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It is not what the client would send.
+    /// The datagram is not authentic or not valid.
     #[error(transparent)]
     NotOurs(#[from] DecodeError),
-    /// The packet came too often already, or so late that nobody knows how often.
+    /// The packet arrived too often, or is too old to count its arrivals.
     #[error("packet {number} came too often or too late")]
     Repeat {
-        /// The packet's number.
+        /// The number of the packet.
         number: u32,
     },
 }
 
-/// A snapshot that was made ready.
+/// A snapshot that is ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// How many bytes its datagrams have, headers and seals included.
+    /// The total size of its datagrams in bytes, including headers and seals.
     pub bytes: usize,
-    /// How many datagrams it takes.
+    /// The number of datagrams.
     pub datagrams: usize,
-    /// False when there was no room for all that is new, and some of it waits for the next snapshot.
+    /// False when some changes had no room and wait for the next snapshot.
     pub is_whole: bool,
-    /// Whether the client saw its avatar where the server had it after the usercmd that the snapshot acks, each told once.
-    /// `None` where the client has not said.
+    /// Whether the client's prediction matched the server's avatar after the acked usercmd. Reported once per usercmd;
+    /// `None` when the client did not report a prediction.
     pub saw_avatar_right: Option<bool>,
-    /// What the bits of its datagrams are for.
+    /// The bits of its datagrams by purpose.
     pub told: Told,
 }
 
 impl<B: Body> ServerConnection<B> {
-    /// The connection of `player`, of a session of `players`, accepted at `now` with this key.
+    /// Creates the connection of `player` in a session of `players` players, accepted at `now` with `key`.
     pub fn new(key: Key, player: PlayerId, players: u16, now: Micros) -> ServerConnection<B> {
         ServerConnection {
             key,
@@ -98,21 +97,21 @@ impl<B: Body> ServerConnection<B> {
         }
     }
 
-    /// Sends snapshots in at most so many bytes each, fragments' headers not counted. What does not fit waits for the next
-    /// one. Without this it is `MESSAGE_BYTES_MAX`.
+    /// Limits each snapshot message to `bytes`, without fragment headers. Entities that do not fit wait for the next
+    /// snapshot. The default is `MESSAGE_BYTES_MAX`.
     pub fn limit_messages(&mut self, bytes: usize) {
         self.message_bytes_max = bytes.min(MESSAGE_BYTES_MAX);
     }
 
-    /// Counts what snapshots' bits are for by these categories; without them a variable has the one that follows from its scope.
+    /// Sets the categories used to count bits. By default, a field's category follows from its scope.
     pub fn categorize(&mut self, category: fn(&B, bool, &Field) -> Category) {
         self.sender.categorize(category);
     }
 
-    /// Takes a datagram that came from the client's address at `now`.
+    /// Takes a datagram that arrived from the client's address at `now`.
     ///
     /// # Errors
-    /// When it is not the client's, not what it would send, or a repeat. Nothing has changed then.
+    /// When the datagram is not authentic, not valid, or a repeat. The connection is then unchanged.
     pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<ServerEvent, Unusable> {
         let kind = message_type(datagram)?;
         let datagram = unseal(self.key, datagram)?;
@@ -130,21 +129,21 @@ impl<B: Body> ServerConnection<B> {
         Ok(event)
     }
 
-    /// Takes what a packet says of snapshots, where there is no datagram of it: a log has it as it was heard.
+    /// Takes the acks of a packet from a log, which has no datagram for it.
     pub(crate) fn handle_heard(&mut self, heard: &HeardPacket) {
         self.sender.handle_ack(&ReceivedSet { newest: heard.packet.ack, before: heard.received_before });
     }
 
-    /// How long ago the client was last heard.
+    /// Returns the time since the client was last heard.
     pub fn silent_for(&self, now: Micros) -> Micros {
         now - self.heard_at
     }
 
-    /// Makes the datagrams of a snapshot ready.
+    /// Queues the datagrams of a snapshot.
     ///
     /// # Errors
-    /// When there is no room for the client's own body, or the snapshot is not newer than the last. Then it is not sent:
-    /// to the client it is as if it were lost.
+    /// When the client's own body does not fit, or the snapshot is not newer than the last. The snapshot is then not
+    /// sent, and counts as lost for the client.
     pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<Sent, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
@@ -155,7 +154,7 @@ impl<B: Body> ServerConnection<B> {
         let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max)?;
         self.reference.sent = snapshot.seq;
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
-        // The sender has kept to the most that fragments carry.
+        // The sender respects the limit of fragments per message, so fragmenting succeeds.
         let datagrams = fragments(snapshot.seq, encoded.datagram).unwrap_or_default();
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
         let mut told = encoded.told;
@@ -172,25 +171,25 @@ impl<B: Body> ServerConnection<B> {
         Ok(sent)
     }
 
-    /// Tells the client something that it is to hear for certain, with its next snapshots.
+    /// Queues a notice that goes with the next snapshots until the client acks it.
     ///
     /// # Errors
-    /// When it is too long, or too many wait already.
+    /// When the notice is too long, or too many are waiting.
     pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
         self.sender.tell(notice)
     }
 
-    /// Tells a client that waits for the session to begin how many are ready.
+    /// Reports to a waiting client how many players are ready.
     pub fn send_waiting(&mut self, waiting: Waiting) {
         self.outgoing.push_back(seal(self.key, encode_waiting(waiting)));
     }
 
-    /// Says farewell.
+    /// Queues a farewell.
     pub fn send_disconnect(&mut self, why: Leaving) {
         self.outgoing.push_back(seal(self.key, encode_disconnect(why)));
     }
 
-    /// The next datagram to send.
+    /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
     }
@@ -221,7 +220,7 @@ impl<B: Body> ServerConnection<B> {
     }
 
     fn saw(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
-        // The newest usercmds stand last, and an ack is about one of them.
+        // The newest usercmds are at the end, and an ack is usually about one of them.
         let place = self.perceived.iter().rposition(|(seq, _)| *seq == ack)?;
         let (_, perceived) = self.perceived.remove(place)?;
         Some(match perceived {

@@ -1,4 +1,4 @@
-//! Both ends by themselves: what each believes, counts and forgets.
+//! Tests of the two ends without a network: their state, counters and limits.
 
 use std::sync::Arc;
 
@@ -85,7 +85,8 @@ fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
     let (_, first) = send(&mut server, &snapshot(1, 3));
     assert_eq!(first.len(), 1, "and it is lost");
     for seq in 2..=4 {
-        // What was never acked is no baseline: the entities are defined anew, and the client needs nothing of what it lost.
+        // A state that was never acked is no baseline. The server defines the entities again, and the client needs no
+        // earlier datagram.
         let sent = snapshot(seq, 3);
         let (_, datagrams) = send(&mut server, &sent);
         let event = client.handle_datagram(Micros::ZERO, &datagrams[0]);

@@ -1,24 +1,25 @@
-//! The client's side of connecting.
+//! The client side of the handshake.
 
 use super::super::{Key, VERSION};
 use super::message::{Answer, Hello, Refusal};
 use crate::units::{Micros, PlayerId};
 
-/// How a client asks for a place.
+/// The parameters of a client's connection attempt.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// The game that it plays.
+    /// The name of the client's game.
     pub game: String,
-    /// What it asks to have for itself, of at most [`ASKED_BYTES_MAX`](crate::wire::ASKED_BYTES_MAX): the game's business.
+    /// Game-defined data that the client sends with its request, at most
+    /// [`ASKED_BYTES_MAX`](crate::wire::ASKED_BYTES_MAX) bytes.
     pub asked: Vec<u8>,
-    /// What was not answered is sent again after this.
+    /// The client repeats an unanswered request after this time.
     pub resend_after: Micros,
-    /// After this without a place it gives up.
+    /// The client gives up after this time without a slot.
     pub give_up_after: Micros,
 }
 
 impl ConnectOptions {
-    /// Asks four times a second for ten seconds.
+    /// Requests a slot four times a second for ten seconds.
     pub fn new(game: &str) -> ConnectOptions {
         ConnectOptions {
             game: game.to_owned(),
@@ -29,7 +30,7 @@ impl ConnectOptions {
     }
 }
 
-/// A client that wants a place. A state machine: times come in as arguments.
+/// A client that requests a slot. It is a state machine: times come in as arguments.
 #[derive(Clone, Debug)]
 pub struct Connecting {
     options: ConnectOptions,
@@ -37,42 +38,42 @@ pub struct Connecting {
     began_at: Micros,
     send_at: Micros,
     challenge: Option<u64>,
-    /// The last answer, where that was that there is no place now.
+    /// The last refusal that said that all slots are taken.
     full: Option<Refusal>,
     outcome: Option<Outcome>,
 }
 
-/// How asking ended.
+/// The result of a connection attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With a place.
+    /// The server gave the client a slot.
     Accepted(Accepted),
-    /// Without.
+    /// The server refused the client.
     Refused(Refusal),
-    /// Nobody answered in time.
+    /// The server did not answer in time.
     Silent,
 }
 
-/// A place on a server.
+/// A slot on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// Seals all that follows.
+    /// The key that seals all further datagrams.
     pub key: Key,
-    /// The client's connection, from 1; entities that it controls are defined with this number.
+    /// The client's connection number, from 1. Definitions of entities that the client controls carry this number.
     pub connection: u16,
-    /// Its player.
+    /// The player of this client.
     pub player: PlayerId,
-    /// What the server tells everybody: settings, seed, ...
+    /// The data that the server sends to every client on admission, such as settings and seed.
     pub welcome: Vec<u8>,
 }
 
 impl Connecting {
-    /// Begins at `now`. `salt` is a number that nobody can guess, new for each attempt.
+    /// Starts an attempt at `now`. `salt` must be unpredictable and new for each attempt.
     pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> Connecting {
         Connecting { options, salt, began_at: now, send_at: now, challenge: None, full: None, outcome: None }
     }
 
-    /// The datagram to send at `now`, if any.
+    /// Returns the datagram to send at `now`, if any.
     pub fn poll_datagram(&mut self, now: Micros) -> Option<Vec<u8>> {
         if self.outcome.is_none() && now - self.began_at >= self.options.give_up_after {
             self.outcome = Some(self.full.take().map_or(Outcome::Silent, Outcome::Refused));
@@ -85,7 +86,7 @@ impl Connecting {
         Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game, asked }.encode())
     }
 
-    /// Takes a datagram that came at `now`. What is no answer to this attempt is ignored.
+    /// Takes a datagram that arrived at `now`. Ignores datagrams that do not answer this attempt.
     pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) {
         let Ok(answer) = Answer::decode(datagram) else { return };
         if self.outcome.is_some() {
@@ -99,14 +100,15 @@ impl Connecting {
                 self.challenge = Some(challenge);
             }
             Answer::Accepted { salt, key, connection, welcome } if salt == self.salt && self.challenge.is_some() => {
-                // A connection of 0 is the server's own, and no client's.
+                // Connection 0 is the server itself.
                 let Some(player) = connection.checked_sub(1).map(PlayerId) else { return };
                 self.outcome = Some(Outcome::Accepted(Accepted { key, connection, player, welcome }));
             }
             Answer::Refused { salt, why: Refusal::Expired } if salt == self.salt => {
                 self.challenge = None;
             }
-            // Places come free: those of who leaves, and of who was let in and never said that he is ready.
+            // A full server can free a slot later: when a player leaves, or when an admitted client never confirms that
+            // it is ready.
             Answer::Refused { salt, why: why @ Refusal::Full { .. } } if salt == self.salt => {
                 self.full = Some(why);
                 self.send_at = self.send_at.max(now + self.options.resend_after);
@@ -116,7 +118,7 @@ impl Connecting {
         }
     }
 
-    /// How it ended; `None` while it goes on.
+    /// Returns the result; `None` while the attempt is running.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }

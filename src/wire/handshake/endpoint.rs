@@ -1,5 +1,5 @@
-//! The server's side: who has a place, and whose datagrams go to which connection. Addresses are values here, those of
-//! `core::net`, which has no sockets.
+//! The server side of the handshake: which client has which slot, and which connection a datagram belongs to. Addresses
+//! are the plain values of `core::net`, which has no sockets.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
@@ -8,44 +8,44 @@ use super::super::{DecodeError, Key, MessageType, VERSION, message_type};
 use super::message::{Answer, GAME_NAME_BYTES_MAX, Hello, Refusal};
 use crate::units::{Micros, PlayerId};
 
-/// A challenge holds for one to two of these.
+/// A challenge is valid for one to two of these intervals.
 const BUCKET: Micros = Micros::from_s(8);
-/// Attempts that are over are remembered for as long as their challenge holds, so that a recording of one opens nothing;
-/// beyond this many the oldest are forgotten.
+/// The most ended attempts to remember; beyond this, the oldest are forgotten. An attempt is remembered while its
+/// challenge is valid, so that replayed datagrams of it open no session.
 const ENDED_MAX: usize = 1024;
 
-/// How long a client may take to say that it is ready before another one may have its place: it was let in, and has
-/// nothing to do but to say so.
+/// The time that an admitted client has to confirm that it is ready. After this, another client may take its slot.
 const GRACE: Micros = Micros::from_s(2);
 
-/// Whoever lost a place so gets none that is not free for this long.
+/// For this long, a host that lost an unready slot gets free slots only.
 const TARDY: Micros = Micros::from_s(60);
-/// As many are remembered; beyond them the first are forgotten.
+/// The most such hosts to remember; beyond this, the oldest are forgotten.
 const TARDY_MAX: usize = 1024;
 
-/// How a server lets clients in.
+/// The parameters of a server's admission.
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
-    /// The game that is played; clients of another are refused. As much of the name counts as a datagram has room for.
+    /// The name of the server's game; clients of other games are refused. The endpoint truncates it to the length that
+    /// a datagram can hold.
     pub game: String,
-    /// How many places there are.
+    /// The number of slots.
     pub places: u16,
-    /// What each client is told when it is let in, of at most `WELCOME_BYTES_MAX`: settings, seed, ...
+    /// The data that each client receives on admission, such as settings and seed; at most `WELCOME_BYTES_MAX` bytes.
     pub welcome: Vec<u8>,
-    /// How many places one host may have at a time of which nobody has said yet that he is ready ([`Endpoint::keep`]).
+    /// The most slots that one host may hold at a time without confirming that it is ready ([`Endpoint::keep`]).
     pub unready_per_host: u16,
-    /// Known to nobody else, and made anew at each start.
+    /// A secret that only the server knows, generated at each start.
     pub secret: Key,
 }
 
-/// Lets clients in, and tells whose a datagram is. A state machine: times and addresses come in as arguments.
+/// Admits clients and routes datagrams to players. It is a state machine: times and addresses come in as arguments.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     options: EndpointOptions,
     places: Vec<Option<Place>>,
     by_address: BTreeMap<SocketAddr, PlayerId>,
     ended: VecDeque<Ended>,
-    /// The hosts that lost a place because they never said that they were ready, and until when that counts.
+    /// Hosts that lost a slot because they did not confirm in time, and the time at which each entry expires.
     tardy: VecDeque<(IpAddr, Micros)>,
     closed: bool,
 }
@@ -56,9 +56,9 @@ struct Place {
     salt: u64,
     key: Key,
     since: Micros,
-    /// What this client is told in place of what everybody is.
+    /// Replaces the common welcome for this client.
     welcome: Option<Vec<u8>>,
-    /// Whether the client has said that it is ready.
+    /// Whether the client has confirmed that it is ready.
     kept: bool,
 }
 
@@ -69,46 +69,46 @@ struct Ended {
     until: Micros,
 }
 
-/// What a datagram means to the server.
+/// The meaning of a datagram for the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// Part of a handshake; the answer goes back to where it came from.
+    /// A handshake message. Send the answer back to its sender.
     Reply(Vec<u8>),
-    /// A client got a place; the answer goes back to where it came from.
+    /// A client got a slot. Send the answer back to its sender.
     Joined {
-        /// The place.
+        /// The slot.
         player: PlayerId,
-        /// Seals all that follows.
+        /// The key that seals all further datagrams.
         key: Key,
-        /// True when the same address had the place already, and has started anew.
+        /// True when the same address already had the slot and started a new attempt.
         again: bool,
-        /// What the client asks to have for itself. It may be anything.
+        /// The client's game-defined data. It is untrusted.
         asked: Vec<u8>,
-        /// The answer.
+        /// The answer to send.
         reply: Vec<u8>,
     },
-    /// It came from the address of this player: his connection decides whether it is his.
+    /// The datagram came from this player's address. The player's connection checks whether it is authentic.
     Connection(PlayerId),
-    /// Nothing to act on.
+    /// The datagram needs no action.
     Ignored(Ignored),
 }
 
-/// Why a datagram is not acted on. Nobody is told.
+/// The reason for ignoring a datagram. The sender gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ignored {
-    /// It is not what a client would send.
+    /// No client would send this datagram.
     #[error(transparent)]
     NotOurs(#[from] DecodeError),
-    /// Its address has no place.
+    /// The sender's address has no slot.
     #[error("its sender has no place here")]
     Stranger,
-    /// It opens a session that is over.
+    /// The datagram repeats a handshake whose session has ended.
     #[error("it repeats an attempt that is over")]
     Over,
 }
 
 impl Endpoint {
-    /// A server with all places free.
+    /// Creates an endpoint with all slots free.
     pub fn new(mut options: EndpointOptions) -> Endpoint {
         options.game.truncate(options.game.floor_char_boundary(GAME_NAME_BYTES_MAX));
         let places = vec![None; usize::from(options.places)];
@@ -122,12 +122,12 @@ impl Endpoint {
         }
     }
 
-    /// Lets nobody in from now on. Those who are in stay, and are told so again if they have not heard it.
+    /// Stops admitting clients. Admitted clients stay, and still get their acceptance repeated when they ask for it.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Takes a datagram that came from `from` at `now`.
+    /// Takes a datagram that arrived from `from` at `now`.
     pub fn handle_datagram(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> Incoming {
         match self.route(now, from, datagram) {
             Ok(incoming) => incoming,
@@ -135,26 +135,25 @@ impl Endpoint {
         }
     }
 
-    /// Where the datagrams of a player go; `None` when the place is empty.
+    /// Returns the address of a player; `None` when the slot is free.
     pub fn address(&self, player: PlayerId) -> Option<SocketAddr> {
         Some(self.places.get(usize::from(player.0))?.as_ref()?.address)
     }
 
-    /// The players who have a place.
+    /// Returns the players who have a slot.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
         (0..).map(PlayerId).zip(&self.places).filter(|(_, place)| place.is_some()).map(|(player, _)| player)
     }
 
-    /// A player has said that he is ready: nobody else gets his place as long as he stays. Until then it is his only while
-    /// there are others.
+    /// Marks a player as ready. From then on, no other client can take the slot until the player leaves.
     pub fn keep(&mut self, player: PlayerId) {
         if let Some(Some(place)) = self.places.get_mut(usize::from(player.0)) {
             place.kept = true;
         }
     }
 
-    /// Tells a player something else than everybody when it is let in, of at most `WELCOME_BYTES_MAX`: the answer to send
-    /// in place of that which let it in. `None` when the place is empty.
+    /// Replaces the common welcome for one player, at most `WELCOME_BYTES_MAX` bytes. Returns the acceptance to send
+    /// instead of the first one; `None` when the slot is free.
     pub fn welcome(&mut self, player: PlayerId, welcome: Vec<u8>) -> Option<Vec<u8>> {
         let place = self.places.get_mut(usize::from(player.0))?.as_mut()?;
         place.welcome = Some(welcome);
@@ -162,7 +161,7 @@ impl Endpoint {
         Some(self.accept(salt, player, key))
     }
 
-    /// Ends a player's session: what comes from his address is a stranger's from now on.
+    /// Ends a player's session. Further datagrams from the player's address count as those of a stranger.
     pub fn free(&mut self, now: Micros, player: PlayerId) {
         let Some(place) = self.places.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
         self.by_address.remove(&place.address);
@@ -199,7 +198,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the client can play here at all.
+    /// Returns a refusal when the client's protocol version or game differs from the server's.
     fn refuse_kind(&self, hello: &Hello) -> Option<Refusal> {
         if hello.version != VERSION {
             Some(Refusal::Version { server: VERSION })
@@ -231,7 +230,7 @@ impl Endpoint {
         if let Some(player) = before {
             let place = self.places.get(usize::from(player.0)).and_then(Option::as_ref).ok_or(Ignored::Stranger)?;
             if place.salt == salt {
-                // The client has not heard that it was let in.
+                // The client asks again because it did not receive its acceptance.
                 return Ok(Incoming::Reply(self.accept(salt, player, place.key)));
             }
         }
@@ -253,7 +252,8 @@ impl Endpoint {
         Ok(Incoming::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
 
-    /// A free place; or that of whoever has taken longest to say that he is ready, when that is long enough.
+    /// Returns a free slot. If there is none, returns the slot of the client that has been unready for longest, after
+    /// [`GRACE`].
     fn place_for(&self, now: Micros, from: SocketAddr) -> Option<PlayerId> {
         let places = || (0..).map(PlayerId).zip(&self.places);
         let unready = || places().filter_map(|(player, place)| Some((player, place.as_ref().filter(|p| !p.kept)?)));
@@ -266,7 +266,7 @@ impl Endpoint {
         match has_room {
             true if self.closed || is_tardy => free,
             true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),
-            // Another place of its own is all that it can have.
+            // The host is at its limit, so it can only replace one of its own unready slots.
             false => of_host().filter(late).min_by_key(longest).map(|(player, _)| player),
         }
     }
@@ -285,8 +285,8 @@ impl Endpoint {
         key
     }
 
-    /// Known only to the server and to whoever receives at `address`; the server can make it again and so need
-    /// not remember it.
+    /// Returns the challenge for an address. Only the server and the receiver at `address` know it. The server
+    /// recomputes it and need not store it.
     fn challenge(&self, address: SocketAddr, salt: u64, bucket: i64) -> u64 {
         self.options.secret.hash(&words_of(0, address, salt, bucket))
     }

@@ -4,30 +4,30 @@ use super::super::bits::{BitReader, BitWriter};
 use super::super::header::{begin, expect};
 use super::super::{DecodeError, Key, MessageType};
 
-/// A `CONNECT_REQUEST` is padded to this, so that its answers are shorter.
+/// The padded size of a `CONNECT_REQUEST` in bytes. It is longer than every answer to it.
 pub(crate) const REQUEST_BYTES: usize = 64;
-/// A `CONNECT_CONFIRM` is padded to this, so that its answers are shorter.
+/// The padded size of a `CONNECT_CONFIRM` in bytes. It is longer than every answer to it.
 pub const CONFIRM_BYTES: usize = 1200;
 /// The longest name of a game, in bytes.
 pub(crate) const GAME_NAME_BYTES_MAX: usize = 32;
-/// The longest that a client may ask for with its confirm, in bytes.
+/// The most game-defined data that a client may send with its confirm, in bytes.
 pub const ASKED_BYTES_MAX: usize = 1024;
-/// The longest welcome, in bytes: an `ACCEPTED` with it is shorter than [`CONFIRM_BYTES`].
+/// The longest welcome, in bytes. An `ACCEPTED` that carries it is shorter than [`CONFIRM_BYTES`].
 pub const WELCOME_BYTES_MAX: usize = 1160;
 
-/// `CONNECT_REQUEST`, and `CONNECT_CONFIRM` when it has a challenge.
+/// A `CONNECT_REQUEST`, or a `CONNECT_CONFIRM` when it has a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) version: u16,
-    /// The client's own number for this attempt; answers repeat it, so that strangers cannot answer.
+    /// The client's random number for this attempt. Answers repeat it, so that third parties cannot forge one.
     pub(crate) salt: u64,
     pub(crate) challenge: Option<u64>,
     pub(crate) game: String,
-    /// What the client asks to have for itself: the game's business, and empty where it has no challenge yet.
+    /// Game-defined data; empty in a `CONNECT_REQUEST`.
     pub(crate) asked: Vec<u8>,
 }
 
-/// What the server answers.
+/// The server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Challenge { salt: u64, challenge: u64 },
@@ -35,31 +35,31 @@ pub(crate) enum Answer {
     Refused { salt: u64, why: Refusal },
 }
 
-/// Why there is no place.
+/// The reasons for refusing a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Another version of the protocol.
+    /// The server uses another protocol version.
     #[error("the server speaks version {server} of the protocol, this client version {}", super::super::VERSION)]
     Version {
-        /// The server's.
+        /// The server's version.
         server: u16,
     },
-    /// Another game.
+    /// The server plays another game.
     #[error("the server plays {server}")]
     Game {
-        /// The server's.
+        /// The server's game.
         server: String,
     },
-    /// All places are taken.
+    /// All slots are taken.
     #[error("the server is full: all {places} places are taken")]
     Full {
-        /// How many there are.
+        /// The number of slots.
         places: u16,
     },
-    /// The challenge is not the server's, or older than it remembers. Asking anew helps.
+    /// The challenge is invalid or expired. A new request helps.
     #[error("the challenge has expired")]
     Expired,
-    /// Nobody is let in any more.
+    /// The session has begun and admits no more clients.
     #[error("the session has begun, and nobody can join it any more")]
     Begun,
 }
@@ -96,7 +96,7 @@ impl Hello {
         let salt = from.get(64)?;
         let challenge = if is_confirm { Some(from.get(64)?) } else { None };
         if version != super::super::VERSION {
-            // What follows is another version's business.
+            // Another version may use other fields from here on.
             return Ok(Hello { version, salt, challenge, game: String::new(), asked: Vec::new() });
         }
         let game = get_name(&mut from)?;
@@ -182,7 +182,7 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
     }
 }
 
-/// 16 bits of length, then bytes; no more than `most`.
+/// Writes 16 bits of length and the bytes, truncated to `most` bytes.
 fn put_blob(out: &mut BitWriter, bytes: &[u8], most: usize) {
     let bytes = &bytes[..bytes.len().min(most)];
     out.put(bytes.len() as u64, 16);
