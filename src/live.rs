@@ -1,8 +1,8 @@
-//! Sockets and clocks: sessions over real UDP, recorded so that they replay bit for bit.
+//! Live sessions: sockets and clocks. A session over real UDP is recorded so that it replays bit for bit.
 //!
-//! The pipelines are the very ones that a replay runs. What they are handed here, at which times and in which order, is
-//! what the log holds; how datagrams travel and how threads take turns decides nothing else. Each event has a time
-//! of its own, later than those of all events that led to it, and so a replay finds the same order by the times alone.
+//! Live sessions run the same pipelines as a replay. The log holds every input of the pipelines, with its time and
+//! order. Network timing and thread scheduling have no other influence. Each event has a unique time, later than the
+//! times of all events that caused it. A replay therefore restores the order from the times alone.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens sockets")]
 
@@ -38,7 +38,7 @@ use std::hash::{BuildHasher, RandomState};
 use crate::wire::Key;
 pub use crate::wire::{Notice, What};
 
-/// A number that nobody can guess, from the system's own source of them.
+/// Returns an unpredictable key from the random state that the system provides.
 fn secret() -> Key {
     Key(RandomState::new().hash_one(0_u64), RandomState::new().hash_one(1_u64))
 }

@@ -1,5 +1,5 @@
-//! A client of a live session, with a bot at its keys: one thread that hands datagrams and frames to the client, each
-//! with a time of its own, and writes down what it handed over.
+//! A live client played by a bot. One thread passes datagrams and frames to the client pipeline, each with a unique
+//! time, and records these inputs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::wire::{
     Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived, REQUESTS_MAX, What,
 };
 
-/// How long a client waits before it looks whether it is to stop.
+/// The interval at which a client checks whether to stop.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
-/// Where a client sends and hears.
+/// A client's socket, with its counters.
 pub(super) struct ClientSocket<'a> {
     pub(super) clock: Clock,
     pub(super) outbound: Outbound,
-    /// Which of the modelled connections its datagrams take.
+    /// The index of the modelled connection that its datagrams take.
     pub(super) line: usize,
     pub(super) inbox: Receiver<Datagram>,
     pub(super) server: SocketAddr,
@@ -41,7 +41,7 @@ pub(super) struct ClientSocket<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What a client needs to play.
+/// The parameters of a client's session.
 pub(super) struct Playing<'a, B> {
     pub(super) socket: ClientSocket<'a>,
     pub(super) connection: ClientConnection<B>,
@@ -49,21 +49,21 @@ pub(super) struct Playing<'a, B> {
     pub(super) settings: Arc<Settings>,
     pub(super) seed: Seed,
     pub(super) records: RecordSender,
-    /// Whether to write down what is in the snapshots, because no server writes it into the same log.
+    /// Whether to record the contents of snapshots. True when no server writes them to the same log.
     pub(super) keeps_snapshots: bool,
-    /// What it asks for when the session begins.
+    /// The requests to make when the session begins.
     pub(super) asks: Vec<What>,
 }
 
 impl ClientSocket<'_> {
-    /// Sends what has no time of its own.
+    /// Sends the connection's queued datagrams that have no recorded time.
     pub(super) fn transmit<B: Body>(&self, connection: &mut ClientConnection<B>) {
         while let Some(datagram) = connection.poll_transmit() {
             self.outbound.send(self.server, &datagram);
         }
     }
 
-    /// A datagram of the server, waited for no longer than this.
+    /// Waits up to `wait` for a datagram from the server.
     fn hear(&self, wait: Duration) -> Result<Option<Vec<u8>>, LiveError> {
         match self.inbox.recv_timeout(wait) {
             Ok((from, bytes)) => Ok(Some(bytes).filter(|_| from == self.server)),
@@ -77,10 +77,11 @@ impl ClientSocket<'_> {
     }
 }
 
-/// Asks for a place.
+/// Requests a slot.
 ///
 /// # Errors
-/// When there is none, nobody answers, or the session is to end; the latter is no trouble and has no place: `None`.
+/// When the server refuses the client or does not answer. Returns `None` when the session is to end before the client
+/// has a slot.
 pub(super) fn connect<B: Body>(
     socket: &ClientSocket<'_>,
     options: ConnectOptions,
@@ -98,14 +99,14 @@ pub(super) fn connect<B: Body>(
         match connection.handle_datagram(clock.now(), &bytes) {
             Ok(Some(ClientEvent::Connected(accepted))) => return Ok(Some((connection, accepted))),
             Ok(Some(ClientEvent::Refused(why))) => return Err(LiveError::Refused { server, why }),
-            // Whatever else comes is no answer.
+            // Other events do not answer the request.
             Ok(_) | Err(_) => {}
         }
     }
     Ok(None)
 }
 
-/// Plays in a place until the session ends. The first frame comes with the server's first frame.
+/// Plays in a slot until the session ends. The client's first frame follows the server's first snapshot.
 ///
 /// # Errors
 /// When the server falls silent, or ends the session before it began.
@@ -159,7 +160,7 @@ where
                 socket.counters.began_at.get_or_init(|| now);
                 running.bot.begin(now);
                 for what in asks.iter().take(REQUESTS_MAX) {
-                    // So many have room.
+                    // The queue has room for this many requests.
                     let _ = running.end.connection.ask(what.clone());
                 }
                 frames = Some(Schedule::new(now + frame_phase(seed, player, cmd_hz), cmd_hz));
@@ -182,17 +183,17 @@ struct Running<'a, G: Bots + Netcode> {
     keeps_snapshots: bool,
 }
 
-/// A client's end of its connection, and where its datagrams go.
+/// A client's end of its connection, with its socket.
 struct End<'a, B> {
     socket: &'a ClientSocket<'a>,
     connection: ClientConnection<B>,
 }
 
-/// What a datagram was about.
+/// The effect of a datagram on the session.
 enum Handled {
-    /// Nothing that the session depends on.
+    /// No effect.
     Nothing,
-    /// The session runs.
+    /// The session is running.
     SessionRuns,
     /// The session is over.
     SessionOver,
@@ -250,7 +251,7 @@ impl<G: Bots + Netcode> Running<'_, G> {
 
 impl<B: Body> ClientEnd for End<'_, B> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
-        // All usercmds that `client.redundancy` allows go into a datagram.
+        // A datagram has room for all usercmds that `client.redundancy` allows.
         let bytes = self.connection.send_packet(packet, predicted.map(Perceived::origin)).ok().flatten()?;
         self.socket.counters.up_datagrams.add(1);
         self.socket.counters.up_bytes.add(bytes as u64);

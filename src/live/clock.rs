@@ -1,17 +1,17 @@
-//! The one clock of a process, in microseconds from its start.
+//! The process clock, in microseconds since its start.
 
 use std::time::{Duration, Instant};
 
 use crate::units::{Hz, Micros};
 
-/// A monotonic clock. Copies of it show the same time on every thread.
+/// A monotonic clock. Its copies show the same time on all threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     started: Instant,
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock at zero.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(super) fn start() -> Clock {
         Clock { started: Instant::now() }
@@ -21,8 +21,8 @@ impl Clock {
         Micros(self.started.elapsed().as_micros() as i64)
     }
 
-    /// A time of its own for one event: by the time it is returned it has passed, so whatever follows from the event, on
-    /// this thread or another, has a later one. A replay orders events by these times alone.
+    /// Returns a unique time for one event. The function returns only after that time has passed. Everything that the
+    /// event causes, on any thread, therefore gets a later time. A replay orders events by these times alone.
     pub(super) fn stamp(self) -> Micros {
         let stamp = self.now();
         while self.now() <= stamp {
@@ -31,13 +31,13 @@ impl Clock {
         stamp
     }
 
-    /// How long it is until then; nothing when it has passed.
+    /// Returns the duration until `then`; zero when it has passed.
     pub(super) fn until(self, then: Micros) -> Duration {
         Duration::from_micros((then - self.now()).0.max(0).unsigned_abs())
     }
 }
 
-/// Regular times that are never made up for: those that were slept through are left out.
+/// A periodic schedule that skips missed turns instead of catching up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     first: Micros,
@@ -46,22 +46,22 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// From `first` on, `hz` times a second.
+    /// Creates a schedule with `hz` turns per second, starting at `first`.
     pub(super) fn new(first: Micros, hz: Hz) -> Schedule {
         Schedule { first, hz, turn: 0 }
     }
 
-    /// When the next turn is due.
+    /// Returns the time of the next turn.
     pub(super) fn due(&self) -> Micros {
         self.first + self.hz.turn(self.turn)
     }
 
-    /// Puts all turns from the next on off by so much.
+    /// Delays the next turn and all later ones by `late`.
     pub(super) fn put_off(&mut self, late: Micros) {
         self.first += late;
     }
 
-    /// Goes on to the first turn after `now`, and returns how many were left out.
+    /// Moves to the first turn after `now`. Returns the number of turns skipped.
     pub(super) fn advance(&mut self, now: Micros) -> u64 {
         self.turn += 1;
         let next = self.hz.turns_in(now - self.first) + 1;

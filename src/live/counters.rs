@@ -1,7 +1,7 @@
-//! What is kept of a session while it runs: its records, on one channel from all threads, and counters.
+//! The shared state of a running session: one channel for the records of all threads, and counters.
 //!
-//! A thread writes down what it did before anyone can see it. So the channel holds causes before effects, and a log that
-//! is cut off anywhere replays up to there.
+//! A thread records an action before any other thread can see its effect. The channel therefore holds causes before
+//! effects, and a log that is cut at any point replays up to that point.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -12,10 +12,10 @@ use crate::session::RecordSink;
 use crate::units::{Micros, PlayerId};
 use crate::wire::Notice;
 
-/// Of a session in which more is said than this, the rest is not kept.
+/// The most notices kept in a session; further ones are dropped.
 const HEARD_MAX: usize = 10_000;
 
-/// Records that may wait for the log. A disk that is slower than that for long holds the session up.
+/// The most records that may wait to be written to the log. When the disk stays too slow, the session blocks.
 pub(super) const WAITING_RECORDS: usize = 1 << 16;
 
 /// One thread's end of the channel.
@@ -24,12 +24,12 @@ pub(super) struct RecordSender(pub(super) SyncSender<Record>);
 
 impl RecordSink for RecordSender {
     fn record(&mut self, record: Record) {
-        // Whoever keeps the log has stopped only after an error of its own, and ends the session with it.
+        // The receiver ends early only after an error, which ends the session.
         let _ = self.0.send(record);
     }
 }
 
-/// Something that goes up while a session runs.
+/// A counter that increases while a session runs.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -47,14 +47,14 @@ impl Counter {
     }
 }
 
-/// The counters of a session, for everybody to add to.
+/// The counters of a session, shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// When the session began, once it has.
+    /// The time at which the session began.
     pub(super) began_at: OnceLock<Micros>,
-    /// How many players are ready.
+    /// The number of ready players.
     pub(super) ready: Counter,
-    /// How many the session waits for; 0 while that is not known.
+    /// The number of players that the session waits for; 0 while unknown.
     pub(super) places: Counter,
     pub(super) ticks: Counter,
     pub(super) ticks_left_out: Counter,
@@ -75,21 +75,21 @@ pub(super) struct Counters {
     pub(super) refused: Counter,
     pub(super) perceived: Counter,
     pub(super) perceived_right: Counter,
-    /// What was to be told to clients who had not heard so much before that there was no room for it.
+    /// Notices that were dropped because a client had not acked earlier ones.
     pub(super) notices_lost: Counter,
-    /// What they heard, in the order in which they did.
+    /// The notices that clients received, in order.
     pub(super) heard: Mutex<Vec<(PlayerId, Notice)>>,
 }
 
 impl Counters {
-    /// Keeps what a client heard.
+    /// Keeps notices that a client received.
     pub(super) fn hear(&self, player: PlayerId, notices: Vec<Notice>) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let room = HEARD_MAX.saturating_sub(heard.len());
         heard.extend(notices.into_iter().take(room).map(|notice| (player, notice)));
     }
 
-    /// What clients have heard.
+    /// Takes the notices that clients received.
     pub(super) fn take_heard(&self) -> Vec<(PlayerId, Notice)> {
         std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,83 +1,83 @@
-//! What can go wrong with a live session.
+//! The errors of live sessions.
 
 use std::net::SocketAddr;
 
 use crate::session::SynthError;
 use crate::wire::Refusal;
 
-/// Why a live session could not be held, or had to end.
+/// The reason why a live session could not start or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] SynthError),
-    /// A live session has datagrams, so nothing else counts.
+    /// A live session measures real datagrams, so it cannot use nominal sizes.
     #[error("wire.sizes cannot be nominal in a live session: what is sent is what counts")]
     NominalSizes,
-    /// A link that cannot be.
+    /// The link is invalid.
     #[error("{0}")]
     Link(String),
-    /// The session that a proxy heard is not what was asked for.
+    /// The session that a proxy observed does not match the request.
     #[error("{0}")]
     Session(String),
-    /// Another program has the port.
+    /// Another program uses the port.
     #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
     PortTaken {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The address is not available.
     #[error("no UDP socket can be opened on {address}: {source}")]
     Bind {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A socket does not do what it should.
+    /// The socket failed.
     #[error("the UDP socket cannot be used: {0}")]
     Socket(#[source] std::io::Error),
-    /// No thread is to be had.
+    /// The system refused to start a thread.
     #[error("no thread can be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// A thread ended before the session did.
+    /// A thread ended before the session.
     #[error("a thread of the session ended before its time")]
     ThreadGone,
-    /// The server has no place for the client.
+    /// The server refused the client.
     #[error("{server} does not let this client in: {why}")]
     Refused {
         /// The server.
         server: SocketAddr,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// Nobody answers.
+    /// The server does not answer.
     #[error("nobody answers at {server}: is a server running there?")]
     Silent {
         /// The server.
         server: SocketAddr,
     },
-    /// A name that is no address.
+    /// The name is not a valid server address.
     #[error("`{name}` is no address of a server ({why}): write HOST:PORT")]
     NoAddress {
-        /// What was given.
+        /// The name.
         name: String,
-        /// Why it is none.
+        /// The reason.
         why: String,
     },
-    /// What the server says cannot be played by.
+    /// The client cannot play by the server's welcome.
     #[error(transparent)]
     Welcome(#[from] super::WelcomeError),
-    /// What the client wants cannot be asked for.
+    /// The client's settings cannot be requested.
     #[error(transparent)]
     Ask(#[from] super::AskError),
-    /// The server gave up waiting for players.
+    /// The server stopped waiting for players.
     #[error("the server at {server} ended the session before it began")]
     NeverBegan {
         /// The server.
         server: SocketAddr,
     },
-    /// The server does not answer any more.
+    /// The server has fallen silent.
     #[error("the server at {server} is gone: it has not been heard for 5 seconds")]
     ServerGone {
         /// The server.

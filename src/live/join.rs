@@ -1,4 +1,4 @@
-//! A bot client of its own: it joins a server somewhere, plays with it, and keeps its side of the session.
+//! A standalone bot client. It joins a remote server, plays, and records its side of the session.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -25,49 +25,50 @@ use crate::settings::Settings;
 use crate::units::{PlayerId, Seed};
 use crate::wire::{Accepted, ClientConnection, ConnectOptions, Leaving, Notice, What};
 
-/// How a client came out.
+/// The result of a client's session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    /// The player that it was; `None` when the session was over before it had a place.
+    /// The client's player; `None` when the session ended before the client had a slot.
     pub player: Option<PlayerId>,
-    /// What it had for itself: what it wanted, as far as the server granted that.
+    /// The player's own settings that the server granted.
     pub granted: OwnSettings,
-    /// How it went.
+    /// The counters of the session.
     pub report: LiveReport,
-    /// Answers to what it asked for and what was said in the session, in the order in which it heard that.
+    /// Request acks and chat, in the order in which the client received them.
     pub heard: Vec<Notice>,
 }
 
-/// The address that a name stands for: `host:port`.
+/// Resolves a server name of the form `host:port`.
 ///
 /// # Errors
-/// When there is none.
+/// When the name has no address.
 pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
     let no_address = |why: String| LiveError::NoAddress { name: name.to_owned(), why };
     let mut addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
     addresses.next().ok_or_else(|| no_address("nobody knows it".to_owned()))
 }
 
-/// Where to play, and how.
+/// The parameters of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Joining<'a> {
-    /// Where the server listens.
+    /// The address of the server.
     pub server: SocketAddr,
-    /// What is done here to datagrams of both directions.
+    /// The modelled link that delays and drops this client's datagrams in both directions.
     pub link: Option<&'a LinkModel>,
-    /// What the client wants to have for itself: `server.update_hz`, ... The server grants what it will.
+    /// The settings that the client requests for itself, such as `server.update_hz`. The server may limit them.
     pub own: &'a OwnSettings,
-    /// What the client asks for when the session begins; the first [`REQUESTS_MAX`](crate::wire::REQUESTS_MAX) are.
+    /// The requests that the client makes when the session begins. It makes only the first
+    /// [`REQUESTS_MAX`](crate::wire::REQUESTS_MAX).
     pub asks: &'a [What],
-    /// Set when the client is to leave.
+    /// Set to make the client leave.
     pub stop: &'a AtomicBool,
 }
 
-/// Joins a session, and plays in it until it ends or the client is to leave.
+/// Joins a session and plays until it ends or `stop` is set.
 ///
 /// # Errors
-/// When what the client wants cannot be had anywhere, there is no place, nobody answers, the server plays something else or falls silent, or sockets and threads are
-/// not available.
+/// When a requested setting is invalid, or a socket or thread is not available. Also when the server has no slot, does
+/// not answer, plays another game or falls silent.
 pub fn join<G>(joining: &Joining<'_>, rules: &Arc<G::Rules>, sink: &mut dyn LiveSink) -> Result<Joined, LiveError>
 where
     G: Bots + Netcode,
@@ -113,7 +114,7 @@ where
     Ok(Joined { player, granted: granted.unwrap_or_default(), report: LiveReport::new(&counters, Vec::new()), heard })
 }
 
-/// A place on a server.
+/// A slot on a server, with its connection.
 struct Place<'a, B> {
     socket: ClientSocket<'a>,
     connection: ClientConnection<B>,
@@ -121,14 +122,14 @@ struct Place<'a, B> {
 }
 
 impl<B: Body> Place<'_, B> {
-    /// Gives the place back, as nobody is going to play in it.
+    /// Gives up the slot before playing.
     fn leave(&mut self) {
         self.connection.send_disconnect(Leaving::Done);
         self.socket.transmit(&mut self.connection);
     }
 }
 
-/// Plays in a place, once the welcome is what can be played by.
+/// Plays in a slot, after checking that the client can play by the server's welcome.
 fn play_in<'scope, 'env, G>(
     scope: &'scope Scope<'scope, 'env>,
     mut place: Place<'env, G::Body>,
@@ -146,7 +147,8 @@ where
     let (header, welcome) = welcome.inspect_err(|_| place.leave())?;
     let settings = Arc::new(Settings::from_pairs(&header.settings).map_err(super::WelcomeError::from)?);
     if let Some((model, posted)) = link {
-        // The same fates as in a session in one process: they follow from the seed and the player.
+        // The link draws the same random delays and losses as in a loopback session, because they follow from seed and
+        // player.
         let links = ModelledLinks::new(model, header.seed, player);
         let clock = place.socket.clock;
         spawn(scope, "links", move || deliver(clock, vec![links], &posted))?;
@@ -171,7 +173,7 @@ where
     Ok(granted)
 }
 
-/// Makes the bot. That may take a while, in which the server is to know that the client is still there.
+/// Creates the bot. This can take long, so the client keeps reporting to the server that it is present.
 fn make_bot<'scope, G: Bots>(
     scope: &'scope Scope<'scope, '_>,
     place: &mut Place<'_, G::Body>,
@@ -185,7 +187,7 @@ where
     let (made, bot) = sync_channel(1);
     spawn(scope, "bot", move || made.send(G::bot(&rules, seed, player)))?;
     loop {
-        // Whether the server has fallen silent shows when the client plays.
+        // A silent server is detected later, while playing.
         place.connection.handle_timeout(place.socket.clock.now());
         place.socket.transmit(&mut place.connection);
         match bot.recv_timeout(Duration::from_millis(100)) {

@@ -1,5 +1,5 @@
-//! A whole live session in one process: a server and bot clients with sockets of their own on the loopback device, and
-//! modelled links between them.
+//! A whole live session in one process: a server and bot clients with their own loopback sockets, connected by modelled
+//! links.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use crate::settings::{Settings, Sizes};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::ConnectOptions;
 
-/// The header of the log that a scenario gives when it is recorded live.
+/// Returns the log header of a scenario that is recorded live.
 ///
 /// # Errors
 /// When the scenario is out of bounds or a setting is not available.
@@ -38,11 +38,11 @@ pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<Hea
     }
 }
 
-/// Runs a scenario over UDP on the loopback device, in real time. The server listens at `port`; 0 is any that is
-/// free. When `stop` is set the session ends early, but whole.
+/// Runs a scenario over UDP on the loopback device, in real time. The server listens on `port`; 0 selects any free
+/// port. Setting `stop` ends the session early but cleanly.
 ///
 /// # Errors
-/// When the scenario cannot be run, or sockets and threads are not available.
+/// When the scenario cannot be run, or when a socket or thread is not available.
 pub fn record_live<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
@@ -77,7 +77,7 @@ where
             main_loop.run(sink, &recorded);
             running.finish()
         });
-        // Those threads that run although others could not be started end too.
+        // If some threads could not be started, this ends the ones that run.
         session.ending.store(true, Ordering::Relaxed);
         session.over.store(true, Ordering::Relaxed);
         ran
@@ -85,7 +85,7 @@ where
     Ok(LiveReport::new(&session.counters, lateness))
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Loopback {
     header: Header,
     settings: Arc<Settings>,
@@ -95,7 +95,7 @@ struct Loopback {
     counters: Counters,
     /// Set when server and clients are to end.
     ending: AtomicBool,
-    /// Set when nobody reads datagrams any more.
+    /// Set when the threads that read datagrams are to end.
     over: AtomicBool,
 }
 
@@ -171,7 +171,7 @@ impl Loopback {
         let mut bots = bots.lock().unwrap_or_else(PoisonError::into_inner);
         let bot = bots.get_mut(usize::from(player.0)).and_then(Option::take);
         drop(bots);
-        // A place is given to one client alone, and each has a bot.
+        // Each slot belongs to one client, and each client has a bot.
         let bot = bot.ok_or(LiveError::ThreadGone)?;
         let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
         let asks = Vec::new();
@@ -179,7 +179,7 @@ impl Loopback {
         play::<G>(playing, rules, bot)
     }
 
-    /// Nobody plays on without one of the others, nor without the server.
+    /// Ends the session for all threads when one of them ends.
     fn ends_with<T>(&self, result: T) -> T {
         self.ending.store(true, Ordering::Relaxed);
         result
@@ -195,7 +195,7 @@ impl Loopback {
 }
 
 impl Running<'_> {
-    /// Waits for all of them. The first error is the one that counts.
+    /// Waits for all threads. Returns the first error.
     fn finish(self) -> Result<Vec<u32>, LiveError> {
         let players: Vec<_> = self.players.into_iter().map(wait_for).collect();
         let lateness = wait_for(self.server);
@@ -204,7 +204,7 @@ impl Running<'_> {
     }
 }
 
-/// The bots that have no place yet, by their players.
+/// The bots that have no slot yet, indexed by player.
 type FreeBots<G> = Mutex<Vec<Option<<G as Bots>::Bot>>>;
 
 fn open_local(port: u16) -> Result<Arc<UdpSocket>, LiveError> {

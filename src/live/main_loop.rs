@@ -1,5 +1,5 @@
-//! The thread that keeps a live session: hands the records of all others on, makes them safe once a second, and tells
-//! how it goes.
+//! The main thread of a live session. It passes on the records of all threads, saves them once a second, and reports
+//! progress.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,26 +12,26 @@ use super::report::{LiveSink, Rates};
 use crate::record::{Header, Record};
 use crate::units::Micros;
 
-/// How long it waits before it looks whether the session is to end.
+/// The interval at which the thread checks whether the session is to end.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
-/// How often progress is shown.
+/// The interval between progress updates.
 const SHOW_EVERY: Micros = Micros::from_ms(100);
-/// How often the log is made safe.
+/// The interval between saves of the log.
 const SAVE_EVERY: Micros = Micros::from_s(1);
 
-/// What there is to look at while a session is kept.
+/// The state that the main thread watches.
 pub(super) struct MainLoop<'a> {
     pub(super) clock: Clock,
     pub(super) counters: &'a Counters,
-    /// Set by whoever wants the session to end early.
+    /// Set from outside to end the session early.
     pub(super) stop: &'a AtomicBool,
     /// Set when server and clients are to end.
     pub(super) ending: &'a AtomicBool,
 }
 
 impl MainLoop<'_> {
-    /// Waits until all players are ready, or nobody waits for them any more, and for what the session is played by then;
-    /// `None` when there is none to be played.
+    /// Waits until all players are ready, and returns the value that the server sends then. Returns `None` when the
+    /// session ends before it begins.
     pub(super) fn wait<T>(&self, sink: &mut dyn LiveSink, begun: &Receiver<T>) -> Option<T> {
         loop {
             match begun.recv_timeout(LOOK_UP_EVERY) {
@@ -46,14 +46,14 @@ impl MainLoop<'_> {
         }
     }
 
-    /// Begins the log.
+    /// Starts the log.
     pub(super) fn begin(&self, sink: &mut dyn LiveSink, header: &Header) {
         if sink.begin(header).is_break() {
             self.ending.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Hands records on until all who make them are gone.
+    /// Passes records on until all their senders have ended.
     pub(super) fn run(&self, sink: &mut dyn LiveSink, recorded: &Receiver<Record>) {
         let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
         let mut kept = ControlFlow::Continue(());

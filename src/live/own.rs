@@ -1,5 +1,5 @@
-//! What a client asks to have for itself, and what of it a server grants: "we allow the user to ask for as many updates per
-//! second as he or she wants (within some limit)" (Bernier 2001).
+//! The settings that a client requests for itself, and the server's limits on them. "We allow the user to ask for as
+//! many updates per second as he or she wants (within some limit)" (Bernier 2001).
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,23 @@ use crate::settings::{SettingError, Settings};
 use crate::units::{Hz, PlayerId};
 use crate::wire::ASKED_BYTES_MAX;
 
-/// More than this no server grants, whatever is asked for. Nobody gets more than a snapshot a tick in any case.
+/// The highest rates that a server grants. A client never gets more than one snapshot per tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Snapshots per second.
+    /// The most snapshots per second.
     pub update_hz: Option<Hz>,
-    /// Bytes per second.
+    /// The most bytes per second.
     pub rate_bytes_per_s: Option<i64>,
 }
 
-/// Settings of one player's own, as they are asked for and granted: keys without the player, and values.
+/// One player's own settings, as requested or granted: pairs of a key without the player, and a value.
 pub type OwnSettings = Vec<(String, String)>;
 
-/// What is asked for, as a confirm carries it.
+/// Encodes the requested settings for a confirm.
 ///
 /// # Errors
-/// When a setting is not there, cannot have that value or be one player's own; or when it is too much for a datagram.
+/// When a setting is unknown, has an invalid value or cannot be set per player, or when the request does not fit into a
+/// datagram.
 pub(super) fn encode(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
     let mut checked = Settings::default();
     for (key, value) in asked {
@@ -35,8 +36,8 @@ pub(super) fn encode(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
     if bytes.len() <= ASKED_BYTES_MAX { Ok(bytes) } else { Err(AskError::TooMuch) }
 }
 
-/// What of it a server grants to a player. What has no meaning is passed over; what is out of bounds is the nearest that
-/// is not. Anybody may have sent it.
+/// Returns the part of a request that the server grants to a player. Skips invalid settings and clamps values that are
+/// out of bounds. The request is untrusted.
 pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: Limits) -> OwnSettings {
     let asked: OwnSettings = crate::serial::from_msgpack(asked).unwrap_or_default();
     let mut granted = BTreeMap::new();
@@ -52,16 +53,16 @@ pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits:
     granted.into_iter().collect()
 }
 
-/// Why a client cannot ask for what it wants.
+/// The reasons why a client cannot request its settings.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is no such thing.
+    /// A setting is unknown or invalid.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A datagram has no room for it.
+    /// The settings do not fit into a datagram.
     #[error("so many settings of one's own have no room in a datagram: ask for fewer")]
     TooMuch,
-    /// It cannot be written.
+    /// The settings cannot be serialised.
     #[error("what is asked of the server cannot be written: {0}")]
     Unwritable(#[from] rmp_serde::encode::Error),
 }

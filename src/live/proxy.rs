@@ -1,8 +1,8 @@
-//! Between real clients and a real server: datagrams pass, at once or as a modelled link has it, and never changed; what they
-//! say is recorded.
+//! A recording proxy between real clients and a real server. It forwards datagrams unchanged, immediately or after the
+//! delay of a modelled link, and records their contents.
 //!
-//! One thread sends datagrams on and does nothing else. It hands a copy of each to the thread that understands them, and waits
-//! for nobody: what that thread is too slow for passes unrecorded, and is counted.
+//! One thread only forwards datagrams. It hands a copy of each to the recording thread and never waits for it.
+//! Datagrams that the recording thread is too slow for are forwarded unrecorded, and counted.
 
 mod forward;
 
@@ -26,54 +26,54 @@ use crate::record::{Record, When};
 use crate::units::{Micros, Seed};
 use forward::{Forwarding, Passed, Seen};
 
-/// Datagrams that may wait to be understood.
+/// The most datagrams that may wait for the recording thread.
 const WAITING: usize = 1 << 15;
 const SHOW_EVERY: Micros = Micros::from_ms(100);
 const SAVE_EVERY: Micros = Micros::from_s(1);
 
-/// What a proxy stands between, and what it does to datagrams.
+/// The parameters of a proxy.
 #[derive(Clone, Debug)]
 pub struct ProxyOptions {
-    /// Where clients find it.
+    /// The address on which clients connect.
     pub listen: SocketAddr,
-    /// The server.
+    /// The address of the server.
     pub upstream: SocketAddr,
-    /// What every client's datagrams meet, in each direction.
+    /// The modelled link of every client, for each direction.
     pub link: LinkModel,
-    /// Of all chances.
+    /// The random seed.
     pub seed: Seed,
-    /// For how long it records, from when it is known what is played; `None` until it is told to stop.
+    /// The recording time, starting when the session is identified; `None` records until the proxy is stopped.
     pub length: Option<Micros>,
 }
 
-/// How a proxied session went.
+/// The final report of a proxied session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProxyReport {
-    /// What was understood.
+    /// The session as the listener decoded it.
     #[serde(flatten)]
     pub heard: Heard,
-    /// Addresses that sent something.
+    /// The number of client addresses.
     pub clients: u64,
-    /// From clients.
+    /// Traffic from the clients.
     pub up: Traffic,
-    /// From the server.
+    /// Traffic from the server.
     pub down: Traffic,
-    /// Datagrams that were lost on purpose.
+    /// Datagrams that the modelled link dropped.
     pub lost_on_purpose: u64,
-    /// Datagrams that passed without being recorded, because there were too many at once.
+    /// Datagrams that were forwarded unrecorded, because the recording thread was too slow.
     pub unrecorded: u64,
-    /// Datagrams for which there was no room, of clients too many or delayed for too long; they did not pass.
+    /// Datagrams that were not forwarded, because there were too many clients or delayed datagrams.
     pub refused: u64,
-    /// Whether the system runs the threads that send datagrams on before all others.
+    /// Whether the forwarding threads have real-time priority.
     pub at_once: bool,
-    /// By how much later than they were to go on datagrams did.
+    /// How much later than due the datagrams were forwarded.
     pub added: Option<Lateness>,
 }
 
-/// Passes datagrams on until `stop` is set or the time is over, and records what `listener` makes of them.
+/// Forwards datagrams until `stop` is set or the time is over, and records what `listener` decodes from them.
 ///
 /// # Errors
-/// When a socket or a thread is not available, or the session is not what was asked for.
+/// When a socket or a thread is not available, or the session does not match the request.
 pub fn proxy(
     options: &ProxyOptions,
     listener: &mut dyn Listen,
@@ -92,7 +92,7 @@ pub fn proxy(
         let mut hearing = Hearing { clock, listener, sink, began: None, ahead: Vec::new() };
         let heard = hearing.run(&to_hear, options.length, stop);
         over.store(true, Ordering::Relaxed);
-        // What is still waiting to be understood is of the session.
+        // Datagrams that still wait for decoding belong to the session.
         let passed = thread.join().unwrap_or(Err(LiveError::ThreadGone))?;
         heard?;
         hearing.rest(&to_hear);
@@ -114,14 +114,14 @@ fn report(heard: Heard, passed: Passed) -> ProxyReport {
     }
 }
 
-/// Makes records of what passes.
+/// Decodes forwarded datagrams into records.
 struct Hearing<'a> {
     clock: Clock,
     listener: &'a mut dyn Listen,
     sink: &'a mut dyn LiveSink,
-    /// When it was known what is played.
+    /// The time at which the session was identified.
     began: Option<Micros>,
-    /// Records of what is still on its way, in the order of their times.
+    /// Records of datagrams that are still in transit, sorted by time.
     ahead: Vec<(Micros, Record)>,
 }
 
@@ -205,10 +205,10 @@ impl Hearing<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What passed before it was over, and what was on its way then.
+    /// Records the datagrams that were forwarded before the end, including those still in transit.
     fn rest(&mut self, to_hear: &Receiver<Seen>) {
         while let Ok(seen) = to_hear.try_recv() {
-            // An error of the log is kept by the sink; one of the session was told when it began.
+            // The sink keeps errors of the log. Errors of the session were reported when it began.
             if !matches!(self.hear(&seen), Ok(ControlFlow::Continue(()))) {
                 return;
             }
@@ -226,7 +226,7 @@ impl Hearing<'_> {
     }
 }
 
-/// One way of all connections.
+/// Returns one direction of the traffic.
 fn way(traffic: &mut (Traffic, Traffic), direction: Direction) -> &mut Traffic {
     match direction {
         Direction::Up => &mut traffic.0,

@@ -1,4 +1,4 @@
-//! What a live session tells about itself: while it runs, and at its end.
+//! The progress and the final report of a live session.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -10,132 +10,132 @@ use crate::record::{Header, Record};
 use crate::stats::percentile;
 use crate::units::Micros;
 
-/// Keeps the records of a live session. Called on one thread, in an order in which causes come before effects.
+/// Receives the records of a live session. All calls come from one thread, and causes come before effects.
 pub trait LiveSink {
-    /// Called once before the first record, when the header of the log is known. To break off is to end the session.
+    /// Called once before the first record, when the log's header is known. A break ends the session.
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
         let _ = header;
         ControlFlow::Continue(())
     }
 
-    /// Called once with how long the session is to be, where that is known only then.
+    /// Called once with the session's length, when it becomes known only at that time.
     fn expecting(&mut self, length: Micros) {
         let _ = length;
     }
 
-    /// Called once with the address that a server listens at.
+    /// Called once with the address on which a server listens.
     fn listening(&mut self, address: SocketAddr) {
         let _ = address;
     }
 
-    /// Takes a record. To break off is to end the session.
+    /// Takes a record. A break ends the session.
     fn record(&mut self, record: &Record) -> ControlFlow<()>;
 
-    /// Called once a second: what was recorded should be safe from a kill now. To break off is to end the session.
+    /// Called once a second. The sink should now make all records safe against a kill. A break ends the session.
     fn every_second(&mut self) -> ControlFlow<()>;
 
     /// Called several times a second, for progress bars.
     fn show(&mut self, rates: &Rates);
 }
 
-/// How a session is going.
+/// The progress of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// The time since the session began; `None` while players are still waited for.
+    /// The time since the session began; `None` while it waits for players.
     pub at: Option<Micros>,
-    /// How many players are ready.
+    /// The number of ready players.
     pub ready: u64,
-    /// How many the session waits for; 0 while that is not known.
+    /// The number of players that the session waits for; 0 while unknown.
     pub places: u64,
-    /// Usercmds of the clients of this process, in each second so far.
+    /// Usercmds per second from the clients of this process, averaged over the session so far.
     pub usercmds_per_s: f64,
-    /// Ticks in each second so far.
+    /// Ticks per second, averaged over the session so far.
     pub ticks_per_s: f64,
-    /// Datagrams of all clients, both ways, in each second so far.
+    /// Datagrams per second of all clients, both directions, averaged over the session so far.
     pub datagrams_per_s: f64,
-    /// Bytes that were sent by this process, in each second so far.
+    /// Bytes per second that this process sent, averaged over the session so far.
     pub bytes_per_s: f64,
 }
 
-/// How a session went.
+/// The final report of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveReport {
-    /// How many ticks there were.
+    /// The number of ticks.
     pub ticks: u64,
-    /// How many were left out because the machine was busy for longer than a tick.
+    /// The number of ticks skipped because the machine was busy for longer than a tick.
     pub ticks_left_out: u64,
-    /// How late they were.
+    /// The lateness of the ticks.
     pub lateness: Option<Lateness>,
-    /// How many usercmds the clients made.
+    /// The number of usercmds that the clients made.
     pub usercmds: u64,
-    /// From the clients.
+    /// Traffic from the clients.
     pub up: Traffic,
-    /// From the server.
+    /// Traffic from the server.
     pub down: Traffic,
-    /// Snapshots: all that the server sent, and what became of them.
+    /// Snapshots: how many the server sent, and what happened to them.
     pub snapshots: Snapshots,
     /// Snapshots that arrived a second time.
     pub down_duplicates: u64,
-    /// Snapshots that came without all of their entities, because a message has no room for more; clients do not use them.
+    /// Snapshots that arrived without some changed entities, for lack of room. Clients do not use them.
     pub down_partial: u64,
-    /// Snapshots that came too late to be made sense of.
+    /// Snapshots that arrived too late to be decoded.
     pub down_undecodable: u64,
-    /// Datagrams that were not acted on: of other protocols, made up, changed, or repeated.
+    /// Datagrams that were ignored: of other protocols, forged, modified or repeated.
     pub refused: u64,
-    /// Where clients saw their avatars, held against where the server had them.
+    /// The comparison of the clients' predicted avatars with the server's.
     pub perceived: Perception,
-    /// What there was no room to tell clients who had not heard what they were told before.
+    /// Notices that were dropped because a client had not acked earlier ones.
     pub notices_lost: u64,
 }
 
-/// What clients say of their avatars with their input, against what the server made of the same usercmds.
+/// The comparison of the avatars that clients predict with the server's results for the same usercmds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Perception {
-    /// How many avatars were compared: those after usercmds that a snapshot acked.
+    /// The number of avatars compared: those after usercmds that a snapshot acked.
     pub compared: u64,
-    /// How many of them were where the server had them, to an eighth of a unit.
+    /// The number of avatars within an eighth of a unit of the server's origin.
     pub right: u64,
 }
 
-/// One direction of all connections.
+/// The traffic of all connections in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// Datagrams that left.
+    /// The number of datagrams sent.
     pub datagrams: u64,
-    /// Their payload, in bytes; UDP and IP add 28 to each.
+    /// Their payload in bytes. UDP and IP add 28 bytes to each.
     pub bytes: u64,
-    /// Datagrams that arrived and were used.
+    /// The number of datagrams that arrived and were used.
     pub arrived: u64,
 }
 
-/// What became of snapshots.
+/// The number of snapshots by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Snapshots {
-    /// Sent.
+    /// Snapshots sent.
     pub sent: u64,
-    /// Those of them that had room for all that their client did not know yet.
+    /// Sent snapshots with room for every change that the client did not know yet.
     pub whole: u64,
-    /// Those that took more than one datagram.
+    /// Sent snapshots that took more than one datagram.
     pub in_fragments: u64,
-    /// Those that arrived whole and that a client used.
+    /// Snapshots that arrived complete and that a client used.
     pub used: u64,
 }
 
-/// How late ticks were, in µs.
+/// The distribution of lateness in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Lateness {
-    /// The median.
+    /// The median, in µs.
     pub p50_us: u32,
-    /// Of 20 ticks one is later.
+    /// The 95th percentile, in µs.
     pub p95_us: u32,
-    /// Of 100 ticks one is later.
+    /// The 99th percentile, in µs.
     pub p99_us: u32,
-    /// The latest.
+    /// The maximum, in µs.
     pub max_us: u32,
 }
 
 impl Lateness {
-    /// Of single ones, in µs; `None` without any.
+    /// Computes the distribution; `None` without values.
     pub(super) fn of(mut lateness_us: Vec<u32>) -> Option<Lateness> {
         lateness_us.sort_unstable();
         let at = |percent| percentile(&lateness_us, percent);
@@ -192,7 +192,7 @@ impl Rates {
             places: counters.places.get(),
             usercmds_per_s: per_s(&[counters.usercmds.get()]),
             ticks_per_s: per_s(&[counters.ticks.get()]),
-            // A side alone knows of the other side's datagrams only those that arrived.
+            // A standalone client or server knows only those datagrams of the other side that arrived.
             datagrams_per_s: per_s(&[
                 counters.up_datagrams.get().max(counters.up_arrived.get()),
                 counters.down_datagrams.get().max(counters.down_arrived.get()),

@@ -1,4 +1,4 @@
-//! A server of its own: it waits for its players, plays with them, and keeps its side of the session.
+//! A standalone server. It waits for its players, runs the session, and records its side.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::record::{Header, SessionId, Side};
 use crate::session::SynthError;
 use crate::session::scenario::Scenario;
 
-/// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). Its links
-/// are what lies between the machines: those of the scenario count for nothing. What a client asks to have for itself it gets
-/// within `limits`, and the log's header, which says so, is there when all are ready. When `stop` is set the session ends
-/// early, but whole.
+/// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). The
+/// network between the machines replaces the scenario's links. Each client gets its requested settings within `limits`.
+/// The log's header holds the granted settings and is ready when all players are. Setting `stop` ends the session early
+/// but cleanly.
 ///
 /// # Errors
-/// When the scenario cannot be run, or sockets and threads are not available.
+/// When the scenario cannot be run, or when a socket or thread is not available.
 pub fn serve<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,

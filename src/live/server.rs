@@ -1,5 +1,5 @@
-//! The server of a live session: one thread that hands datagrams and ticks to the server, each with a time of its
-//! own, and writes down what it handed over.
+//! The server of a live session. One thread passes datagrams and ticks to the server pipeline, each with a unique time,
+//! and records these inputs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::wire::{
     Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
 };
 
-/// A client that is not heard for this long has left.
+/// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
-/// How long the server waits before it looks whether it is to stop.
+/// The interval at which the server checks whether to stop.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
-/// What a server needs to run.
+/// The parameters of a server.
 pub(super) struct Serving<'a> {
-    /// How many players it waits for.
+    /// The number of players that it waits for.
     pub(super) places: u16,
     pub(super) seed: Seed,
-    /// Whether it writes down what it hears of clients: some client's log may never come.
+    /// Whether the server records the packets that it receives. True when some clients may not provide a log.
     pub(super) hears: bool,
     pub(super) settings: Arc<Settings>,
     pub(super) clock: Clock,
@@ -43,26 +43,26 @@ pub(super) struct Serving<'a> {
     pub(super) inbox: Receiver<Datagram>,
     pub(super) records: RecordSender,
     pub(super) counters: &'a Counters,
-    /// How long to play.
+    /// The length of the session.
     pub(super) length: Micros,
     /// Set when the session is to end.
     pub(super) stop: &'a AtomicBool,
-    /// Of clients from elsewhere, who have to be told what is played; `None` when they know.
+    /// The settings for remote clients; `None` when all clients run in this process.
     pub(super) joins: Option<Joins>,
 }
 
-/// What clients from elsewhere are told, and what they may have.
+/// The welcome and the limits for remote clients.
 pub(super) struct Joins {
     pub(super) welcome: Welcome,
     pub(super) limits: Limits,
-    /// Where the session's settings go when it begins, with what each player has for itself.
+    /// Receives the session's settings when it begins, including each player's own settings.
     pub(super) begins: SyncSender<Settings>,
 }
 
-/// How late each tick was, in µs.
+/// The lateness of each tick in µs.
 pub(super) type Lateness = Vec<u32>;
 
-/// Waits for all players, runs the session to its end, and says farewell.
+/// Waits for all players, runs the session to its end, and sends farewells.
 pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError> {
     let Serving { places, clock, inbox, counters, .. } = serving;
     let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
@@ -121,7 +121,7 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
     Ok(server.lateness)
 }
 
-/// Waits for a datagram, no longer than `wait`.
+/// Waits up to `wait` for a datagram.
 fn hear(inbox: &Receiver<Datagram>, wait: Duration) -> Result<Option<Datagram>, LiveError> {
     match inbox.recv_timeout(wait) {
         Ok(datagram) => Ok(Some(datagram)),
@@ -138,21 +138,22 @@ struct Server<'a, G: Netcode> {
     ends: Ends<'a, G::Body>,
 }
 
-/// The server's ends of all connections, and where their datagrams go.
+/// The server's ends of all connections, with their socket.
 struct Ends<'a, B> {
     endpoint: Endpoint,
-    /// That of each player, once there is one. Those who left keep theirs: what they would be sent stays in the log.
+    /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
+    /// log still holds the snapshots made for it.
     connections: Vec<Option<ServerConnection<B>>>,
-    /// Which of the players have said that they are ready.
+    /// Whether each player has confirmed that it is ready.
     is_ready: Vec<bool>,
-    /// What each player has otherwise than all.
+    /// Each player's own settings.
     own: Vec<OwnSettings>,
     settings: Arc<Settings>,
     joins: Option<Joins>,
     message_max_bytes: usize,
     outbound: Outbound,
     counters: &'a Counters,
-    /// False until all players are there.
+    /// False until all players are ready.
     running: bool,
 }
 
@@ -170,13 +171,14 @@ impl<G: Netcode> Server<'_, G> {
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
         self.ends.counters.ticks.add(1);
-        // Whoever has left gets no more datagrams; the body stays where it is.
+        // A player who has left gets no more datagrams; its body stays in the world.
         self.ends.expire(self.clock.now());
     }
 }
 
 impl<B: Body> Ends<'_, B> {
-    /// Takes a datagram. What it brings for the server's pipeline is handed back; before the session begins that is of no use.
+    /// Takes a datagram. Returns the packet that it carries for the server's pipeline; the caller ignores it before the
+    /// session begins.
     fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, HeardPacket)> {
         match self.endpoint.handle_datagram(at, from, bytes) {
             Incoming::Reply(reply) => self.outbound.send(from, &reply),
@@ -197,8 +199,8 @@ impl<B: Body> Ends<'_, B> {
         None
     }
 
-    /// Lets a player have for itself what it asks for, as far as the server goes, and gives the answer that says so. Where no
-    /// datagram has room for that it has what all have.
+    /// Grants a player's requested settings within the server's limits, and returns the acceptance that says so. If the
+    /// acceptance does not fit into a datagram, the player gets the common settings.
     fn grant(&mut self, player: PlayerId, asked: &[u8]) -> Option<Vec<u8>> {
         let joins = self.joins.as_ref()?;
         let granted = own::grant(asked, player, &self.settings, joins.limits);
@@ -208,7 +210,7 @@ impl<B: Body> Ends<'_, B> {
         Some(reply)
     }
 
-    /// Nobody comes in any more: the settings that are played by.
+    /// Stops admitting clients and returns the settings of the session.
     fn begin_session(&mut self) -> Result<Arc<Settings>, LiveError> {
         self.running = true;
         self.endpoint.close();
@@ -217,7 +219,7 @@ impl<B: Body> Ends<'_, B> {
             settings = with_own(&settings, player, own).map_err(WelcomeError::from)?;
         }
         if let Some(joins) = &self.joins {
-            // Where nobody waits for them any more, the session is over.
+            // If the receiver has ended, the session is over.
             let _ = joins.begins.send(settings.clone());
         }
         Ok(Arc::new(settings))
@@ -236,7 +238,7 @@ impl<B: Body> Ends<'_, B> {
         connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.refused.add(1)).ok()
     }
 
-    /// Tells a client who waits how many are ready. Once the session runs, its frames say all there is to say.
+    /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
     fn handle_waiting(&mut self, player: PlayerId, said: Waiting) {
         self.is_ready[usize::from(player.0)] = said.ready > 0;
         if said.ready > 0 {
@@ -249,14 +251,14 @@ impl<B: Body> Ends<'_, B> {
         }
     }
 
-    /// Does what a client asks for, and says so. What is said is told to everybody, whoever said it among them.
+    /// Handles a client's request and acks it. Chat goes to all players, including the speaker.
     fn answer(&mut self, player: PlayerId, Request { number, what }: Request) {
         let said = match what {
             What::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
             What::ChatIc { style, language, text } => {
                 Some(Notice::ChatIc { entity: player.entity(), style, language, text })
             }
-            // The games that play live here have nothing to ask for.
+            // The games of live sessions define no requests.
             What::Game { .. } => None,
         };
         let answer = Notice::RequestAck { request: number, answer: Vec::new() };
@@ -264,21 +266,21 @@ impl<B: Body> Ends<'_, B> {
             let Some(connection) = connection else { continue };
             let answer = (index == usize::from(player.0)).then_some(&answer);
             for notice in said.iter().chain(answer) {
-                // Of a client who does not listen for so long, more than words are lost.
+                // The queue is full only when a client has not acked anything for long.
                 let is_taken = connection.tell(notice.clone()).is_ok();
                 self.counters.notices_lost.add(u64::from(!is_taken));
             }
         }
     }
 
-    /// How many players have a place and are ready.
+    /// Returns the number of players who have a slot and are ready.
     fn ready(&self) -> u16 {
         let ready = self.endpoint.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
         self.counters.ready.set(ready.into());
         ready
     }
 
-    /// Frees the places of those who have not been heard for long.
+    /// Frees the slots of players who have been silent for too long.
     fn expire(&mut self, now: Micros) {
         let is_silent = |player: &PlayerId| {
             let connection = self.connections[usize::from(player.0)].as_ref();
@@ -301,7 +303,7 @@ impl<B: Body> Ends<'_, B> {
         }
     }
 
-    /// Sends what has no time of its own.
+    /// Sends the connection's queued datagrams that have no recorded time.
     fn transmit(&mut self, player: PlayerId) {
         let Some(connection) = &mut self.connections[usize::from(player.0)] else { return };
         let address = self.endpoint.address(player);
@@ -316,7 +318,7 @@ impl<B: Body> Ends<'_, B> {
 impl<B: Body> ServerEnds<B> for Ends<'_, B> {
     fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
-        // A snapshot that cannot be sent is one of no bytes that never arrives.
+        // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
         let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(Packed::default()) };
         let counters = self.counters;
         if let Some(is_right) = sent.saw_avatar_right {

@@ -1,5 +1,5 @@
-//! UDP sockets, each with a thread that waits for datagrams: waiting on a channel wakes up on time, a socket's own
-//! timeout only at the next beat of the kernel's clock.
+//! UDP sockets, each with a reader thread. Waiting on a channel wakes up on time; a socket timeout wakes up only at the
+//! next kernel timer tick.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,19 +10,19 @@ use super::LiveError;
 use super::transit::Inbound;
 use crate::wire::DATAGRAM_BYTES_MAX;
 
-/// Datagrams that may wait to be read; more are dropped, as the kernel would.
+/// The most received datagrams that may wait; further ones are dropped, as the kernel would drop them.
 pub(super) const WAITING_DATAGRAMS: usize = 4096;
 
-/// How long a thread waits before it looks whether the session is over.
+/// The interval at which a reader thread checks whether the session is over.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
-/// A datagram, and where it came from.
+/// A datagram and its source address.
 pub(super) type Datagram = (SocketAddr, Vec<u8>);
 
 /// Opens a socket.
 ///
 /// # Errors
-/// When the address is not available, its port taken first of all.
+/// When the address is not available, usually because its port is taken.
 pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
     let fail = |source: std::io::Error| match source.kind() {
         ErrorKind::AddrInUse => LiveError::PortTaken { address },
@@ -33,12 +33,12 @@ pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
     Ok(socket)
 }
 
-/// Passes datagrams on until `over` is set or nobody takes them.
+/// Passes datagrams on until `over` is set or the reader has ended.
 pub(super) fn read(socket: &UdpSocket, into: &Inbound, over: &AtomicBool) {
-    // One byte more than a datagram may have, so that those that are too long are told from those that are not.
+    // One byte more than the maximum, to detect datagrams that are too long.
     let mut bytes = [0; DATAGRAM_BYTES_MAX + 1];
     while !over.load(Ordering::Relaxed) {
-        // Errors of a datagram socket are about single datagrams (an ICMP answer to one that was sent, say) or timeouts.
+        // A receive error concerns a single datagram (such as an ICMP reply to one that was sent) or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         if length > DATAGRAM_BYTES_MAX {
             continue;

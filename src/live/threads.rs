@@ -1,4 +1,4 @@
-//! The threads of a live session, all of which end before it does.
+//! The threads of a live session. All of them end before the session does.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
     Builder::new().name(name.to_owned()).spawn_scoped(scope, work).map_err(LiveError::Thread)
 }
 
-/// Waits for a thread's end.
+/// Waits for the end of a thread.
 pub(super) fn wait_for<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) -> Result<T, LiveError> {
     thread.join().unwrap_or(Err(LiveError::ThreadGone))
 }
 
-/// Starts a thread that waits at a socket until `over` is set. What the server says of its frames may come by way of
-/// modelled links.
+/// Starts a thread that reads from a socket until `over` is set. Snapshots from the server may pass through modelled
+/// links.
 pub(super) fn read_from<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     socket: &Arc<UdpSocket>,

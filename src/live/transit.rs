@@ -1,5 +1,5 @@
-//! What lies between the sockets: datagrams wait here for as long as a modelled link delays them, and then go out
-//! through the socket that they were meant for, or in to whoever reads them.
+//! Modelled links between sockets. A datagram waits here for its modelled delay. The thread then sends it through the
+//! intended socket, or passes it to its reader.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,40 +15,40 @@ use crate::link::{Link, LinkModel, ModelledLink};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::{MessageType, message_type};
 
-/// Datagrams that may wait for the thread that delays them.
+/// The most datagrams that may wait for the delaying thread.
 pub(super) const WAITING_IN_TRANSIT: usize = 8192;
 
-/// One of the two directions of a player's connection.
+/// A direction of a player's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Up,
     Down,
 }
 
-/// Sends datagrams through a socket: at once, or by way of modelled links.
+/// Sends datagrams through a socket, either immediately or through modelled links.
 #[derive(Clone, Debug)]
 pub(super) struct Outbound {
     socket: Arc<UdpSocket>,
     delays: Option<SyncSender<InTransit>>,
 }
 
-/// A datagram on its way.
+/// A datagram in transit.
 #[derive(Clone, Debug)]
 pub(super) struct InTransit {
     to: To,
     bytes: Vec<u8>,
     sent_at: Micros,
-    /// Which of the modelled connections it takes.
+    /// The index of the modelled connection that it takes.
     line: usize,
     direction: Direction,
 }
 
-/// Where a datagram is to go in the end.
+/// The destination of a datagram.
 #[derive(Clone, Debug)]
 enum To {
-    /// Out, to this address.
+    /// Outgoing, to this address.
     Address(Arc<UdpSocket>, SocketAddr),
-    /// In, to whoever reads here; it came from this address.
+    /// Incoming, to this reader; the datagram came from this address.
     Inbox(SyncSender<Datagram>, SocketAddr),
 }
 
@@ -57,25 +57,25 @@ impl Outbound {
         Outbound { socket, delays }
     }
 
-    /// Sends a datagram at once. One that the system does not take is lost, as one on the way would be.
+    /// Sends a datagram immediately. A datagram that the system refuses counts as lost in transit.
     pub(super) fn send(&self, to: SocketAddr, bytes: &[u8]) {
         let _ = self.socket.send_to(bytes, to);
     }
 
-    /// Sends a datagram of a connection.
+    /// Sends a datagram of a connection, through its modelled link if there is one.
     pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
         match &self.delays {
             None => self.send(to, &bytes),
             Some(delays) => {
                 let to = To::Address(Arc::clone(&self.socket), to);
-                // The other end is gone only when the session is over.
+                // The receiving thread ends only after the session.
                 let _ = delays.send(InTransit { to, bytes, sent_at, line, direction });
             }
         }
     }
 }
 
-/// Where datagrams that have come in go: to their reader at once, or by way of modelled links.
+/// Passes received datagrams to their reader, either immediately or through modelled links.
 #[derive(Clone, Debug)]
 pub(super) struct Inbound {
     reader: SyncSender<Datagram>,
@@ -87,7 +87,7 @@ impl Inbound {
         Inbound { reader, delays }
     }
 
-    /// Takes a datagram in; breaks off when nobody reads any more. The handshake and farewells are not delayed.
+    /// Takes a received datagram. Breaks when the reader has ended. Handshake and farewell datagrams are not delayed.
     pub(super) fn take(&self, from: SocketAddr, bytes: Vec<u8>) -> ControlFlow<()> {
         let is_frame =
             matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
@@ -103,7 +103,7 @@ impl Inbound {
     }
 }
 
-/// The links of one player.
+/// The two links of one player.
 #[derive(Clone, Debug)]
 pub(super) struct ModelledLinks {
     pub(super) up: ModelledLink,
@@ -111,7 +111,7 @@ pub(super) struct ModelledLinks {
 }
 
 impl ModelledLinks {
-    /// The same links that a synthetic session has for this player.
+    /// Creates the same links that a synthetic session has for this player.
     pub(super) fn new(model: &LinkModel, seed: Seed, player: PlayerId) -> ModelledLinks {
         let link = |direction: u64| {
             let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1) | direction;
@@ -121,7 +121,7 @@ impl ModelledLinks {
     }
 }
 
-/// Delays datagrams until all who post them are gone. What is still on its way then is lost.
+/// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
 pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Receiver<InTransit>) {
     let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
     let mut held: std::collections::BTreeMap<u64, InTransit> = std::collections::BTreeMap::new();
@@ -157,7 +157,7 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
 }
 
 impl InTransit {
-    /// Goes where it is to go. What cannot be taken there is lost.
+    /// Delivers the datagram. It is lost when the destination refuses it.
     fn arrive(self) {
         match self.to {
             To::Address(socket, to) => drop(socket.send_to(&self.bytes, to)),

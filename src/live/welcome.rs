@@ -1,5 +1,5 @@
-//! What a server tells each client that it lets in: all that the client needs to play the same game, and to know that it
-//! does. Nothing of it is believed before it is checked.
+//! The welcome that a server sends to each admitted client: everything that the client needs to play the same game,
+//! with digests to verify it. The client checks every value before using it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,49 +12,49 @@ use crate::settings::{SettingError, Settings};
 use crate::units::{Micros, PlayerId, Seed};
 use crate::wire::WELCOME_BYTES_MAX;
 
-/// The welcome, as MessagePack.
+/// The welcome, encoded as MessagePack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Welcome {
     session: SessionId,
-    /// The map's name, for people.
+    /// The map's name, for messages.
     map: String,
-    /// Tells whether both sides have the same rules, map included, and the same fields.
+    /// A digest of the rules (including the map) and the fields, to check that both sides have the same.
     rules_digest: u64,
     seed: Seed,
     players: u16,
     length: Micros,
     preset: Option<String>,
-    /// Settings that are not the preset's.
+    /// The settings that differ from the preset.
     changed: Vec<(String, String)>,
-    /// What this player has otherwise, as it asked for.
+    /// This player's own settings, as granted.
     granted: OwnSettings,
-    /// Tells whether all the others are the same, too.
+    /// A digest of the settings, to check that both sides have the same values.
     settings_digest: u64,
 }
 
-/// A welcome that a client cannot play by, or a server cannot give.
+/// The reasons why a client cannot use a welcome, or a server cannot create one.
 #[derive(Debug, thiserror::Error)]
 pub enum WelcomeError {
-    /// It cannot be read.
+    /// The welcome cannot be decoded.
     #[error("the server's welcome cannot be read ({0}): are server and client the same version of hitreg?")]
     Unreadable(#[from] crate::serial::ReadError),
-    /// A number that no server would say.
+    /// A number is out of bounds.
     #[error("the server's welcome says {what} of {value}, which cannot be")]
     OutOfBounds {
-        /// Which number.
+        /// The number.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         value: i64,
     },
-    /// Another map.
+    /// The client has another map.
     #[error("the server plays on the map `{server}`, and this client has `{client}`: give the server's map with --map")]
     OtherMap {
-        /// The server's.
+        /// The server's map.
         server: String,
-        /// The client's.
+        /// The client's map.
         client: String,
     },
-    /// A map of the same name, but other rules.
+    /// The maps have the same name, but the rules differ.
     #[error(
         "the server's rules for `{map}` are not this client's: both need the same map file and the same version of hitreg"
     )]
@@ -62,24 +62,24 @@ pub enum WelcomeError {
         /// The map's name.
         map: String,
     },
-    /// A setting that is not available here.
+    /// The client does not have a setting of the server.
     #[error("the server's settings: {0}")]
     Setting(#[from] SettingError),
-    /// The same words, but other values behind them.
+    /// The settings have the same text, but the values differ.
     #[error("the server's settings are not what this client makes of them: both need the same version of hitreg")]
     OtherSettings,
-    /// A datagram has no room for it.
+    /// The welcome does not fit into a datagram.
     #[error(
         "so many settings are not the preset's that a client cannot be told them all: choose a preset that is nearer"
     )]
     TooLong,
-    /// It cannot be written.
+    /// The welcome cannot be serialised.
     #[error("the welcome for clients cannot be written: {0}")]
     Unwritable(#[from] rmp_serde::encode::Error),
 }
 
 impl Welcome {
-    /// The welcome to the session of a server's log.
+    /// Creates the welcome for the session of a server's log.
     pub(super) fn new(header: &Header, session: SessionId, length: Micros) -> Result<Welcome, WelcomeError> {
         let settings = Settings::from_pairs(&header.settings)?;
         let usual = match &header.preset {
@@ -101,7 +101,7 @@ impl Welcome {
         })
     }
 
-    /// The same for a player who has something for itself.
+    /// Returns this welcome for a player with granted settings.
     pub(super) fn granting(
         &self,
         settings: &Settings,
@@ -112,7 +112,7 @@ impl Welcome {
         Ok(Welcome { granted, settings_digest, ..self.clone() })
     }
 
-    /// What the player has otherwise than all.
+    /// Returns the player's own settings.
     pub(super) fn granted(&self) -> &OwnSettings {
         &self.granted
     }
@@ -122,17 +122,17 @@ impl Welcome {
         if bytes.len() <= WELCOME_BYTES_MAX { Ok(bytes) } else { Err(WelcomeError::TooLong) }
     }
 
-    /// Reads a welcome. What it holds is bounded by the datagram that it came in.
+    /// Decodes a welcome. The datagram's length bounds its size.
     pub(super) fn decode(bytes: &[u8]) -> Result<Welcome, WelcomeError> {
         Ok(crate::serial::from_msgpack(bytes)?)
     }
 
-    /// How long the session is to be.
+    /// Returns the length of the session.
     pub(super) fn length(&self) -> Micros {
         self.length
     }
 
-    /// The header of the log of a client who plays by this welcome as `player`, under rules of his own.
+    /// Returns the log header for a client that plays by this welcome as `player`, with its own rules.
     pub(super) fn header<G: Game>(&self, rules: &G::Rules, player: PlayerId) -> Result<Header, WelcomeError> {
         let refuse = |what, value| Err(WelcomeError::OutOfBounds { what, value });
         if !(1..=PLAYERS_MAX).contains(&self.players) {
@@ -180,7 +180,7 @@ impl Welcome {
     }
 }
 
-/// Settings with what a player has for itself.
+/// Returns the settings with a player's own settings applied.
 pub(super) fn with_own(settings: &Settings, player: PlayerId, own: &OwnSettings) -> Result<Settings, SettingError> {
     let mut settings = settings.clone();
     for (key, value) in own {

@@ -1,5 +1,5 @@
-//! The thread that sends datagrams on: each client has a socket of its own to the server, so that the server tells clients
-//! apart as it would without a proxy.
+//! The forwarding thread. Each client has its own socket to the server, so that the server can distinguish the clients
+//! as it would without a proxy.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -21,18 +21,18 @@ use crate::live::{LiveError, Traffic};
 use crate::protocol::Direction;
 use crate::units::{Micros, PlayerId};
 
-/// Clients that a proxy has room for, each with a socket and a thread.
+/// The most clients of a proxy; each has a socket and a thread.
 const CLIENTS_MAX: usize = 256;
-/// Datagrams that may wait to be sent on.
+/// The most datagrams that may wait to be forwarded.
 const CAME_MAX: usize = 1 << 14;
-/// Datagrams that may be on their way at a time.
+/// The most delayed datagrams at a time.
 const ON_THEIR_WAY_MAX: usize = 1 << 16;
-/// No datagram of UDP is longer.
+/// The longest UDP datagram, in bytes.
 const DATAGRAM_BYTES: usize = 65_535;
-/// How long the thread waits before it looks whether it is over.
+/// The interval at which the thread checks whether to stop.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
-/// A datagram that passed.
+/// A forwarded datagram.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) at: Micros,
@@ -42,7 +42,7 @@ pub(super) struct Seen {
     pub(super) released: Option<Micros>,
 }
 
-/// What passed in all.
+/// The totals of a proxy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
     pub(super) clients: u64,
@@ -51,16 +51,16 @@ pub(super) struct Passed {
     pub(super) lost_on_purpose: u64,
     pub(super) unrecorded: u64,
     pub(super) refused: u64,
-    /// Whether the system runs its threads before all others.
+    /// Whether the forwarding threads have real-time priority.
     pub(super) at_once: bool,
-    /// By how much later than it was due each datagram went on, in µs; of so many, the last ones.
+    /// How much later than due each datagram was forwarded, in µs. Holds the last [`ADDED_KEPT`] values.
     pub(super) added_us: Vec<u32>,
 }
 
-/// So many delays are kept for the report.
+/// The most delays kept for the report.
 const ADDED_KEPT: usize = 1 << 20;
 
-/// A datagram that came in at a socket.
+/// A datagram that arrived at a socket.
 enum Came {
     FromClient(SocketAddr, Micros, Vec<u8>),
     FromServer(u16, Micros, Vec<u8>),
@@ -69,7 +69,7 @@ enum Came {
 /// One client.
 struct End {
     address: SocketAddr,
-    /// To the server.
+    /// The socket to the server.
     socket: Arc<UdpSocket>,
     links: ModelledLinks,
 }
@@ -83,7 +83,7 @@ pub(super) struct Forwarding<'env> {
     came: (SyncSender<Came>, Receiver<Came>),
     clients: BTreeMap<SocketAddr, u16>,
     ends: Vec<End>,
-    /// Datagrams by when they are due, and in which order they came.
+    /// Delayed datagrams, sorted by due time and arrival.
     waiting: BinaryHeap<Reverse<(Micros, u64)>>,
     held: BTreeMap<u64, (Direction, u16, Vec<u8>)>,
     count: u64,
@@ -116,7 +116,7 @@ impl<'env> Forwarding<'env> {
         }
     }
 
-    /// Sends datagrams on until it is over.
+    /// Forwards datagrams until `over` is set.
     pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<Passed, LiveError> {
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let front = Arc::clone(self.front);
@@ -143,7 +143,7 @@ impl<'env> Forwarding<'env> {
         Ok(Passed { clients: self.ends.len() as u64, up, down, ..self.passed })
     }
 
-    /// The number of the client at an address; a new one gets a socket. `None` when there is no room for it.
+    /// Returns the number of the client at an address. A new client gets a socket; `None` when there is no room for it.
     fn client<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -175,7 +175,7 @@ impl<'env> Forwarding<'env> {
         Ok(Some(client))
     }
 
-    /// Sends a datagram on, now or later, and lets it be understood.
+    /// Forwards a datagram, immediately or later, and passes a copy to the recording thread.
     fn take(&mut self, came: Micros, client: u16, direction: Direction, bytes: Vec<u8>) {
         let Some(end) = self.ends.get_mut(usize::from(client)) else { return };
         let link = match direction {
@@ -210,7 +210,7 @@ impl<'env> Forwarding<'env> {
             self.waiting.pop();
             let Some((direction, client, bytes)) = self.held.remove(&number) else { continue };
             let Some(end) = self.ends.get(usize::from(client)) else { continue };
-            // What the system does not take is lost, as it would be on the way.
+            // A datagram that the system refuses counts as lost in transit.
             let sent = match direction {
                 Direction::Up => end.socket.send(&bytes),
                 Direction::Down => self.front.send_to(&bytes, end.address),
@@ -224,11 +224,11 @@ impl<'env> Forwarding<'env> {
     }
 }
 
-/// Passes datagrams to `take` until it is over, or nobody takes them.
+/// Passes datagrams to `take` until `over` is set or `take` returns false.
 fn read(socket: &UdpSocket, over: &AtomicBool, take: impl Fn(SocketAddr, Vec<u8>) -> bool) {
     let mut bytes = vec![0; DATAGRAM_BYTES];
     while !over.load(Ordering::Relaxed) {
-        // Errors of a datagram socket are about single datagrams, or timeouts.
+        // A receive error concerns a single datagram or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         if !take(from, bytes[..length].to_vec()) {
             return;
