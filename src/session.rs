@@ -1,6 +1,6 @@
-//! Sessions: what happens in a tick and in a client frame, written once for all who drive server and clients
-//! (`sequence`), and a whole session as one [`Machine`] in virtual time. The same machine records a synthetic session and
-//! replays any recorded one.
+//! Sessions. `sequence` defines the steps of a tick and of a client frame for all drivers of server and clients.
+//! [`Machine`] runs a whole session in virtual time. The same machine records a synthetic session and replays any
+//! recorded one.
 
 mod batches;
 mod bots;

@@ -1,17 +1,17 @@
-//! Records on their way to another thread. Whoever runs a session hands them over many at a time and does nothing else with
-//! them: laying out, compressing and writing are the other thread's.
+//! Batched transfer of records to a writer thread. The session's thread only hands over batches. The writer thread lays
+//! out, compresses and writes them.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use super::RecordSink;
 use crate::record::Record;
 
-/// So many records go together.
+/// The number of records in a batch.
 const TOGETHER: usize = 512;
-/// So many batches may wait; then whoever makes records waits, too.
+/// The most batches that may wait; beyond this, the session's thread blocks.
 const WAITING: usize = 64;
 
-/// The end of the thread that makes records. What it has not handed over goes when it is dropped.
+/// The end of the thread that makes records. Dropping it hands over the last batch.
 #[derive(Debug)]
 pub struct Batches {
     batch: Vec<Record>,
@@ -19,7 +19,7 @@ pub struct Batches {
     used: Receiver<Vec<Record>>,
 }
 
-/// The end of the thread that takes them.
+/// The end of the thread that takes records.
 #[derive(Debug)]
 pub struct HandedOver {
     full: Receiver<Vec<Record>>,
@@ -27,7 +27,7 @@ pub struct HandedOver {
 }
 
 impl Batches {
-    /// Both ends.
+    /// Creates both ends.
     pub fn new() -> (Batches, HandedOver) {
         let ((full, to_take), (used, to_fill)) = (sync_channel(WAITING), channel());
         let batch = Vec::with_capacity(TOGETHER);
@@ -37,7 +37,7 @@ impl Batches {
     #[cold]
     fn hand_over(&mut self) {
         let empty = self.used.try_recv().unwrap_or_else(|_| Vec::with_capacity(TOGETHER));
-        // Whoever has stopped taking says why when it is asked.
+        // A receiver that has ended reports its own error.
         let _ = self.full.send(std::mem::replace(&mut self.batch, empty));
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Batches {
 }
 
 impl HandedOver {
-    /// Takes every record in its order, until there are no more or `take` fails.
+    /// Passes every record to `take`, in order, until there are no more or `take` fails.
     ///
     /// # Errors
     /// Those of `take`.
@@ -67,7 +67,7 @@ impl HandedOver {
         for mut batch in self.full {
             batch.iter().try_for_each(&mut take)?;
             batch.clear();
-            // Nobody fills it any more at the end.
+            // The sender may have ended, and then needs no empty batch.
             let _ = self.used.send(batch);
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Bots as players: at regular frames, or late ones, each with its own phase, so that no two clients run in step.
+//! Bots as players. Their frames are regular or late, and each bot has its own phase, so that no two clients run in
+//! step.
 
 use std::sync::Arc;
 
@@ -19,20 +20,21 @@ pub(crate) struct BotInput<G: Bots> {
 struct Player<G: Bots> {
     bot: BotPlayer<G>,
     cmd_hz: Hz,
-    /// When its first frame would have been, were all frames since on time.
+    /// The time at which the first frame would have been if all frames since were on time.
     phase: Micros,
     frames: i64,
     late: LateFrames,
 }
 
-/// One bot at the keys.
+/// A bot that provides one player's input.
 pub(crate) struct BotPlayer<G: Bots> {
     bot: G::Bot,
-    /// The end of the last frame, in whole milliseconds: usercmds cover whole ones, and over time none is lost.
+    /// The end of the last frame in whole milliseconds. Usercmds cover whole milliseconds, and the rounding does not
+    /// accumulate.
     last_ms: i64,
 }
 
-/// How long after the first time at which it could a player's first frame is, less than the interval of frames.
+/// Returns the random delay of a player's first frame, less than one frame interval.
 pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
     let interval = cmd_hz.interval().0.unsigned_abs();
     Micros(Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(player.0)).below(interval) as i64)
@@ -44,7 +46,7 @@ impl<G: Bots> BotInput<G> {
         BotInput::of(bots, seed, rules, settings)
     }
 
-    /// Of bots that are there already, one for each player.
+    /// Takes existing bots, one for each player.
     pub(crate) fn of(bots: Vec<G::Bot>, seed: Seed, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
         let players = (0u16..)
             .zip(bots)
@@ -74,18 +76,18 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
 }
 
 impl<G: Bots> BotPlayer<G> {
-    /// A bot that begins at a time.
+    /// Creates a bot player whose first frame covers the time from `begins` on.
     pub(crate) fn new(bot: G::Bot, begins: Micros) -> BotPlayer<G> {
         BotPlayer { bot, last_ms: begins.0 / 1000 }
     }
 
-    /// Begins anew at a time.
+    /// Restarts the bot player's time at `at`.
     #[cfg(feature = "live")]
     pub(crate) fn begin(&mut self, at: Micros) {
         self.last_ms = at.0 / 1000;
     }
 
-    /// What it does in a frame.
+    /// Returns the input for a frame.
     pub(crate) fn input(&mut self, rules: &G::Rules, at: Micros, screen: &Screen<'_, G>) -> Input {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;

@@ -1,14 +1,15 @@
-//! How late a player's frames are: `client.frames`, a model of the frame times that demos of real players have
+//! The lateness of a player's frames: `client.frames`, a model of the frame times found in demos of real players
 //! (docs/frames.md).
 //!
-//! A client that is to make a frame each so many milliseconds makes none sooner, and counts the next from when it was made:
-//! so a frame is late by zero or more, and all after it are later by as much.
+//! A client with a fixed frame interval never makes a frame too early, and counts each interval from its previous
+//! frame. Each frame is therefore late by zero or more, and delays all later frames by the same amount.
 
 use crate::rng::Rng;
 use crate::settings::Frames;
 use crate::units::{Micros, PlayerId, Seed};
 
-/// A number of milliseconds: the greater of the least and `middle + spread * x + skew * x²`, with a normal x.
+/// A random number of milliseconds: `middle + spread * x + skew * x²` with a standard normal x, but at least
+/// `least_ms`.
 #[derive(Clone, Copy, Debug)]
 struct Skewed {
     least_ms: f64,
@@ -17,16 +18,16 @@ struct Skewed {
     skew_ms: f64,
 }
 
-/// What is known of a computer.
+/// The frame times of one kind of computer.
 #[derive(Clone, Copy, Debug)]
 struct Model {
-    /// How late each frame is.
+    /// The lateness of each frame.
     late: Skewed,
-    /// How much of what makes a frame late is there in the next ones too.
+    /// The weight of the load that carries over to later frames.
     lasting: f64,
-    /// How much of that is left one frame later.
+    /// The share of that load that is left one frame later.
     stays: f64,
-    /// How likely a frame is a hitch, by which it is later still.
+    /// The probability that a frame is a hitch, which adds to its lateness.
     hitches: f64,
     hitch: Skewed,
 }
@@ -58,12 +59,12 @@ const LOADED: Model = Model {
     hitch: NONE,
 };
 
-/// How late one player's frames are, one after the other.
+/// The lateness of one player's successive frames.
 #[derive(Clone, Debug)]
 pub(crate) struct LateFrames {
     model: Option<Model>,
     rng: Rng,
-    /// What lasts of what makes frames late.
+    /// The load that carries over to later frames.
     load: f64,
 }
 
@@ -80,7 +81,7 @@ impl LateFrames {
         LateFrames { model, rng, load }
     }
 
-    /// By how much the next frame is later than an interval after the last.
+    /// Returns how much later the next frame is than one interval after the last.
     pub(crate) fn next(&mut self) -> Micros {
         let Some(model) = self.model else { return Micros::ZERO };
         let Model { late, lasting, stays, hitches, hitch } = model;

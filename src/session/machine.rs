@@ -1,8 +1,8 @@
-//! A whole session as one machine in virtual time: server, clients, their connections and the links between them. Whoever
-//! drives it hands in the times of the ticks, the players' input and the links.
+//! A whole session in virtual time: server, clients, their connections and the links between them. The driver supplies
+//! the times of ticks, the players' input and the links.
 //!
-//! At equal times packets reach the server before it ticks, and clients before their frames; among equals the lower
-//! player goes first. That order is part of the format: a replay depends on it.
+//! At equal times, packets reach the server before it ticks, and snapshots reach clients before their frames. Among
+//! equal events, the lower player goes first. This order is part of the format, because replays depend on it.
 
 #[cfg(feature = "arena")]
 use super::network::{Asking, Intruder};
@@ -17,51 +17,55 @@ use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Input;
 
-/// Where usercmds come from: bots that look at the screen, or a recording.
+/// The source of usercmds: bots that react to the screen, or a recording.
 pub trait InputSource<G: Game> {
-    /// When the player's next client frame is; `None` when there are no more, or none before many a tick.
+    /// Returns the time of the player's next client frame. Returns `None` when there are no more, or none within many
+    /// ticks.
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros>;
 
-    /// Whether there is more of a player of whom nothing was said to come: it is asked for again after each tick.
+    /// Returns whether a player who has nothing queued may still have input. The machine then asks again after each
+    /// tick.
     fn has_more(&self, _player: PlayerId) -> bool {
         false
     }
 
-    /// What the player does in that frame. Called once for each frame, in the order of time.
+    /// Returns the player's input in a frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
 
-    /// Whether it looks at screens. What nobody looks at need not be drawn.
+    /// Returns whether the source looks at screens. Otherwise they need not be drawn.
     fn looks(&self) -> bool {
         true
     }
 
-    /// The next packet of a player of whom a recording has nothing but what the server heard, and when it came. Such a player
-    /// has no frames.
+    /// Returns the next packet, and its arrival time, of a player for whom the recording has only what the server
+    /// received. Such a player has no frames.
     fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, HeardPacket)> {
         None
     }
 }
 
-/// Server, clients and what is between them. Both sides are the netcode's own, unless [`Machine::with_clients`] says
-/// otherwise.
+/// The server, the clients and the network between them. Both pipelines are the netcode's own, unless
+/// [`Machine::with_clients`] replaces them.
 pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>::Server> {
     server: S,
     clients: Vec<C>,
     network: Network<G::Body, L>,
-    /// Those of whom nothing was due just after the tick that it goes on from; `None` of a machine before its first tick.
+    /// The players who had nothing queued just after the tick at which the machine resumes; `None` before the first
+    /// tick.
     resumed: Option<Vec<PlayerId>>,
 }
 
-/// A machine just after a tick, for whoever writes its state down.
+/// The state of a machine just after a tick, ready to be saved.
 pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
     machine: &'m Machine<G, L, C, S>,
     idle: &'m [PlayerId],
-    /// When the tick was.
+    /// The time of the tick.
     pub(crate) at: Micros,
 }
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
-    /// Writes down all but what comes from outside: links, input and ticks. False where that cannot be.
+    /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
+    /// saved.
     pub(crate) fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
         let Machine { server, clients, network, resumed: _ } = self.machine;
         self.idle.to_vec().put(to);
@@ -70,20 +74,20 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<
 }
 
 impl<G: Netcode, L: Link> Machine<G, L> {
-    /// A machine before its first tick, with a connected player for each pair of links.
+    /// Creates a machine before its first tick, with one connected player for each pair of links.
     pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
         Self::with_clients(setup, links, G::Client::new)
     }
 
-    /// The same, but packets travel without being encoded, which is several times as fast. `None` where their sizes are sure
-    /// to matter. Whether they did is known only afterwards: [`Machine::bytes_matter`].
+    /// Creates a machine whose packets travel unencoded, which is several times faster. Returns `None` when packet
+    /// sizes are sure to matter. [`Machine::bytes_matter`] tells after the run whether they did.
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
         Some(Self::around(setup, Network::unencoded(setup, links)?, G::Client::new))
     }
 }
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G, L, C, S> {
-    /// [`Machine::new`] with clients, or a server, of another kind.
+    /// Like [`Machine::new`], but with another kind of client or server.
     pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
         Self::around(setup, Network::new::<G>(setup, links), client)
     }
@@ -102,7 +106,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         }
     }
 
-    /// Goes on from what was written down of another one, with links, input and ticks from then on.
+    /// Restores the saved state of another machine. Links, input and ticks must continue from that time.
     pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
         let idle: Vec<PlayerId> = Value::<G::Body>::get(from)?;
         if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
@@ -119,13 +123,13 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
     }
 
-    /// Lets somebody see all datagrams of the session, and send others.
+    /// Lets an intruder see all datagrams of the session and send others.
     #[cfg(feature = "arena")]
     pub(crate) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
         self.network.let_in(intruder);
     }
 
-    /// Lets one player's client say which snapshots it has, true or not.
+    /// Lets one player's client send its own acks, true or false.
     #[cfg(feature = "arena")]
     pub(crate) fn let_lie(&mut self, player: PlayerId) {
         self.network.let_lie(player);
@@ -172,7 +176,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
             Some(first) => self.network.queue.push_tick(first),
             None => return,
         }
-        // Those of whom nothing is due, and more is to come.
+        // Players who have nothing queued but may still have input.
         let mut idle = Vec::new();
         let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
         for player in self.resumed.take().unwrap_or_else(all) {
@@ -220,7 +224,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         }
     }
 
-    /// Queues what a player does next: a frame, or a packet of one who was heard only.
+    /// Queues the player's next frame, or the next packet of a player who has packets only.
     fn queue_next(&mut self, player: PlayerId, input: &mut impl InputSource<G>, idle: &mut Vec<PlayerId>) {
         if let Some(at) = input.next_frame(player) {
             self.network.queue.push_frame(at, player);

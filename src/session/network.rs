@@ -1,9 +1,9 @@
-//! What is between the pipelines in virtual time: the two ends of each player's connection, and links that decide when
-//! what was sent arrives.
+//! The network in virtual time: both ends of each player's connection, and links that decide when each transmission
+//! arrives.
 //!
-//! Snapshots and packets travel as datagrams, as they do live: each datagram is a link's to lose, late or doubled, a
-//! fragment as much as any other. A recorded link knows of snapshots alone, and all datagrams of one share its fate:
-//! they arrive together at the time at which the snapshot was whole, or not at all.
+//! Snapshots and packets travel as datagrams, as in a live session. A link can lose, delay or duplicate each datagram,
+//! including fragments. A recorded link has one entry per snapshot, so all datagrams of a snapshot share it. They
+//! arrive together when the snapshot was complete, or not at all.
 
 use core::net::{Ipv4Addr, SocketAddr};
 
@@ -34,10 +34,10 @@ pub struct Links<L> {
     pub down: L,
 }
 
-/// Somebody on the way between server and clients.
+/// An observer between server and clients that can inject datagrams.
 pub(crate) trait Intruder: Send {
-    /// Sees a datagram of the packet or snapshot of that number, which leaves an end of a player's connection, and may send
-    /// another to where it goes: so long after it, of that number, with those bytes.
+    /// Sees a datagram that leaves one end of a player's connection, with the number of its packet or snapshot. May
+    /// send another datagram to the same destination: its delay, number and bytes.
     fn sees(&mut self, player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)>;
 }
 
@@ -46,36 +46,36 @@ pub(super) struct Network<B, L> {
     pub(super) queue: Queue<B>,
     carriage: Carriage<B>,
     intruder: Option<Box<dyn Intruder>>,
-    /// Whose acks are not the connection's, but what its client says.
+    /// The player whose client sends its own acks instead of the connection's.
     liar: Option<PlayerId>,
-    /// Who asks for something besides sending usercmds, and who hears what the server was asked.
+    /// The player whose client makes requests, and the observer of requests that reach the server.
     asking: Option<Asking>,
 }
 
-/// One player's client asks for something besides sending usercmds.
+/// Requests that one player's client makes besides its usercmds.
 pub(crate) struct Asking {
     pub(crate) player: PlayerId,
-    /// What it asks for next, if anything.
+    /// Returns the next request, if any.
     pub(crate) asks: Box<dyn FnMut() -> Option<What> + Send>,
-    /// Takes what has reached the server, of whomever.
+    /// Takes a request that reached the server, from any player.
     pub(crate) hears: Box<dyn FnMut(PlayerId, What) + Send>,
 }
 
 /// How packets and snapshots travel.
 enum Carriage<B> {
-    /// As datagrams.
+    /// Encoded as datagrams.
     Datagrams { servers: Vec<ServerConnection<B>>, clients: Vec<ClientConnection<B>> },
-    /// As they are, with nominal sizes.
+    /// Unencoded, with nominal sizes.
     Nominal,
-    /// As they are, as long as datagrams would make no difference.
+    /// Unencoded, as long as encoding would make no difference.
     Unencoded(Unencoded<B>),
 }
 
-/// What arrived.
+/// The contents of an arrived transmission.
 pub(super) enum Opened<B> {
     Packet(HeardPacket),
     Snapshot(Snapshot<B>),
-    /// A part of something, or nothing to act on.
+    /// A fragment, or nothing to act on.
     Nothing,
 }
 
@@ -100,26 +100,26 @@ impl<B: Body, L: Link> Network<B, L> {
         Network { links, queue: Queue::default(), carriage, intruder: None, liar: None, asking: None }
     }
 
-    /// Lets somebody see all datagrams from now on.
+    /// Lets an intruder see all datagrams from now on.
     #[cfg(feature = "arena")]
     pub(super) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
         self.intruder = Some(intruder);
     }
 
-    /// Sends the acks that one player's client says.
+    /// Lets one player's client send its own acks.
     #[cfg(feature = "arena")]
     pub(super) fn let_lie(&mut self, player: PlayerId) {
         self.liar = Some(player);
     }
 
-    /// Lets one player's client ask for something.
+    /// Lets one player's client make requests.
     #[cfg(feature = "arena")]
     pub(super) fn let_ask(&mut self, asking: Asking) {
         self.asking = Some(asking);
     }
 
-    /// Writes down what is on its way, and what both ends know of each other. False where datagrams are made: only what
-    /// travels as it is can be gone on with.
+    /// Saves the transmissions in transit, and what both ends know of each other. Returns false for encoded datagrams,
+    /// because only unencoded traffic can be resumed.
     pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool {
         let Network { links: _, queue, carriage, intruder, liar, asking } = self;
         let Carriage::Unencoded(unencoded) = carriage else { return false };
@@ -144,12 +144,12 @@ impl<B: Body, L: Link> Network<B, L> {
         matches!(&self.carriage, Carriage::Unencoded(unencoded) if unencoded.bytes_matter())
     }
 
-    /// The end of one player's client.
+    /// Returns the end of one player's client.
     pub(super) fn end_of(&mut self, player: PlayerId) -> EndOf<'_, B, L> {
         EndOf { network: self, player }
     }
 
-    /// Tells the server's end what a packet says of snapshots that came without a datagram.
+    /// Passes the acks of a packet that has no datagram to the server's end.
     pub(super) fn handle_heard(&mut self, player: PlayerId, heard: &HeardPacket) {
         let index = usize::from(player.0);
         match &mut self.carriage {
@@ -159,7 +159,7 @@ impl<B: Body, L: Link> Network<B, L> {
         }
     }
 
-    /// Hands what arrived to the end of the connection that it is for.
+    /// Passes an arrived transmission to the receiving end of its connection.
     pub(super) fn open(&mut self, at: Micros, player: PlayerId, carried: Carried<B>) -> Opened<B> {
         let index = usize::from(player.0);
         match (carried, &mut self.carriage) {
@@ -167,7 +167,8 @@ impl<B: Body, L: Link> Network<B, L> {
                 match servers[index].handle_datagram(at, &datagram) {
                     Ok(ServerEvent::Packet(heard)) => Opened::Packet(heard),
                     Ok(ServerEvent::Request(Request { number, what })) => {
-                        // Heard, and nothing else: no game has anything to ask for. Who asks for too much is not answered.
+                        // Games define no requests, so the server only acks them. A client with too many unacked
+                        // notices gets no answer.
                         let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
                         if let Some(asking) = &mut self.asking {
                             (asking.hears)(player, what);
@@ -204,7 +205,7 @@ impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
     fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
         let index = usize::from(player.0);
         match &mut self.carriage {
-            // A snapshot that cannot be sent is one of no bytes that never arrives.
+            // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
             Carriage::Datagrams { servers, .. } => {
                 let sent = servers[index].send_snapshot(snapshot);
                 Some(sent.map_or_else(|_| Packed::default(), |sent| Packed::of(&sent)))
@@ -250,7 +251,7 @@ impl<B: Body, L: Link> ServerEnds<B> for Network<B, L> {
     }
 }
 
-/// One client's end.
+/// The connection end of one client.
 pub(super) struct EndOf<'a, B, L> {
     network: &'a mut Network<B, L>,
     player: PlayerId,
@@ -260,7 +261,7 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         let index = usize::from(self.player.0);
         match &mut self.network.carriage {
-            // All usercmds that `client.redundancy` allows go into a datagram.
+            // A datagram has room for all usercmds that `client.redundancy` allows.
             Carriage::Datagrams { clients, .. } => {
                 let sent = match self.network.liar == Some(self.player) {
                     true => clients[index].send_packet_as_is(packet, predicted.map(Perceived::origin)),
@@ -280,7 +281,7 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
         match &mut self.network.carriage {
             Carriage::Datagrams { clients, .. } => {
                 if let Some(asking) = self.network.asking.as_mut().filter(|asking| asking.player == self.player) {
-                    // What has no room for now is not asked for.
+                    // A request is dropped when too many are unanswered.
                     while let Some(what) = (asking.asks)() {
                         let _ = clients[index].ask(what);
                     }
@@ -303,7 +304,7 @@ impl<B: Body, L: Link> ClientEnd for EndOf<'_, B, L> {
     }
 }
 
-/// Puts what leaves now where the link lets it arrive.
+/// Queues a transmission at the time at which the link delivers it.
 fn deliver<B: Clone>(
     link: &mut impl Link,
     queue: &mut Queue<B>,
@@ -323,13 +324,13 @@ fn deliver<B: Clone>(
     }
 }
 
-/// A size as logs have it.
+/// Converts a size to the type that logs use.
 fn size(bytes: usize) -> u16 {
     bytes.min(usize::from(u16::MAX)) as u16
 }
 
-/// Connects all players, each by the handshake that it would have live, at no cost of time: a session begins when all are
-/// there. Keys and salts come from the seed, so that the same session has the same datagrams.
+/// Connects all players with the live handshake, in no virtual time, because a session begins when all players are
+/// connected. Keys and salts come from the seed, so that the same session has the same datagrams.
 fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Carriage<G::Body> {
     let now = Micros::ZERO;
     let options = EndpointOptions {
@@ -358,7 +359,7 @@ fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Carri
                 }
                 Incoming::Connection(_) | Incoming::Ignored(_) => break,
             };
-            // What nobody has to answer is no news: the next turn shows whether there is a place.
+            // An error here is harmless: the loop checks whether the client is connected.
             let _ = client.handle_datagram(now, &reply);
         }
         clients.push(client);

@@ -1,4 +1,4 @@
-//! Whoever watches a session run: recorders, tables, progress.
+//! Observers of a running session: recorders, tables, progress.
 
 use crate::game::{Game, Placed, Verdict};
 use crate::packet::{HeardPacket, Snapshot};
@@ -7,20 +7,20 @@ use crate::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::wire::{Sent, Told};
 
-/// A snapshot that was made ready to be sent.
+/// A snapshot that is ready to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// How many bytes its datagrams have in all; a nominal number where none are made.
+    /// The total size of its datagrams in bytes; a nominal size when no datagrams are made.
     pub bytes: u16,
-    /// Whether the client saw its avatar where the server had it after the usercmd that the snapshot acks. `None` where the
-    /// client has not said, and where no datagrams are made.
+    /// Whether the client's prediction matched the server's avatar after the acked usercmd. `None` when the client did
+    /// not report a prediction, or no datagrams are made.
     pub saw_avatar_right: Option<bool>,
-    /// What the bits of its datagrams are for; `None` where none are made.
+    /// The bits of its datagrams by purpose; `None` when no datagrams are made.
     pub told: Option<Told>,
 }
 
 impl Packed {
-    /// What is not made: of so many bytes by name.
+    /// Describes a snapshot without datagrams, with a nominal size in bytes.
     pub(crate) fn nominal(bytes: u16) -> Packed {
         Packed { bytes, ..Packed::default() }
     }
@@ -31,21 +31,21 @@ impl Packed {
     }
 }
 
-/// The others on a client's screen.
+/// The other entities on a client's screen.
 #[derive(Debug)]
 pub struct Shown<'a, B> {
-    /// Where they were drawn, in ascending order of entity.
+    /// The entities as drawn, in ascending order of entity.
     pub drawn: &'a [(EntityId, Placed<B>)],
-    /// The server time that was drawn; where drawing goes by category, each has its own in [`Placed::by`].
+    /// The server time at which they were drawn. When drawing by category, each has its own time in [`Placed::by`].
     pub drawn_at: Micros,
 }
 
-/// Is told everything that happens, in the order in which it happens. What it does not care for it leaves out.
+/// Receives every event of a session, in order. The default methods ignore the event.
 #[expect(unused_variables, reason = "the names say what an observer is told, though the defaults do nothing with it")]
 pub trait Observer<G: Game> {
     /// The server begins a tick.
     fn tick_begins(&mut self, at: Micros) {}
-    /// Whether it looks at what a client draws at this time. What nobody looks at need not be drawn.
+    /// Returns whether the observer looks at what a client draws at this time. Otherwise it need not be drawn.
     fn looks(&mut self, at: Micros) -> bool {
         true
     }
@@ -55,15 +55,15 @@ pub trait Observer<G: Game> {
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
     /// A client's packet reached the server.
     fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {}
-    /// What it says, as the server hears it; told just after [`Observer::packet_reached`].
+    /// The contents of a packet as the server received it; called just after [`Observer::packet_reached`].
     fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {}
-    /// The server dealt with a usercmd.
+    /// The server ran or dropped a usercmd.
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {}
     /// A player joined or left.
     fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {}
     /// The server judged a shot.
     fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {}
-    /// A projectile reached something.
+    /// A projectile hit something.
     fn impact(
         &mut self,
         at: Micros,

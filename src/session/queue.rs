@@ -1,4 +1,4 @@
-//! What is to happen, in the order in which it will.
+//! The queue of future events of a session, in order.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,23 +8,23 @@ use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, PlayerId, SnapshotSeq};
 
-/// What travels over a link.
+/// A transmission over a link.
 #[derive(Clone)]
 pub(super) enum Carried<B> {
-    /// A datagram to the server, sealed.
+    /// A sealed datagram to the server.
     Up(Vec<u8>),
-    /// A datagram to a client, sealed.
+    /// A sealed datagram to a client.
     Down(Vec<u8>),
-    /// A client's packet as it is.
+    /// An unencoded packet of a client.
     Packet(ClientPacket),
-    /// A snapshot as it is, and which one the server knew its client to have.
+    /// An unencoded snapshot, and the newest snapshot that the server knew its client to have.
     Snapshot(Snapshot<B>, Option<SnapshotSeq>),
 }
 
 pub(super) enum What<B> {
-    /// Something of a player's connection reaches its other end.
+    /// A transmission reaches the other end of a player's connection.
     Arrives(PlayerId, Carried<B>),
-    /// A client's packet reaches the server, of which a log says what the server heard.
+    /// A client's packet reaches the server; the log has only what the server received.
     Heard(PlayerId, HeardPacket),
     /// The server ticks.
     Tick,
@@ -32,21 +32,21 @@ pub(super) enum What<B> {
     Frame(PlayerId),
 }
 
-/// What is due is kept apart from when, so that sorting moves little.
+/// A priority queue of events. Contents are stored apart from due times, so that sorting moves little data.
 pub(super) struct Queue<B> {
     due: BinaryHeap<Due>,
-    /// By the place that the heap names.
+    /// The events, indexed by [`Due::place`].
     what: Vec<Option<What<B>>>,
     free: Vec<usize>,
-    /// Counts what was queued: equals keep the order in which they were sent.
+    /// Counts the queued events. Equal events keep the order in which they were queued.
     queued: u64,
 }
 
-/// When something is due, and where it is. The greatest is the one that is due first.
+/// The due time and the index of an event. The event that is due first compares as the greatest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Due {
     at: Micros,
-    /// Kind, player and number, each in its bits: one comparison in place of three.
+    /// Kind, player and number, packed into bits, so that one comparison replaces three.
     rank: u64,
     queued: u64,
     place: usize,
@@ -77,7 +77,7 @@ impl<B> Queue<B> {
         self.push(at, 1, PlayerId(0), 0, What::Tick);
     }
 
-    /// `number` is that of the packet or snapshot.
+    /// Queues an arrival. `number` is that of the packet or snapshot.
     pub(super) fn push_arrival(&mut self, at: Micros, player: PlayerId, number: u32, carried: Carried<B>) {
         let kind = match carried {
             Carried::Up(_) | Carried::Packet(_) => 0,
@@ -94,7 +94,7 @@ impl<B> Queue<B> {
         self.push(at, 3, player, 0, What::Frame(player));
     }
 
-    /// Writes down what is due. False where more than packets, snapshots and frames is.
+    /// Saves the queue. Returns false when it holds anything other than packets, snapshots and frames.
     pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool
     where
         B: Body,
@@ -122,7 +122,7 @@ impl<B> Queue<B> {
         true
     }
 
-    /// Goes on with what was due for so many players.
+    /// Restores the queue of a session with `players` players.
     pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), BadState>
     where
         B: Body,

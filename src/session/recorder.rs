@@ -1,4 +1,4 @@
-//! Turns what happens in a session into log records.
+//! Converts the events of a session into log records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::record::{
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-/// Takes records as they come.
+/// Takes the records of a session.
 pub trait RecordSink {
-    /// Takes one record. A sink that failed keeps its error and says so at its end.
+    /// Takes one record. A sink that fails keeps its error and reports it at its end.
     fn record(&mut self, record: Record);
 }
 
@@ -31,32 +31,33 @@ impl RecordSink for crate::record::Session {
 pub struct Recorder<'a, S, G: Game> {
     sink: &'a mut S,
     rows: StateRows,
-    /// The states of the last tick that everyone was sent who was sent the entity.
+    /// The states of the last tick that were the same for every client that received the entity.
     shared: BTreeMap<EntityId, (ClassId, Vec<u32>)>,
-    /// Cells that were, for those that will be.
+    /// Unused cell vectors, kept for reuse.
     spare: Vec<Vec<u32>>,
-    /// The last snapshot's: most servers send all their clients the same.
+    /// The last recorded snapshot's frame. Most servers send the same frame to all clients.
     last: Option<Arc<Frame<G::Body>>>,
-    /// Whose packets are recorded as the server hears them, besides what their clients record.
+    /// Players whose packets are also recorded as the server received them.
     heard: BTreeSet<PlayerId>,
 }
 
 impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
-    /// A recorder into `sink`.
+    /// Creates a recorder that writes into `sink`.
     pub fn new(sink: &'a mut S) -> Recorder<'a, S, G> {
         let (shared, spare) = (BTreeMap::new(), Vec::new());
         Recorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: BTreeSet::new() }
     }
 
-    /// Records what these players' packets say, as the server hears it: for a log that is to be replayed without theirs.
+    /// Also records the contents of these players' packets as the server received them. A log needs them when it is
+    /// replayed without those clients' own records.
     #[must_use]
     pub fn hearing(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
         self.heard.extend(players);
         self
     }
 
-    /// Records the states of a snapshot that were not recorded yet: those that nobody was sent before, and those that this
-    /// client alone is sent so.
+    /// Records those states of a snapshot that no earlier snapshot of this tick had: new states, and states that only
+    /// this client receives.
     fn states(&mut self, viewer: PlayerId, frame: &Arc<Frame<G::Body>>) {
         let tick = frame.tick;
         match self.last.replace(Arc::clone(frame)) {
@@ -83,7 +84,7 @@ impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
 }
 
 impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
-    /// A log says nothing of what clients draw.
+    /// A log does not contain what clients draw.
     fn looks(&mut self, _at: Micros) -> bool {
         false
     }

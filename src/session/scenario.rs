@@ -1,4 +1,4 @@
-//! A scenario: what a synthetic session consists of. Written in TOML, or put together from the command line.
+//! A scenario: the description of a synthetic session. It is read from TOML or built from command-line options.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::link::LinkModel;
 use crate::units::Micros;
 
-/// A synthetic session before it is run.
+/// The description of a synthetic session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// The settings' preset.
+    /// The name of the settings preset.
     pub preset: String,
-    /// One of the game's built-in maps, by name; none for its default.
+    /// The name of one of the game's built-in maps; `None` for the default map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
-    /// How many bots play.
+    /// The number of bots, from 1 to [`PLAYERS_MAX`].
     pub players: u16,
-    /// How long, in seconds of the session.
+    /// The length in seconds of the session, at most [`SECONDS_MAX`].
     pub seconds: f64,
-    /// Where all chances start from.
+    /// The random seed.
     pub seed: u64,
     /// Settings that differ from the preset, as numbers, flags or text: `"interpolation.lerp_ms" = 50`.
     #[serde(deserialize_with = "as_text")]
     pub settings: BTreeMap<String, String>,
-    /// Both directions of every player's connection, unless `links` says otherwise.
+    /// The link model for both directions of every connection, unless `links` overrides it.
     pub link: LinkModel,
-    /// Players with connections of their own: player p takes the p-th, and the last serves all after it.
+    /// Link models by player; the last entry applies to all later players.
     pub links: Vec<LinkModel>,
 }
 
-/// A value of a setting, as people write it.
+/// The value of a setting as written in TOML.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -72,44 +72,44 @@ pub const PLAYERS_MAX: u16 = 64;
 /// The longest scenario, in seconds.
 pub const SECONDS_MAX: f64 = 24.0 * 3600.0;
 
-/// A scenario that cannot be run.
+/// The reasons why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The text is not a scenario.
     #[error("not a scenario: {0}")]
     Syntax(String),
-    /// A number out of bounds.
+    /// A number is out of bounds.
     #[error("a scenario cannot have {what} of {value}: it takes {takes}")]
     OutOfBounds {
-        /// Which number.
+        /// The number's name.
         what: &'static str,
-        /// The number.
+        /// Its value.
         value: String,
         /// Its bounds.
         takes: String,
     },
-    /// A link out of bounds.
+    /// A link is out of bounds.
     #[error(transparent)]
     Link(#[from] crate::link::ModelError),
 }
 
 impl Scenario {
-    /// Reads a scenario's text.
+    /// Parses a scenario from TOML.
     ///
     /// # Errors
-    /// When it is not TOML, has keys that no scenario has, or numbers out of bounds.
+    /// When the text is not TOML, has unknown keys, or has numbers out of bounds.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
-        // Not by `serial`, whose errors have no line: people write these.
+        // This does not use `serial`, because its errors have no line number, and people edit these files.
         let scenario: Scenario =
             toml::from_str(text).map_err(|error| ScenarioError::Syntax(error.to_string().trim().to_owned()))?;
         scenario.check()?;
         Ok(scenario)
     }
 
-    /// Checks every number but the settings, which check themselves.
+    /// Checks every number except the settings, which are checked when they are parsed.
     ///
     /// # Errors
-    /// Names the first that is out of bounds.
+    /// Names the first number that is out of bounds.
     pub fn check(&self) -> Result<(), ScenarioError> {
         if !(1..=PLAYERS_MAX).contains(&self.players) {
             let takes = format!("1 to {PLAYERS_MAX}");
@@ -126,18 +126,18 @@ impl Scenario {
         Ok(())
     }
 
-    /// How long it is.
+    /// Returns the length of the session.
     pub fn length(&self) -> Micros {
         Micros((self.seconds * 1e6) as i64)
     }
 
-    /// Changes every connection alike.
+    /// Applies `change` to every link.
     pub fn change_links(&mut self, change: impl Fn(LinkModel) -> LinkModel) {
         self.link = change(std::mem::take(&mut self.link));
         self.links = std::mem::take(&mut self.links).into_iter().map(change).collect();
     }
 
-    /// The connection of one player.
+    /// Returns the link model of one player.
     pub fn link_of(&self, player: u16) -> &LinkModel {
         self.links.get(usize::from(player)).or(self.links.last()).unwrap_or(&self.link)
     }

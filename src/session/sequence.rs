@@ -1,6 +1,6 @@
-//! The sequences of a tick and of a client frame: in which order the pipelines are called, observers told and packets
-//! sent. Live sessions, synthetic ones and replays all go by them; what differs is how packets travel
-//! ([`ServerEnds`], [`ClientEnd`]).
+//! The steps of a tick and of a client frame: the order of pipeline calls, observer calls and sends. Live sessions,
+//! synthetic sessions and replays share this code. They differ only in how packets travel ([`ServerEnds`],
+//! [`ClientEnd`]).
 
 use glam::Vec3;
 
@@ -12,14 +12,14 @@ use crate::record::ArrivalRecord;
 use crate::units::{EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
 
-/// What a player sees.
+/// A player's screen.
 #[derive(Debug)]
 pub struct Screen<'a, G: Game> {
-    /// Whose screen.
+    /// The player.
     pub player: PlayerId,
-    /// The own body as far as it is predicted; `None` before the first snapshot.
+    /// The predicted own body; `None` before the first snapshot.
     pub own: Option<&'a G::Body>,
-    /// The others as drawn, in ascending order of entity.
+    /// The other entities as drawn, in ascending order of entity.
     pub others: &'a [(EntityId, Placed<G::Body>)],
 }
 
@@ -28,24 +28,25 @@ pub(crate) trait ServerEnds<B> {
     /// The server ticked.
     fn ticked(&mut self, _at: Micros) {}
 
-    /// Makes a snapshot ready, and says what its datagrams are like; `None` where none are made.
+    /// Prepares a snapshot for sending and describes its datagrams. Returns `None` when no datagrams are made.
     fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed>;
 
-    /// Sends what was made ready last.
+    /// Sends the snapshot that was prepared last.
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
 }
 
 /// A client's end of its connection.
 pub(crate) trait ClientEnd {
-    /// Makes a packet ready, and says how many bytes its datagram has; `None` where none is made. Where it is, the ack is
-    /// that of the connection. `predicted` is where the client has its own body.
+    /// Prepares a packet for sending and returns the size of its datagram in bytes. It then sets the packet's ack to
+    /// the connection's. Returns `None` when no datagram is made. `predicted` is the predicted origin of the client's
+    /// own body.
     fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
 
-    /// Sends what was made ready last.
+    /// Sends the packet that was prepared last.
     fn send(&mut self, at: Micros, packet: ClientPacket);
 }
 
-/// One tick of the server, and the snapshots that are due after it.
+/// Runs one tick of the server and sends the snapshots that are due.
 pub(crate) fn tick<G: Game>(
     server: &mut impl ServerPipeline<G>,
     ends: &mut impl ServerEnds<G::Body>,
@@ -77,7 +78,7 @@ pub(crate) fn tick<G: Game>(
     }
 }
 
-/// A client's packet reaches the server.
+/// Passes a client's packet to the server.
 pub(crate) fn packet_reached<G: Game>(
     server: &mut impl ServerPipeline<G>,
     at: Micros,
@@ -90,8 +91,8 @@ pub(crate) fn packet_reached<G: Game>(
     server.handle_packet(at, player, heard.packet);
 }
 
-/// One frame of a client: what it shows, what the player does then, and the packet that says so. `looks` is whether the player's
-/// input depends on what is shown.
+/// Runs one frame of a client: it draws, takes the player's input, and sends a packet. `looks` says whether the input
+/// depends on what is drawn.
 pub(crate) fn frame<G: Game>(
     client: &mut impl ClientPipeline<G>,
     end: &mut impl ClientEnd,
@@ -100,7 +101,7 @@ pub(crate) fn frame<G: Game>(
     (looks, input): (bool, impl FnOnce(&Screen<'_, G>) -> Input),
     observer: &mut impl Observer<G>,
 ) {
-    // Both are asked: an observer may take note of the time.
+    // The observer is always asked, because it may record the time.
     match looks | observer.looks(at) {
         true => client.look(at),
         false => client.look_away(at),
@@ -120,7 +121,7 @@ pub(crate) fn frame<G: Game>(
     end.send(at, packet);
 }
 
-/// A snapshot reaches its client.
+/// Passes a snapshot to its client.
 pub(crate) fn snapshot_received<G: Game>(
     client: &mut impl ClientPipeline<G>,
     at: Micros,

@@ -1,4 +1,4 @@
-//! Recording a synthetic session: bots on modelled links in virtual time.
+//! Recording of synthetic sessions: bots on modelled links in virtual time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::record::{Header, Origin, PlayerInfo, usercmd_fields};
 use crate::settings::{SettingError, Settings};
 use crate::units::Seed;
 
-/// A synthetic session that cannot be recorded.
+/// The reasons why a synthetic session cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
     /// The scenario is out of bounds.
@@ -21,13 +21,13 @@ pub enum SynthError {
     /// A setting is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The game's rules cannot be stored.
+    /// The game's rules cannot be serialised.
     #[error("the game's rules cannot be stored: {0}")]
     Rules(#[from] rmp_serde::encode::Error),
 }
 
 impl Scenario {
-    /// The settings: the preset's, with what the scenario changes.
+    /// Returns the preset's settings with the scenario's changes.
     ///
     /// # Errors
     /// When a preset, key or value is not available.
@@ -40,7 +40,7 @@ impl Scenario {
         Ok(settings)
     }
 
-    /// The header of the log that the scenario gives.
+    /// Returns the header of the scenario's log.
     ///
     /// # Errors
     /// When the scenario is out of bounds or a setting is not available.
@@ -64,7 +64,7 @@ impl Scenario {
     }
 }
 
-/// Runs a scenario from beginning to end.
+/// Runs a scenario to its end.
 ///
 /// # Errors
 /// As [`Scenario::header`].
@@ -76,7 +76,8 @@ pub fn record_synthetic<G: Bots + Netcode>(
     record_synthetic_while::<G>(scenario, rules, observer, &|| true)
 }
 
-/// The same for as long as `goes_on` says so; it is asked once a tick, and a session that ends early is whole up to there.
+/// Like [`record_synthetic`], but stops when `goes_on` returns false. It is called once per tick. A session that stops
+/// early is complete up to that tick.
 ///
 /// # Errors
 /// As [`record_synthetic`].

@@ -1,11 +1,11 @@
-//! Packets and snapshots that travel without being encoded, for speed: what arrives is what was sent, so nothing is lost by
-//! not putting it into bits, as long as nothing depends on how many bits there would have been.
+//! Packets and snapshots that travel without being encoded, for speed. The encoding is lossless, so omitting it changes
+//! nothing as long as message sizes do not matter.
 //!
-//! That is so where every snapshot is sure to be whole, to keep below the server's rate, and to be readable when it comes.
-//! None of it is assumed: each is checked by the longest that a message can be and by what each side can have forgotten,
-//! and where a check fails the run stops, to be made anew with datagrams ([`Unencoded::bytes_matter`]). How long a message can be
-//! is said by its number of entities, and only where that is too much by their states, which is work. That both come to the same is
-//! a property test (`tests/pipelines/carriage.rs`).
+//! Sizes do not matter when every snapshot has room for all changes, stays below the server's rate, and can be decoded
+//! on arrival. Each condition is checked, using an upper bound on the message size and on what each side may have
+//! dropped. When a check fails, the run stops and must be repeated with datagrams ([`Unencoded::bytes_matter`]). The
+//! bound first uses only the number of entities. If that exceeds a limit, a costlier bound uses their states. A
+//! property test compares both ways of running (`tests/pipelines/carriage.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,37 +28,37 @@ pub(super) struct Unencoded<B> {
 /// Both ends of one player's connection.
 struct Ends<B> {
     rate_bytes_per_s: i64,
-    /// No snapshot is due earlier than this after the one before.
+    /// The shortest time between two snapshots.
     spacing_min: Micros,
     /// The newest snapshot that the server knows the client to have.
     acked: Option<SnapshotSeq>,
-    /// The last snapshot.
+    /// The last snapshot sent.
     sent: Option<Sent<B>>,
-    /// The frames of it and of those before it, from the one before the acked one on.
+    /// The frames of the last snapshots, starting with the one before the acked one.
     frames: VecDeque<(SnapshotSeq, Arc<Frame<B>>)>,
-    /// The entities in it.
+    /// The entities in the last snapshot.
     entities: Vec<EntityId>,
-    /// How many entities were gone in which snapshot, as far as the client may not know of it.
+    /// The number of entities removed in each snapshot, as long as the client may not know about it.
     gone: VecDeque<(SnapshotSeq, usize)>,
     /// The newest packet that reached the server.
     newest_packet: u32,
     /// The newest snapshot that the client has.
     newest: SnapshotSeq,
-    /// Which of the snapshots up to it came, the lowest bit for itself.
+    /// One bit for each snapshot up to `newest` that arrived; the lowest bit is `newest` itself.
     came: u64,
 }
 
-/// A snapshot that was sent.
+/// A sent snapshot.
 struct Sent<B> {
     seq: SnapshotSeq,
     at: Micros,
-    /// The most bytes that it can have.
+    /// The upper bound of its size in bytes.
     bytes_max: usize,
-    /// What a closer look at that takes; `None` where there is none, or has been.
+    /// The inputs of the costlier bound; `None` when there are none, or when it has been computed.
     closer: Option<Closer<B>>,
 }
 
-/// What a snapshot is told from; with nothing known, all of it is told.
+/// A frame and the frames that it is coded against. When `known` is `None`, the frame is sent in full.
 struct Closer<B> {
     frame: Arc<Frame<B>>,
     known: Option<Known<B>>,
@@ -66,7 +66,7 @@ struct Closer<B> {
 }
 
 impl<B: Body> Unencoded<B> {
-    /// `None` where sizes are sure to matter.
+    /// Creates the state of all connections; `None` when message sizes are sure to matter.
     pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded<B>> {
         let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
         if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
@@ -108,12 +108,12 @@ impl<B: Body> Unencoded<B> {
         self.players[player].acked
     }
 
-    /// The server ticks: no snapshot that would be due may be held back by the rate.
+    /// Handles a tick: the rate must not hold back a snapshot that is due.
     pub(super) fn handle_tick(&mut self, at: Micros) {
         self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at));
     }
 
-    /// A snapshot leaves: all of it must have room, and what it would be coded against must be known.
+    /// Handles a sent snapshot: it must have room for all changes, and its base must be known to the client.
     pub(super) fn send_snapshot(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
         let ends = &mut self.players[player];
         let entities = &snapshot.frame.entities;
@@ -150,7 +150,7 @@ impl<B: Body> Unencoded<B> {
         }
     }
 
-    /// A packet reaches the server, with the newest snapshot that its client had.
+    /// Handles a packet that reached the server, with the client's ack.
     pub(super) fn handle_packet(&mut self, player: usize, number: u32, ack: SnapshotSeq) {
         let ends = &mut self.players[player];
         self.bytes_matter |= number + PACKETS_REMEMBERED <= ends.newest_packet;
@@ -168,7 +168,8 @@ impl<B: Body> Unencoded<B> {
         }
     }
 
-    /// A packet as the server heard it, with whatever ack: one of a snapshot that was never sent says nothing.
+    /// Handles a packet as the server received it. Its ack may name a snapshot that was never sent, and is then
+    /// ignored.
     pub(super) fn handle_heard(&mut self, player: usize, ack: SnapshotSeq) {
         let ends = &self.players[player];
         if ends.sent.as_ref().is_some_and(|last| ack <= last.seq) {
@@ -176,7 +177,8 @@ impl<B: Body> Unencoded<B> {
         }
     }
 
-    /// A snapshot reaches its client; false when it has come before. `base` is what the server knew the client to have.
+    /// Handles a snapshot that reached its client. Returns false when it arrived before. `base` is the newest snapshot
+    /// that the server knew the client to have.
     pub(super) fn handle_snapshot(&mut self, player: usize, seq: SnapshotSeq, base: Option<SnapshotSeq>) -> bool {
         let ends = &mut self.players[player];
         let newest = ends.newest.max(seq);
@@ -203,7 +205,7 @@ impl<B: Body> Ends<B> {
         }
     );
 
-    /// What a closer look at a snapshot takes that is about to leave.
+    /// Returns the inputs of the costlier bound for a snapshot that is about to be sent.
     fn closer(&self, snapshot: &Snapshot<B>, besides: Besides) -> Option<Closer<B>> {
         let known = match self.acked {
             None => None,
@@ -217,7 +219,7 @@ impl<B: Body> Ends<B> {
         Some(Closer { frame: Arc::clone(&snapshot.frame), known, besides })
     }
 
-    /// Whether the last snapshot may keep the line busy for so long that one which is due at `at` would have to wait.
+    /// Returns whether sending the last snapshot may take so long that one due at `at` would have to wait.
     fn holds_back(&mut self, at: Micros) -> bool {
         let (spacing_min, rate_bytes_per_s) = (self.spacing_min, self.rate_bytes_per_s);
         let Some(sent) = &mut self.sent else { return false };
