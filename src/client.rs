@@ -1,8 +1,8 @@
-//! The client pipeline: makes usercmds, predicts its own body with them, reconciles when acks arrive, and draws the
-//! others. A state machine without I/O or clock, like the server.
+//! The client pipeline. It makes usercmds, predicts its own body, reconciles on acks, and draws the others. Like the
+//! server, it is a state machine without I/O or clock.
 //!
-//! Snapshots are handed in as they arrive; once a client frame others are drawn, and then a usercmd is made: what is drawn is
-//! what the player sees meanwhile.
+//! Snapshots come in as they arrive. In each client frame, the client first draws the others and then makes a usercmd,
+//! so the drawn view is what the player saw.
 
 mod categories;
 mod cause;

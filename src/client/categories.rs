@@ -1,4 +1,4 @@
-//! Drawing by category (NeREIDS): each variable of each entity in the timeline and by the means of its
+//! Drawing by category (NeREIDS): each field of each entity is drawn in the timeline and by the method of its
 //! [`Category`]. "The client doesn't render every object in the same timeline."
 
 mod keyframe;
@@ -13,24 +13,24 @@ use crate::history::Frame;
 use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-/// How long what a usercmd caused is drawn without the server's word on it. As long as NeREIDS lets a client be ahead of
-/// its server: an input that is off by more is "not acceptable".
+/// The longest time for which an unconfirmed effect of a usercmd is drawn. It equals the limit on how far a NeREIDS
+/// client may be ahead of its server: input with a larger error is "not acceptable".
 const UNCONFIRMED_MAX: Micros = Micros::from_ms(1_000);
 
-/// How many ids there are for what usercmds caused, before the first comes round again.
+/// The number of entity ids for unconfirmed effects of usercmds. After that the ids wrap.
 const LOCAL_IDS: u16 = u16::MAX - FIRST_LOCAL_ENTITY.0;
 
-/// What a client knows when it draws.
+/// The state that drawing depends on.
 pub(super) struct Moment<G: Game> {
     pub(super) rules: Arc<G::Rules>,
     pub(super) player: PlayerId,
     /// The newest update.
     pub(super) newest: Arc<Frame<G::Body>>,
-    /// The one before it.
+    /// The update before the newest.
     pub(super) before: Option<Arc<Frame<G::Body>>>,
-    /// The newest usercmd that had run by then.
+    /// The newest usercmd that the newest update acks.
     pub(super) acked: CommandSeq,
-    /// Local time, by which everything runs that needs the server no more.
+    /// The local time, for everything that no longer depends on the server.
     pub(super) local: Micros,
     /// The server timeline.
     pub(super) server: Micros,
@@ -38,33 +38,33 @@ pub(super) struct Moment<G: Game> {
     pub(super) own: Micros,
 }
 
-/// What a client remembers in order to draw by category.
+/// The client's memory for drawing by category.
 pub(super) struct Categories<G: Game> {
     fields: Vec<Field>,
-    /// The first cell of the place.
+    /// The first cell of the origin.
     origin: usize,
     /// The entities of the newest update, in ascending order of id.
     known: Vec<Known<G::Body>>,
-    /// The tick of that update.
+    /// The tick of the newest update.
     known_at: Option<Tick>,
-    /// What the client's own usercmds caused and the server has said nothing of, in ascending order of id.
+    /// Effects of the client's own usercmds that the server has not confirmed, in ascending order of id.
     reactions: Vec<Reaction<G::Body>>,
     local_bodies: u16,
     easing: Easing,
 }
 
-/// One entity since it became known, or became another (a teleport, another ringing of the bell).
+/// One entity, since it was first received or since its last discontinuity, such as a teleport.
 struct Known<B> {
     entity: EntityId,
-    /// Of the place.
+    /// The category of the origin.
     category: Category,
-    /// The cells of other categories.
+    /// The cells that have other categories.
     others: Vec<(usize, Category)>,
     /// Its first state.
     defined: B,
-    /// The server time of that.
+    /// The server time of its first state.
     defined_at: Micros,
-    /// Where its way to an announced end is drawn from.
+    /// The start of its path towards an announced end state.
     start: B,
     /// The client timeline when it was first drawn.
     met_own: Micros,
@@ -75,9 +75,9 @@ struct Known<B> {
 struct Reaction<B> {
     entity: EntityId,
     command: CommandSeq,
-    /// As it left.
+    /// Its last state.
     body: B,
-    /// The local time when it left.
+    /// The local time of its last state.
     left: Micros,
 }
 
@@ -95,10 +95,11 @@ impl<G: Game> Categories<G> {
         }
     }
 
-    /// Draws every entity but the client's own avatar, and what its usercmds caused, in ascending order of id.
+    /// Draws every entity except the client's own avatar, and the unconfirmed effects of its usercmds, in ascending
+    /// order of id.
     pub(super) fn draw(&mut self, moment: &Moment<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
         self.learn(moment);
-        // The server has dealt with the usercmd and knows of nothing that came of it, or has long said nothing at all.
+        // An effect ends when the server acks its usercmd without confirming it, or does not ack the usercmd in time.
         self.reactions
             .retain(|reaction| reaction.command > moment.acked && moment.local - reaction.left <= UNCONFIRMED_MAX);
         let own = moment.player.entity();
@@ -110,14 +111,15 @@ impl<G: Game> Categories<G> {
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 
-    /// Draws the client's own avatar; `predicted` is what it controls of it. `None` before the server's first word on it.
+    /// Draws the client's own avatar. `predicted` provides the fields that the client predicts. Returns `None` before
+    /// the avatar's first update.
     pub(super) fn own(&self, moment: &Moment<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
         let id = moment.player.entity();
         let known = self.known.iter().find(|known| known.entity == id)?;
         Some(Self::place(moment, known, moment.newest.get(id)?, Some(predicted)))
     }
 
-    /// Begins to draw what a usercmd has just given off.
+    /// Starts to draw an effect that a usercmd has just caused.
     pub(super) fn react(
         &mut self,
         moment: &Moment<G>,
@@ -130,7 +132,7 @@ impl<G: Game> Categories<G> {
             self.local_bodies = 0;
         }
         if self.local_bodies == LOCAL_IDS {
-            // Thousands within a second: more than can be told apart, and far more than can be seen.
+            // More effects than there are ids in one second; no player could see them all.
             return;
         }
         let entity = EntityId(FIRST_LOCAL_ENTITY.0 + self.local_bodies);
@@ -140,7 +142,7 @@ impl<G: Game> Categories<G> {
         self.reactions.push(reaction);
     }
 
-    /// Meets the entities that are new in the newest update, and forgets those that are gone.
+    /// Adds the entities that are new in the newest update, and removes those that left.
     fn learn(&mut self, moment: &Moment<G>) {
         if self.known_at.replace(moment.newest.tick) == Some(moment.newest.tick) {
             return;
@@ -169,7 +171,8 @@ impl<G: Game> Categories<G> {
         }
     }
 
-    /// The server's entity goes on from where the client drew its own reaction to the same usercmd.
+    /// Returns where the client drew its own effect of the same usercmd, so that the server's entity continues from
+    /// there.
     fn take_over(&mut self, moment: &Moment<G>, body: &G::Body) -> Option<G::Body> {
         let (player, command) = G::came_from(body)?;
         let is_its = |reaction: &Reaction<G::Body>| player == moment.player && reaction.command == command;
@@ -194,12 +197,12 @@ impl<G: Game> Categories<G> {
                 .get_or_insert_with(|| cells_of(&known.under(moment, *category, last, predicted).body));
             cells[*cell] = from[*cell];
         }
-        // Each cell is one of a body, and no body refuses cells together that it takes one by one.
+        // Each cell comes from a valid body, and a body that accepts cells one by one accepts them together.
         Placed { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }
     }
 }
 
-/// The category of a body's place, and the cells of other ones.
+/// Returns the category of a body's origin, and the cells with other categories.
 fn categories_of<G: Game>(
     fields: &[Field],
     origin: usize,
@@ -212,7 +215,7 @@ fn categories_of<G: Game>(
 }
 
 impl<B: Body> Known<B> {
-    /// The whole body as if all of it were of one category.
+    /// Places the whole body as if all of its fields had one category.
     fn under<G: Game<Body = B>>(
         &self,
         moment: &Moment<G>,
@@ -253,7 +256,7 @@ impl<B: Body> Known<B> {
 }
 
 impl<G: Game> Moment<G> {
-    /// Where what is Simulated would be drawn if the newest update had not come.
+    /// Returns where a Simulated entity would be drawn if the newest update had not arrived.
     fn by_the_update_before(&self, id: EntityId) -> Option<Vec3> {
         let before = self.before.as_ref()?;
         let body = before.get(id)?;
@@ -269,7 +272,7 @@ impl<B: Body> Reaction<B> {
     }
 }
 
-/// How long after `from` it is; nothing where it is before.
+/// Returns the time from `from` to `at`, or zero if `at` is earlier.
 fn after(from: Micros, at: Micros) -> Micros {
     (at - from).max(Micros::ZERO)
 }

@@ -1,5 +1,5 @@
-//! Why a prediction was wrong. A cause is given only on evidence: something that the snapshot says, something that the
-//! body met, or a hypothesis that reproduces the server's state to the bit.
+//! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something, or a
+//! hypothesis reproduces the server's state exactly.
 
 use super::context::Context;
 use super::fields::Predicted;
@@ -8,13 +8,13 @@ use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{CommandSeq, EntityId};
 use crate::usercmd::Usercmd;
 
-/// So many misses are looked into whatever comes of it.
+/// The number of wrong predictions that are always examined.
 const LOOKED_INTO: u32 = 1_000;
-/// And then as long as one in so many has a cause: where hardly any has, the client runs another game, on another map or by other
-/// rules, and the next hypothesis would not hold either.
+/// After that, examination continues as long as one in this many has a cause. A lower share means that the client runs
+/// another game, map or rules, and that further hypotheses would fail too.
 const ONE_IN: u32 = 8;
 
-/// What came of looking for causes.
+/// The counts of examined wrong predictions, and of those whose cause was found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looked {
     into: u32,
@@ -32,7 +32,7 @@ impl Looked {
         Ok(())
     }
 
-    /// The cause of a miss. `fields` are those that the client predicts.
+    /// Returns the cause of a wrong prediction. `fields` are the predicted fields.
     pub(super) fn explain<G: Game>(
         &mut self,
         context: &Context<'_, G>,
@@ -54,11 +54,11 @@ impl Looked {
     }
 }
 
-/// What was found out about a miss.
+/// The result of examining a wrong prediction.
 pub(super) struct Found {
     pub(super) cause: Cause,
     pub(super) evidence: Evidence,
-    /// The effects that the usercmds had as the server ran them, where that is known.
+    /// The effects of the usercmds as the server ran them, if known.
     pub(super) effects: Option<Vec<(CommandSeq, Effect)>>,
 }
 
@@ -78,8 +78,8 @@ fn explain<G: Game>(
     if miss.predicted.teleports() != miss.authoritative.teleports() {
         return (Cause::Teleport, "told");
     }
-    // Who stands against somebody hardly moves: then a usercmd that is left out changes nothing, and its loss would seem to
-    // explain whatever the other one did.
+    // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
+    // explain the effect of the other player's movement.
     let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss);
     *effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
     if effects.is_some() {
@@ -97,8 +97,8 @@ fn explain<G: Game>(
     (Cause::Unknown, "none")
 }
 
-/// Whether the commands, run again among the entities of the snapshot that brought the ack, meet another player: he was
-/// not yet there when they were predicted.
+/// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
+/// player may not have been there when they were predicted.
 fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
     let mut met = Met::default();
@@ -109,7 +109,8 @@ fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -
     met.player.is_some()
 }
 
-/// The effects of some run of the commands, lost and replaced as the server does it, that gives exactly the server's body.
+/// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
+/// usercmds are replaced as the server replaces them.
 fn effects_with_input_lost<G: Game>(
     context: &Context<'_, G>,
     fields: &Predicted,
@@ -128,7 +129,7 @@ fn effects_with_input_lost<G: Game>(
         .find_map(|(start, end)| reproduces(start..end, false).or_else(|| reproduces(start..end, true)))
 }
 
-/// Enough for every run of lost commands within an ack of ten.
+/// The most hypotheses tested. This covers every run of lost usercmds in an ack of ten.
 const MOST_HYPOTHESES: usize = 64;
 
 fn run_with_lost<G: Game>(
@@ -155,11 +156,11 @@ fn run_with_lost<G: Game>(
     (body, met.effects)
 }
 
-/// Notes whom a body meets and what effects its commands have, and drops the rest.
+/// Records whom a body meets and which effects its usercmds have, and ignores everything else.
 #[derive(Default)]
 struct Met {
     player: Option<EntityId>,
-    /// The one that runs.
+    /// The usercmd that is running.
     command: CommandSeq,
     effects: Vec<(CommandSeq, Effect)>,
 }

@@ -1,6 +1,7 @@
-//! Drawing from the last render position (Bernier 2001, "Display of Targets": "alternatively, the last render position"): when an
-//! update comes, every entity sets out from where it was drawn last to where the update has it, and takes the interpolation time for
-//! that. It never stands still, and where updates come sooner than that it gets nowhere: the anchor of each move is another one.
+//! Drawing from the last render position (Bernier 2001, "Display of Targets": "alternatively, the last render
+//! position"). On each update, every entity starts to move from where it was drawn last to its place in the update,
+//! within the interpolation time. An entity never stands still. If updates arrive faster than the interpolation time,
+//! it never arrives, because each move starts from another position.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use crate::state::fields;
 use crate::units::{EntityId, Micros};
 
 pub(super) struct Chase<B> {
-    /// The update that is gone to, by its server time, and the client's clock when it was first seen.
+    /// The target update, as its server time and the client's clock when it was first seen.
     goal: Option<(Micros, Micros)>,
-    /// From where each entity set out then.
+    /// The start of each entity's move.
     set_out: BTreeMap<EntityId, B>,
     last: BTreeMap<EntityId, B>,
 }
@@ -25,7 +26,7 @@ impl<B: Body> Chase<B> {
         Chase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
     }
 
-    /// Draws everybody but oneself when the clock shows `clock`.
+    /// Draws everyone except the own player, at client clock `clock`.
     pub(super) fn draw<G: Game<Body = B>>(
         &mut self,
         others: &Others<'_, G>,

@@ -1,6 +1,6 @@
 //! The client's clock. "The server sends the client, in each update, the value of the server's clock and the client
-//! adopts that value as its clock" (Bernier 2001, footnote 6), so it is behind the server's by the latency. Or it drifts
-//! towards that value, as Quake III's does.
+//! adopts that value as its clock" (Bernier 2001, footnote 6). The clock is therefore behind the server's by the
+//! latency. Alternatively it drifts towards that value, as in Quake III.
 
 use crate::game::Body;
 use crate::settings::ClockMode;
@@ -42,7 +42,7 @@ impl Clock {
         });
     }
 
-    /// Shows this from `now` on, once an update came.
+    /// Sets the clock to `server_time` at `now`, if an update has arrived.
     pub(super) fn set(&mut self, now: Micros, server_time: Micros) {
         self.offset = self.offset.map(|_| server_time - now);
     }
@@ -51,17 +51,17 @@ impl Clock {
         self.round_trip = Some(round_trip);
     }
 
-    /// The server time that the clock shows; `None` before the first update.
+    /// Returns the server time on the clock; `None` before the first update.
     pub(super) fn read(&self, now: Micros) -> Option<Micros> {
         self.offset.map(|offset| now + offset)
     }
 
-    /// How far the clock is behind the server's: half the round trip, as far as anyone can tell.
+    /// Returns an estimate of how far the clock is behind the server's: half the round trip.
     pub(super) fn latency(&self) -> Micros {
         Micros(self.round_trip().0 / 2)
     }
 
-    /// How long the last acked usercmd took from being made to being acked; zero before the first.
+    /// Returns the time between making and acking the last acked usercmd; zero before the first ack.
     pub(super) fn round_trip(&self) -> Micros {
         self.round_trip.unwrap_or(Micros::ZERO)
     }

@@ -1,11 +1,11 @@
-//! What running a command in prediction needs besides the body.
+//! The inputs of a predicted usercmd apart from the body.
 
 use crate::game::{Game, Scene, Sink};
 use crate::settings::Settings;
 use crate::units::{EntityId, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
-/// What predicting needs besides the window.
+/// The inputs of prediction apart from the window.
 pub(super) struct Context<'a, G: Game> {
     pub(super) rules: &'a G::Rules,
     pub(super) settings: &'a Settings,

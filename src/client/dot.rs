@@ -1,11 +1,11 @@
-//! A body for the tests of this room: no game's, and as small as one can be.
+//! A minimal body for the client's unit tests.
 
 use glam::Vec3;
 
 use crate::game::body;
 
 body! {
-    /// Something that moves and shoots.
+    /// A point that moves and shoots.
     pub(super) struct Dot {
         Movement origin: Vec3,
         Movement velocity: Vec3,

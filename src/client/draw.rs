@@ -1,5 +1,5 @@
-//! Drawing the others (Bernier 2001, "Display of Targets"): the last snapshot as it is or carried on, two snapshots,
-//! or the position history.
+//! The ways of drawing the others (Bernier 2001, "Display of Targets"): the last snapshot, its extrapolation, the last
+//! two snapshots, or the position history.
 
 use crate::game::{Game, How, Placed};
 use crate::history::{Frame, History, Limits, between, beyond};
@@ -16,14 +16,15 @@ pub(super) struct Others<'a, G: Game> {
     pub(super) but: EntityId,
 }
 
-/// Places every entity but the client's own at server time `at`, in ascending order of id.
+/// Places every entity except the client's own at server time `at`, in ascending order of id.
 pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     match others.mode {
         InterpolationMode::History => others.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
         InterpolationMode::Off => last(others, out),
         InterpolationMode::Extrapolate => extrapolated(others, at, out),
         InterpolationMode::TwoPoint => two_point(others, at, out),
-        // Drawn in `chase` and `categories`, which need to know more; nothing is there to draw before the first snapshot.
+        // `chase` and `categories` draw these modes, because they need more state. Before the first snapshot there is
+        // nothing to draw.
         InterpolationMode::LastRendered | InterpolationMode::Category => {}
     }
 }
@@ -34,7 +35,8 @@ fn last<G: Game>(others: &Others<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body
     out.extend(seen(frame, others.but).map(held));
 }
 
-/// The last snapshot carried on to what should be the server's present: its age on the client's clock and the latency.
+/// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
+/// latency.
 fn extrapolated<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
     let limits = Limits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
@@ -44,7 +46,7 @@ fn extrapolated<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(Enti
     out.extend(seen(frame, others.but).map(place));
 }
 
-/// Between the last two snapshots only, always moving towards the last.
+/// Interpolates between the last two snapshots only, always moving towards the last.
 fn two_point<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(newest) = others.history.newest() else { return };
     let before = others.history.before_newest();

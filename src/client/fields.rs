@@ -1,10 +1,10 @@
-//! Which fields of a body a client predicts, and which of them came out differently.
+//! The predicted fields of a body, and the comparison of their values with the server's.
 
 use crate::game::{Body, Scope};
 use crate::pipeline::FieldError;
 use crate::settings::PredictionMode;
 
-/// Which cells of a body a client predicts.
+/// The cells of a body that a client predicts.
 pub(super) struct Predicted {
     cells: Vec<bool>,
 }
@@ -19,7 +19,7 @@ impl Predicted {
         Predicted { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
     }
 
-    /// The predicted cells that came out differently from what the server says, and that `resumed` does not keep.
+    /// Returns the predicted cells that differ from the server's and that `resumed` does not keep.
     pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldError> {
         let cells = |body: &B| {
             let mut cells = vec![0; B::CELLS];

@@ -1,6 +1,6 @@
-//! The time that usercmds are for. Where they run on arrival it is what the client's clock shows, as in Quake III's usercmd.
-//! Where they wait for their tick it is that tick's time, by a clock ahead of the server's that the server's calibration helper
-//! steers (NeREIDS).
+//! The server times that usercmds are stamped with. When usercmds run on arrival, it is the client's clock, as in Quake
+//! III. When they wait for their tick, it is the tick's time. That time comes from a clock ahead of the server's, which
+//! the server's calibration helper steers (NeREIDS).
 
 use crate::game::Body;
 use crate::pacing::{Steering, SteeringOptions};
@@ -11,9 +11,9 @@ use crate::units::Micros;
 
 pub(super) struct InputTime {
     options: Option<SteeringOptions>,
-    /// From the first update on.
+    /// `None` before the first update.
     steering: Option<Steering>,
-    /// The longest of the last round trips.
+    /// A slowly decaying maximum of recent round trips.
     round_trip: Micros,
     last: Micros,
 }
@@ -51,7 +51,7 @@ impl InputTime {
         }
     }
 
-    /// Takes what a new snapshot says of the usercmds' timing.
+    /// Takes the timing feedback of a new snapshot.
     pub(super) fn handle_update<B>(&mut self, now: Micros, snapshot: &Snapshot<B>) {
         let Some(options) = self.options else { return };
         let offset = snapshot.frame.server_time - now;
@@ -64,20 +64,20 @@ impl InputTime {
         }
     }
 
-    /// Takes how long a usercmd took to be acked. What it waited for its tick counts too: then the clock waits longer than
-    /// it has to before it believes that a correction has taken effect, and never too short.
+    /// Takes the time from making a usercmd to its ack. This includes the wait for its tick. The clock may therefore
+    /// wait too long before it assumes that a correction has taken effect, but never too short.
     pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
-        // An eighth a round trip towards a shorter one; a longer one at once.
+        // A longer round trip counts immediately; a shorter one counts by an eighth.
         let shorter = Micros((self.round_trip.0 * 7 + round_trip.0) / 8);
         self.round_trip = round_trip.max(shorter);
     }
 
-    /// The time of the tick that a usercmd which is made at `now` is for; `None` where usercmds run on arrival.
+    /// Returns the tick time for a usercmd made at `now`; `None` when usercmds run on arrival.
     pub(super) fn of_tick(&self, now: Micros) -> Option<Micros> {
         self.steering.as_ref().map(|steering| self.last.max(steering.read(now)))
     }
 
-    /// What a usercmd that is made at `now` is for, when the client's clock shows `clock`. Never earlier than the one before.
+    /// Returns the server time for a usercmd made at `now`, when the client's clock shows `clock`. It never decreases.
     pub(super) fn of_command(&mut self, now: Micros, clock: Micros) -> Micros {
         let Some(at) = self.of_tick(now) else { return clock };
         self.last = at;

@@ -1,4 +1,4 @@
-//! A client's whole state, between two frames.
+//! The keyframe of a client: its whole state between two frames.
 
 use super::{Client, Window};
 use crate::game::{Game, How, Placed};
@@ -6,7 +6,7 @@ use crate::settings::InterpolationMode;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::EntityId;
 
-/// False of a client that adapts to its line.
+/// Saves the client. Returns false for a client with adaptive redundancy.
 pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> bool {
     let Client {
         rules,
@@ -34,7 +34,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
     history.put(to);
     (*newest, *acked, *packets).put(to);
     drawn_at.put(to);
-    // Others are drawn anew before anybody asks for them.
+    // The others are drawn again before anything reads them. Only entities that prediction meets as drawn are saved.
     let met: Vec<_> = drawn.iter().filter(|(id, _)| G::is_met_as_drawn(rules, *id)).collect();
     to.number(met.len() as u64);
     for (id, placed) in met {

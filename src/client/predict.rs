@@ -1,11 +1,11 @@
 //! Prediction and reconciliation (Bernier 2001, "Client Side Prediction"): a sliding window of unacknowledged usercmds,
-//! each with the body that it led to.
+//! each with the body after it.
 //!
-//! When the acked body equals what was predicted for that usercmd, nothing is run again. Otherwise the acked body, with
-//! what only the client knows copied into it, is the new start, and every command after it is run again.
+//! When the acked body equals the prediction for that usercmd, nothing runs again. Otherwise the acked body, with the
+//! client-only fields copied into it, becomes the new base. All later usercmds then run again from it.
 //!
-//! A prediction is held against the server's word as it was made in play. Under `prediction.among = acking-packet` the acked
-//! commands run again first, among the bodies that the acking snapshot shows: as the server ran them.
+//! Reconciliation compares the server's body with the prediction made in play. Under `prediction.among =
+//! acking-packet`, the acked usercmds first run again among the bodies of the acking snapshot, as on the server.
 
 mod keyframe;
 
@@ -29,25 +29,25 @@ pub(super) struct Window<G: Game> {
     mode: PredictionMode,
     /// The most time that is predicted.
     push: Micros,
-    /// Which cells are predicted.
+    /// The predicted cells.
     fields: Predicted,
     among: Among,
     lost_input: LostInput,
     base: Option<G::Body>,
-    /// The snapshot that the base is from.
+    /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
     looked: Looked,
-    /// The last command before the base, for hypotheses about what ran in place of a lost one.
+    /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
     base_command: Option<Usercmd>,
-    /// Ascending, without gaps.
+    /// Sorted by number, without gaps.
     entries: VecDeque<Entry<G::Body>>,
     last_seq: CommandSeq,
-    /// How many of the entries have a body that is up to date.
+    /// The number of entries whose body is up to date.
     valid: usize,
-    /// The newest command that has run at least once.
+    /// The newest usercmd that has run at least once.
     first_runs: CommandSeq,
     ran_for_correction: u32,
-    /// Effects of usercmds that, run again, do not have them.
+    /// Effects that usercmds had when first run, but not when run again.
     cut: Vec<(CommandSeq, Effect)>,
     recent: VecDeque<(Usercmd, Micros)>,
 }
@@ -56,11 +56,11 @@ struct Entry<B> {
     command: Usercmd,
     after: Option<B>,
     touches: Vec<Touch>,
-    /// What was heard and seen of it, as far as that was not taken back.
+    /// Its effects that were played and not cut.
     effects: Vec<Effect>,
 }
 
-/// How many usercmds a client remembers; Quake III's `CMD_BACKUP`, with room for half a second of 1000 Hz.
+/// The most usercmds that a client keeps. This is Quake III's `CMD_BACKUP`, enlarged to hold half a second at 1000 Hz.
 const REMEMBERED: usize = 512;
 
 impl<G: Game> Window<G> {
@@ -96,7 +96,7 @@ impl<G: Game> Window<G> {
         self.last_seq = CommandSeq(first.0.saturating_sub(1));
     }
 
-    /// Adds a command that was made at `now`.
+    /// Adds a usercmd made at `now`.
     pub(super) fn push(&mut self, now: Micros, command: Usercmd) {
         self.last_seq = command.seq;
         if self.recent.len() == REMEMBERED {
@@ -105,25 +105,26 @@ impl<G: Game> Window<G> {
         self.recent.push_back((command, now));
         self.entries.push_back(Entry { command, after: None, touches: Vec::new(), effects: Vec::new() });
         if self.entries.len() > REMEMBERED {
-            // The server has been silent for long: what it has not acked by now starts from its next word.
+            // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
+            // server's next snapshot.
             self.entries.pop_front();
             self.valid = self.valid.saturating_sub(1);
         }
     }
 
-    /// When a command was made.
+    /// Returns the time at which a usercmd was made.
     pub(super) fn sent_at(&self, seq: CommandSeq) -> Option<Micros> {
         let first = self.recent.front()?.0.seq;
         self.recent.get(seq.0.checked_sub(first.0)? as usize).map(|(_, at)| *at)
     }
 
-    /// The newest commands, oldest first.
+    /// Returns the newest `count` usercmds, oldest first.
     pub(super) fn newest(&self, count: usize) -> Vec<Usercmd> {
         let skip = self.recent.len().saturating_sub(count);
         self.recent.iter().skip(skip).map(|(command, _)| *command).collect()
     }
 
-    /// The body after the last command that is predicted; the acked one where none is.
+    /// Returns the body after the last predicted usercmd, or the acked body when nothing is predicted.
     pub(super) fn latest(&self) -> Option<&G::Body> {
         match self.valid.checked_sub(1) {
             Some(last) => self.entries.get(last).and_then(|e| e.after.as_ref()),
@@ -131,14 +132,15 @@ impl<G: Game> Window<G> {
         }
     }
 
-    /// Runs what has not run yet, as far as prediction goes. Returns how many commands ran, with those
-    /// that the last reconciliation ran again.
+    /// Runs the usercmds that have not run yet, within the limit of prediction. Returns the number of usercmds that
+    /// ran, including those that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut CommandOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         again + self.run_window(context, self.entries.len(), self.push, out)
     }
 
-    /// Runs those of the first `until` commands that have no valid body yet, and no more than `push` in all.
+    /// Runs those of the first `until` usercmds that have no up-to-date body, for at most `push` of predicted time in
+    /// total.
     fn run_window(
         &mut self,
         context: &Context<'_, G>,
@@ -148,7 +150,7 @@ impl<G: Game> Window<G> {
     ) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
-        // The server tells all effects to those who do not predict weapons.
+        // The server sends all effects to clients that do not predict weapons.
         let with_effects = context.settings.predicts_weapons();
         let mut ran = 0;
         while self.valid < until {
@@ -184,8 +186,8 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Corrects the prediction by everything that a snapshot acks; `authoritative` is the own body in it. What has to run again runs
-    /// among those whom it `met`.
+    /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
+    /// Usercmds that run again run among the bodies in `met`.
     pub(super) fn reconcile(
         &mut self,
         context: &Context<'_, G>,
@@ -196,7 +198,7 @@ impl<G: Game> Window<G> {
         let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
         let played = match acked.checked_sub(1) {
             Some(last) => self.entries[last].after.clone(),
-            // Nothing new was acked: what the server has done to the body since is compared with the last word.
+            // No new ack: the comparison shows what the server changed in the body since the last snapshot.
             None => self.base.clone(),
         };
         let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
@@ -241,7 +243,7 @@ impl<G: Game> Window<G> {
             velocity_error: predicted.velocity().distance(next.velocity()),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
-        // What the rounding of a record explains is not wrong.
+        // A difference within the rounding of a recording is not a wrong prediction.
         let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
@@ -257,9 +259,9 @@ impl<G: Game> Window<G> {
         Reconciled { comparison, correction, round_trip: None }
     }
 
-    /// Runs the first `count` commands again as the server did, which had moved the other bodies already: from the base,
-    /// among the bodies of the snapshot that acks them, and where it does not show one, of the snapshot before. The body
-    /// that this leads to.
+    /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
+    /// from the base and run among the bodies of the acking snapshot. A body missing there comes from the snapshot
+    /// before. Returns the resulting body.
     fn run_as_the_server(
         &mut self,
         context: &Context<'_, G>,
@@ -279,7 +281,7 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Takes the first `count` commands out of the window, with what was met and heard while they ran.
+    /// Removes the first `count` usercmds from the window. Returns them with the touches and effects of their run.
     fn take_acked(&mut self, count: usize) -> TakenOut {
         self.valid = self.valid.saturating_sub(count);
         let (mut touches, mut effects) = (Vec::new(), Vec::new());
@@ -291,8 +293,8 @@ impl<G: Game> Window<G> {
         TakenOut { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
     }
 
-    /// Runs again what has run before, and returns how many commands that are. New commands wait for their frame, where
-    /// their effects are heard.
+    /// Runs all usercmds again that have run before, and returns their number. New usercmds wait for their frame, which
+    /// plays their effects.
     fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
         let first_runs = self.first_runs;
         let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
@@ -301,7 +303,7 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Runs the first `count` commands again from the base, unused.
+    /// Runs the first `count` usercmds again from the base and discards their output.
     fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
         self.valid = 0;
         let mut unused = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
@@ -309,7 +311,7 @@ impl<G: Game> Window<G> {
     }
 }
 
-/// Usercmds that the server has dealt with.
+/// Usercmds that the server has acked.
 struct TakenOut {
     commands: Vec<Usercmd>,
     touches: Vec<Touch>,
@@ -322,7 +324,7 @@ impl<B> Entry<B> {
     }
 }
 
-/// Lets shots through only while a command runs for the first time, and keeps its effects.
+/// A sink that passes shots on only in a usercmd's first run, and collects effects.
 struct Running<'a, F> {
     first: bool,
     with_effects: bool,

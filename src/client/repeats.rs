@@ -1,6 +1,6 @@
-//! How many usercmds a packet holds: a fixed number, or as many as the line calls for (NeREIDS's plan of 4:1 to 1:1). What the
-//! line is like the server's echoes of packets say: acks would count the time for which usercmds wait for their tick as time on
-//! the way.
+//! The number of usercmds in a packet: a fixed number, or one that adapts to the line (NeREIDS's plan of 4:1 to 1:1).
+//! The line is measured by the server's packet echoes. Acks would include the time for which usercmds wait for their
+//! tick.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use crate::packet::{ClientPacket, Echo};
 use crate::settings::Settings;
 use crate::units::Micros;
 
-/// Of so many packets it is remembered when they left; an echo of an older one is of no use.
+/// The number of packets whose send time is kept. Echoes of older packets are ignored.
 const REMEMBERED: usize = 256;
 
 pub(super) struct Repeats {
     most: usize,
     adaptive: Option<RedundancyOptions>,
-    /// From the first packet on.
+    /// `None` before the first packet.
     redundancy: Option<Redundancy>,
-    /// When the last packets left, by number.
+    /// The send times of the last packets, by number.
     sent: VecDeque<(u32, Micros)>,
-    /// The newest packet that an echo was of, and how many were lost by then.
+    /// The newest packet echoed, and the number of packets lost by then.
     echoed: Option<(u32, u16)>,
 }
 
@@ -35,12 +35,12 @@ impl Repeats {
         }
     }
 
-    /// Whether it is the same whatever the line has been like.
+    /// Returns whether the number is fixed.
     pub(super) fn is_fixed(&self) -> bool {
         self.adaptive.is_none()
     }
 
-    /// How many usercmds the packet of this number holds, which leaves at `now`.
+    /// Returns the number of usercmds in packet `number`, which is sent at `now`.
     pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
         let Some(options) = self.adaptive else { return self.most };
         self.sent.push_back((number, now));
@@ -57,7 +57,7 @@ impl Repeats {
         }
     }
 
-    /// Takes what the server says of the newest packet that it has; once for each packet.
+    /// Takes the server's echo of the newest packet that it received. Counts each packet once.
     pub(super) fn handle_echo(&mut self, now: Micros, echo: Echo) {
         let Some(redundancy) = &mut self.redundancy else { return };
         let sent = self.sent.iter().rev().find(|(number, _)| *number as u16 == echo.packet);

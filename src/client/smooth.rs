@@ -1,6 +1,6 @@
-//! What a correction looks like: the body is drawn where it was, and the difference fades
-//! (Quake III's `cg_errordecay`, Source's `cl_smoothtime`). What is Simulated eases so to where an update has it: there are
-//! discrepancies when an apple has just started to fall (NeREIDS).
+//! Smoothing of corrections: the body is drawn where it was, and the offset fades (Quake III's `cg_errordecay`,
+//! Source's `cl_smoothtime`). Simulated entities ease to their place in an update in the same way. NeREIDS describes
+//! such discrepancies, for example when an apple has just started to fall.
 
 use std::collections::BTreeMap;
 
@@ -33,13 +33,13 @@ impl Smoothing {
         Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
     }
 
-    /// Errors up to a size fade for so long.
+    /// Creates a smoothing that fades errors of up to `max_units` over `fade_ms`.
     pub(super) fn over(fade_ms: i64, max_units: i64) -> Smoothing {
         let fade = Micros::from_ms(fade_ms);
         Smoothing { fade, max_units: max_units as f32, error: Vec3::ZERO, since: Micros::ZERO }
     }
 
-    /// `error` is where the body was drawn minus where it should now be drawn.
+    /// Handles a correction. `error` is the origin as drawn minus the origin as it should now be drawn.
     pub(super) fn handle_correction(&mut self, now: Micros, error: Vec3, corrected: bool) {
         if !corrected {
             return;
@@ -48,7 +48,7 @@ impl Smoothing {
         self.since = now;
     }
 
-    /// What is left of the error, to be added to the predicted origin.
+    /// Returns the remaining offset, to be added to the predicted origin.
     pub(super) fn offset(&self, now: Micros) -> Vec3 {
         let age = now - self.since;
         if self.error == Vec3::ZERO || age >= self.fade {
@@ -58,7 +58,7 @@ impl Smoothing {
     }
 }
 
-/// What is drawn as Simulated, and eases to where updates have it.
+/// The smoothing of Simulated entities towards their place in updates.
 pub(super) struct Easing {
     fade_ms: i64,
     max_units: i64,
@@ -67,7 +67,7 @@ pub(super) struct Easing {
 
 /// One entity.
 struct Eased {
-    /// The server time of the update that it was drawn by last, and of which teleport it was.
+    /// The server time of the update that it was last drawn by, and its teleport count.
     told: (Micros, u32),
     smoothing: Smoothing,
 }
@@ -98,8 +98,8 @@ impl Easing {
         Easing { fade_ms, max_units, eased: BTreeMap::new() }
     }
 
-    /// Moves what is Simulated to where it is drawn at the local time `now`, by an update of the server time `told`. `before`
-    /// says where an entity would be by the update before.
+    /// Moves Simulated entities to where they are drawn at local time `now`. `told` is the server time of the update.
+    /// `before` returns where an entity would be by the update before.
     pub(super) fn ease<B: Body>(
         &mut self,
         now: Micros,

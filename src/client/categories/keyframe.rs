@@ -1,4 +1,4 @@
-//! What a client that draws by category remembers, in its state.
+//! The keyframe state of drawing by category.
 
 use super::{Categories, Known, Reaction, categories_of};
 use crate::game::Game;
@@ -7,7 +7,8 @@ use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{EntityId, Micros, PlayerId};
 
 impl<G: Game> Categories<G> {
-    /// `newest` is the newest update, near which most of it is. What category a variable is of the game says again.
+    /// Saves the state. Most of it is coded against `newest`, the newest update. Field categories are not saved,
+    /// because the game derives them again.
     pub(in crate::client) fn save(&self, newest: Option<&Frame<G::Body>>, to: &mut Saver<'_, G::Body>) {
         let Categories { fields: _, origin: _, known, known_at, reactions, local_bodies, easing } = self;
         (*known_at, *local_bodies).put(to);

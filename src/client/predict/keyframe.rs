@@ -1,4 +1,4 @@
-//! The window of usercmds in a client's state.
+//! The usercmd window in a client's keyframe.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::units::{CommandSeq, Micros};
 use crate::usercmd::Usercmd;
 
 impl<G: Game> Window<G> {
-    /// What was sent before the acked usercmd nobody asks for any more, but for the repeats of packets.
+    /// Saves the window. Usercmds before the acked one are needed only for repeats in packets.
     pub(in crate::client) fn save(&self, to: &mut Saver<'_, G::Body>, acked: CommandSeq) {
         let Window {
             mode: _,
@@ -59,7 +59,7 @@ impl<G: Game> Window<G> {
         if !one_by_one || forgotten > (REMEMBERED - recent.len().min(REMEMBERED)) as u64 {
             return Err(BadState::Value { what: "how many usercmds are remembered", found: forgotten });
         }
-        // Those that nobody asks for count all the same: the oldest makes room for a new one.
+        // Dropped usercmds still count: the oldest one makes room for a new one.
         for _ in 0..forgotten {
             let Some((command, at)) = recent.front().copied() else { break };
             recent.push_front((Usercmd { seq: CommandSeq(command.seq.0.saturating_sub(1)), ..command }, at));
