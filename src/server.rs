@@ -1,9 +1,9 @@
-//! The server pipeline: runs usercmds as they arrive, moves the world on, judges shots, and tells each client what
-//! it is to know. A state machine without I/O or clock: packets and times come in as arguments, snapshots and events
+//! The server pipeline. It runs usercmds as they arrive, advances the world, judges shots, and makes each client's
+//! snapshots. It is a state machine without I/O or clock: packets and times come in as arguments, snapshots and events
 //! go out through `poll_*`.
 //!
-//! The order of a tick is that of Bernier's server loop: commands in the order of their arrival, then the world, then
-//! snapshots to those who are due.
+//! A tick follows the order of Bernier's server loop: usercmds in order of arrival, then the world, then the snapshots
+//! that are due.
 
 mod command_queue;
 mod connection;
@@ -39,14 +39,14 @@ pub struct Server<G: Game> {
     tick: Tick,
     now: Micros,
     connections: Vec<Connection<G>>,
-    /// Packets since the last tick, in the order of arrival.
+    /// Packets since the last tick, in order of arrival.
     inbox: Vec<(PlayerId, Micros, ClientPacket)>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
     events: VecDeque<Event<G>>,
-    /// Words of the world, kept to save an allocation a tick.
+    /// A buffer for the world's words, kept to save one allocation per tick.
     words: Vec<u32>,
     rollback: Option<Rollback<G>>,
-    /// Settings that shots are judged under besides, for the record.
+    /// Other settings that each shot is also judged under; the results are only recorded.
     judged_under: Option<Arc<Settings>>,
 }
 
@@ -94,7 +94,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         self.world = world;
     }
 
-    /// It runs at the next tick.
+    /// Queues the packet for the next tick.
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
         if !std::mem::replace(&mut connection.is_heard, true) {
@@ -160,12 +160,12 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
 }
 
 impl<G: Game> Server<G> {
-    /// The world after the last tick as a frame: what a snapshot of it says.
+    /// Returns the world after the last tick as a frame, as a snapshot would carry it.
     fn frame(&self) -> Arc<Frame<G::Body>> {
         update::frame_of::<G>(&self.world, self.tick, self.now)
     }
 
-    /// Keeps an effect for the next snapshot of everybody who does not predict it.
+    /// Keeps an effect for the next snapshot of every client that does not predict it.
     fn tell(&mut self, effect: Effect) {
         update::tell(&mut self.connections, effect);
     }

@@ -1,4 +1,4 @@
-//! Running usercmds: which ones, in what order, and what happens to those that are missing, late or too many.
+//! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
 
 use super::Server;
 use crate::game::{Body, Effect, Game, Reason, Sink, Touch, Verdict, WorldSink};
@@ -9,7 +9,7 @@ use crate::settings::{OnLost, Settings};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
-/// Half-Life runs at most this many commands in place of lost ones; beyond it the player was simply gone.
+/// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
 const STAND_INS_MAX: u32 = 24;
 /// Of more usercmds in a row it is not noted that they never came: a hostile client's numbers jump by thousands in each packet,
 /// and what a packet costs must not depend on them. Quake's `UPDATE_BACKUP`; a client does not remember older ones either.
@@ -39,7 +39,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    /// A command that is older than the last one ran before, in an earlier packet, or it was given up and comes late.
+    /// Handles a usercmd that is older than the last one. It either ran already, or it was missing and arrives late.
     pub(super) fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
         let missing = &mut self.connections[usize::from(player.0)].missing;
         if let Some(index) = missing.iter().position(|m| *m == seq) {
@@ -48,7 +48,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    /// Deals with the commands between `last` and `next`, none of which will come any more.
+    /// Handles the usercmds between `last` and `next`, which will not arrive in time.
     pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
         let lost = next.0 - last.0 - 1;
         let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
@@ -57,14 +57,14 @@ impl<G: Game> Server<G> {
             let connection = &mut self.connections[usize::from(player.0)];
             connection.last_command = seq;
             connection.remember_missing(seq);
-            // Who leaves numbers out has no more time than who sends them all.
+            // A client must not gain time by skipping numbers.
             let stands_in = repeat && connection.spend(connection.last_input.msec);
             let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
             self.events.push_back(Event::Executed { player, command: seq, how });
             if stands_in {
                 let mut input = self.connections[usize::from(player.0)].last_input;
                 input.impulse = 0;
-                // A stand-in saw nothing: what it shoots is judged in the present.
+                // A replacement has no view of its own, so its shots are judged in the present.
                 let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
                 self.run(player, self.now, &command);
             }
@@ -83,7 +83,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    /// Runs one command on its player's body, and judges what it fires.
+    /// Runs one usercmd on its player's body and judges its shots.
     fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
         G::run(&self.rules, self.seed, &mut self.world, player, command, &mut output);
@@ -100,7 +100,7 @@ impl<G: Game> Server<G> {
 
     fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
         let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
-        // What other rules make of the shot is for the record alone: the world goes on as it did.
+        // The verdict under other settings is only recorded; it does not affect the world.
         let other = self.judged_under.as_ref().map(|other| {
             let own = &self.connections[usize::from(player.0)].settings;
             let command = as_drawn_under(command, own, &other.of_player(player));
@@ -130,7 +130,7 @@ impl<G: Game> Server<G> {
         (rewind, verdict)
     }
 
-    /// Nobody dies twice: who is dead at present takes no wound from a shot at his past.
+    /// A player who is already dead takes no damage from a shot that hit an earlier position.
     fn without_the_dead(&self, mut verdict: Verdict) -> Verdict {
         if verdict.reason != Reason::Hit {
             return verdict;
@@ -158,15 +158,15 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// A usercmd as a client would have sent it that draws the others as far behind its clock as these settings say. One of a
-/// client that drew elsewhere than its settings had it stays as it is.
+/// Returns the usercmd that the client would have sent if it drew the others as these settings say. If the client did
+/// not draw as its own settings say, the usercmd stays unchanged.
 fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
     let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
     let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
     Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..*command }
 }
 
-/// The effects, shots and touches of a command.
+/// The effects, shots and touches of a usercmd.
 struct CommandOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<F>,
@@ -182,7 +182,7 @@ impl<F> Sink<F> for CommandOutput<F> {
     fn touch(&mut self, _touch: Touch) {}
 }
 
-/// What happened in the world.
+/// The output of a step of the world.
 struct Happened {
     effects: Vec<Effect>,
     impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,

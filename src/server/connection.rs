@@ -1,4 +1,4 @@
-//! What the server knows of one client.
+//! The server's state for one client.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,45 +14,45 @@ use crate::state::fields;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd};
 
-/// More warnings do not go with one snapshot; the newest count.
+/// The most warnings in one snapshot; the newest are kept.
 const WARNINGS_MAX: usize = 8;
 
 pub(super) struct Connection<G: Game> {
-    /// The settings of its player.
+    /// The player's settings.
     pub(super) settings: Arc<Settings>,
-    /// Whether anything of it has arrived.
+    /// Whether any packet has arrived.
     pub(super) is_heard: bool,
-    /// The newest usercmd that was dealt with.
+    /// The newest usercmd that ran or was given up.
     pub(super) last_command: CommandSeq,
-    /// What it said, to repeat it for those that never come.
+    /// Its input, to replace usercmds that are lost.
     pub(super) last_input: Input,
-    /// Commands that never came in time, in case they come late.
+    /// Usercmds that were missing when due and may still arrive late.
     pub(super) missing: VecDeque<CommandSeq>,
-    /// How much simulated time the client may still use.
+    /// The simulated time that the client may still use.
     pub(super) credit: Micros,
-    /// The frames that were sent to this client: what it can have seen.
+    /// The frames sent to this client: the only ones that it can have drawn.
     pub(super) history: History<G::Body>,
-    /// When each of the last snapshots was sent.
+    /// The send times of the last snapshots.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
-    /// The round trip as last measured.
+    /// The last measured round trip.
     pub(super) round_trip: Option<Micros>,
-    /// The last snapshot.
+    /// The number of the last snapshot.
     pub(super) snapshot: SnapshotSeq,
-    /// When the next snapshot is due.
+    /// The time at which the next snapshot is due.
     pub(super) due_at: Micros,
-    /// When the rate allows the next packet.
+    /// The time from which the rate allows the next snapshot.
     pub(super) rate_free_at: Micros,
-    /// Usercmds whose tick has not come yet, with their arrival.
+    /// Usercmds that wait for their tick, with their arrival times.
     pub(super) waiting: BTreeMap<CommandSeq, (Micros, Usercmd)>,
-    /// How early input arrives.
+    /// The measurement of how early input arrives.
     pub(super) calibration: Calibration,
-    /// The newest packet that came, when, and how many numbers were passed over up to it.
+    /// The newest packet, its arrival time, and the number of packet numbers skipped so far.
     newest_packet: Option<(u32, Micros, u32)>,
-    /// What the next snapshot warns of.
+    /// Warnings for the next snapshot.
     pub(super) warnings: Vec<OutOfSequence>,
-    /// Sounds and sights for the next snapshot.
+    /// Effects for the next snapshot.
     pub(super) effects: Vec<Effect>,
-    /// What it is told of.
+    /// The filter for what the client receives.
     pub(super) zone: ZoneOfKnowledge,
 }
 
@@ -101,14 +101,14 @@ impl<G: Game> Connection<G> {
         }
     }
 
-    /// The round trip, from the snapshot that a packet acks. It includes what the client waited with its packet.
+    /// Measures the round trip from the snapshot that a packet acks. It includes the client's delay before sending.
     pub(super) fn measure_latency(&mut self, now: Micros, ack: SnapshotSeq) {
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.round_trip = Some(now - *sent);
         }
     }
 
-    /// Takes note of a packet. One that was overtaken was counted as lost, and stays so: it came no sooner than its repeats.
+    /// Records a packet. An overtaken packet stays counted as lost, because its usercmds already arrived as repeats.
     pub(super) fn note_packet(&mut self, now: Micros, number: u32) {
         let (newest, lost) =
             self.newest_packet.map_or((number.saturating_sub(1), 0), |(newest, _, lost)| (newest, lost));
@@ -117,7 +117,7 @@ impl<G: Game> Connection<G> {
         }
     }
 
-    /// What a snapshot that leaves at `now` says of the client's packets.
+    /// Returns the echo of the client's packets for a snapshot sent at `now`.
     pub(super) fn echo(&self, now: Micros) -> Option<Echo> {
         let (number, arrived, lost) = self.newest_packet?;
         let held_ms = ((now - arrived).0 / 1000).clamp(0, u16::MAX.into()) as u16;
@@ -143,7 +143,8 @@ impl<G: Game> Connection<G> {
         self.credit = (self.credit + dt).min(most);
     }
 
-    /// Takes the time of a usercmd from what the client may still use; false when there is not enough.
+    /// Deducts the duration of a usercmd from the time that the client may still use. Returns false when there is not
+    /// enough.
     pub(super) fn spend(&mut self, msec: u8) -> bool {
         let cost = Micros::from_ms(msec.into());
         let is_enough = cost <= self.credit;

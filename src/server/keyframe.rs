@@ -1,11 +1,11 @@
-//! A server's whole state, between two ticks.
+//! The keyframe of a server: its whole state between two ticks.
 
 use super::Server;
 use crate::game::Game;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::PlayerId;
 
-/// False where there is more than the world and what is known of the clients: something to be polled.
+/// Saves the server. Returns false when events or snapshots still wait to be polled.
 pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> bool {
     let Server {
         rules,
@@ -20,7 +20,7 @@ pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> 
         snapshots,
         events,
         words: _,
-        // It looks on.
+        // Diagnostic only; not part of the simulation state.
         rollback: _,
         judged_under: _,
     } = server;

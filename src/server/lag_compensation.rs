@@ -1,8 +1,8 @@
 //! Lag compensation (Bernier 2001, "Lag Compensation"; limits after ReHLDS and source-sdk-2013).
 //!
-//! The targets of a shot are those of the time that the shooter's screen showed: the server time on its clock when it
-//! made the usercmd, less its interpolation. They come as an immutable list out of the history of frames that this
-//! client was sent, placed by the same function that the client draws with.
+//! A shot is judged against the targets at the time that the shooter's screen showed. That is the server time on the
+//! shooter's clock when it made the usercmd, minus its interpolation delay. The targets come as an immutable list from
+//! the history of frames sent to this client. The client draws with the same placement function.
 
 use super::Server;
 use super::connection::Connection;
@@ -49,8 +49,9 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// The server time that the shooter's screen showed, if the usercmd can be believed. It can when the time on it is
-/// within `max_claim_error_ms` of what the measured round trip implies; else that counts, so that nobody gains by lying.
+/// Returns the server time that the shooter's screen showed. The usercmd's time counts if it is within
+/// `max_claim_error_ms` of the time that the measured round trip implies. Otherwise the implied time counts, so that a
+/// client gains nothing by false times.
 fn drawn_time<G: Game>(
     connection: &Connection<G>,
     arrived: Micros,
@@ -63,7 +64,7 @@ fn drawn_time<G: Game>(
     let implied = arrived - round_trip;
     let clock = match settings.server.schedule {
         Schedule::Arrival => command.server_time,
-        // The usercmd carries the time of its tick; what the client's clock showed follows from what it drew.
+        // The usercmd carries its tick's time. The client's clock follows from what the client drew.
         Schedule::Tick => command.drawn_at() + Micros::from_ms(connection.settings.drawn_behind_ms()),
     };
     let off = Micros((clock - implied).0.saturating_abs());
@@ -86,12 +87,13 @@ fn bounded<G: Game>(
     match connection.history.oldest() {
         Some(oldest) if at >= oldest.server_time => (at, limit),
         Some(oldest) => (oldest.server_time, Limit::Oldest),
-        // Nothing was sent yet, so nothing was seen.
+        // Before the first snapshot, the shooter has seen nothing.
         None => (now, Limit::Oldest),
     }
 }
 
-/// A target in its past, or `None` where it must stay in the present: it was teleported, or died and came back, since.
+/// Returns a target in its past. Returns `None` when it must stay in the present, because it was teleported, or died
+/// and respawned, since then.
 fn target<B: Body>(past: &Placed<B>, now: &B) -> Option<B> {
     (past.body.teleports() == now.teleports()).then(|| past.body.clone())
 }

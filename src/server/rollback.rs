@@ -1,5 +1,5 @@
-//! The rollback check: every so many ticks the world is restored from its saved words and the tick is run again.
-//! What a save leaves out is lost on the way, and shows as another hash.
+//! The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
+//! that the save omits then shows as a different hash.
 
 use crate::game::{Effect, Game, Sink, Touch, Verdict, WorldSink};
 use crate::hash;
@@ -11,9 +11,9 @@ use crate::usercmd::Usercmd;
 pub(super) struct Rollback<G: Game> {
     every: u32,
     ticks: u32,
-    /// The world's words before the ticks that are being remembered.
+    /// The world's words before the recorded ticks.
     saved: Option<Vec<u32>>,
-    /// What those ticks did.
+    /// The inputs of the recorded ticks.
     steps: Vec<Step<G>>,
     so_far: Rollbacks,
 }
@@ -92,7 +92,7 @@ fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: 
     hash::hash_words(&words)
 }
 
-/// Takes what is given off a second time, and drops it.
+/// A sink that discards the output of the second run.
 struct Silence;
 
 impl<F> Sink<F> for Silence {

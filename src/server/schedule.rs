@@ -1,6 +1,6 @@
-//! Scheduling on the tick, after the NeREIDS live protocol: a usercmd carries the time of the tick that it is for, waits for
-//! it on the server, and is dropped when it comes too late. A tick once computed is never computed again, so nobody's
-//! lateness changes what the others have seen.
+//! Scheduling by tick, after the NeREIDS live protocol. A usercmd carries the time of its tick, waits for it on the
+//! server, and is dropped when it arrives too late. A tick is never computed twice, so one player's lateness never
+//! changes what the others have seen.
 
 use super::Server;
 use crate::game::Game;
@@ -10,13 +10,14 @@ use crate::record::{Execution, OutOfSequence};
 use crate::units::{CommandSeq, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
-/// Input for a tick farther ahead is not accepted: NeREIDS's second of 32 ticks.
+/// Input farther ahead than this is not accepted: NeREIDS's second of 32 ticks.
 const AHEAD_MAX_TICKS: i64 = 32;
-/// More usercmds of one client do not wait; four for each tick that one may be ahead.
+/// The most usercmds of one client that may wait: four for each tick that input may be ahead.
 const WAITING_MAX: usize = 4 * AHEAD_MAX_TICKS as usize;
 
 impl<G: Game> Server<G> {
-    /// Takes in what arrived since the tick at `before`, and runs what is due in this one, player by player.
+    /// Takes the packets that arrived since the tick at `before`, and runs the usercmds due in this tick, player by
+    /// player.
     pub(super) fn run_scheduled(&mut self, before: Micros) {
         let mut inbox = std::mem::take(&mut self.inbox);
         for (player, arrived, packet) in inbox.drain(..) {
@@ -35,7 +36,8 @@ impl<G: Game> Server<G> {
         let connection = &mut self.connections[usize::from(player.0)];
         let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);
         let difference = ahead(newest);
-        // By the usercmd's own time and not its tick's, which moves by whole ticks only, as no clock that is steered can.
+        // Calibration uses the usercmd's own time. Its tick's time moves in whole ticks, which are too coarse for a
+        // steered clock.
         connection.calibration.handle_frame(arrived, newest.server_time);
         if is_news && !(0..=AHEAD_MAX_TICKS).contains(&difference) {
             let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
@@ -51,7 +53,7 @@ impl<G: Game> Server<G> {
                         waiting.insert(command.seq, (arrived, *command));
                     }
                 }
-                // It may come again, with a later packet, when it is not too early any more.
+                // It may arrive again in a later packet, when it is no longer too early.
                 _ => {}
             }
         }
@@ -62,7 +64,7 @@ impl<G: Game> Server<G> {
         seq <= connection.last_command || connection.waiting.contains_key(&seq)
     }
 
-    /// The tick of this usercmd is over, and so are those of all before it.
+    /// Drops a usercmd whose tick is over, and all before it.
     fn drop_late(&mut self, player: PlayerId, seq: CommandSeq) {
         let last = self.connections[usize::from(player.0)].last_command;
         self.replace_lost(player, last, seq);
@@ -81,7 +83,7 @@ impl<G: Game> Server<G> {
             entry.remove();
             let last = self.connections[usize::from(player.0)].last_command;
             if command.seq <= last {
-                // Only a client whose times run backward gets here: a later usercmd of its own has been dropped before.
+                // Only usercmds whose times run backward get here, after a later one of the same client was dropped.
                 self.events.push_back(Event::Executed { player, command: command.seq, how: Execution::Late });
                 continue;
             }
@@ -91,20 +93,20 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// Where the server is in time.
+/// The server's position in time.
 #[derive(Clone, Copy)]
 struct Ticks {
-    /// The last tick that was computed.
+    /// The time of the last tick computed.
     before: Micros,
-    /// The one that is about to be.
+    /// The time of the tick to compute next.
     now: Micros,
-    /// From one to the next.
+    /// The tick interval.
     interval: Micros,
 }
 
 impl Ticks {
-    /// How many ticks after the one that is about to be computed something for `then` runs: in the first at or after that
-    /// time. Below 0 that one has been computed.
+    /// Returns how many ticks after the next one an input for time `then` runs. It runs in the first tick at or after
+    /// that time. A negative result means that this tick is already computed.
     fn ahead(self, then: Micros) -> i64 {
         if then > self.now {
             1 + (then - self.now - Micros(1)).0 / self.interval.0

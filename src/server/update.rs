@@ -1,4 +1,4 @@
-//! Snapshots: to whom, when, and what the client's rate allows (Bernier 2001, footnote 7).
+//! Snapshots: which clients get one, when, and what their rate allows (Bernier 2001, footnote 7).
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ impl<G: Game> Server<G> {
         let mut frame: Option<Arc<Frame<G::Body>>> = None;
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
-            // A packet that the rate holds back goes out as soon as the line is free, not at the next regular time.
+            // A snapshot that the rate holds back is sent as soon as the line is free, without waiting for the next
+            // regular time.
             if self.now < connection.due_at || self.now < connection.rate_free_at {
                 continue;
             }
@@ -51,13 +52,13 @@ impl<G: Game> Connection<G> {
         };
         self.history.push(frame);
         self.remember_sent(snapshot.seq, now);
-        // On the average the client gets as many updates as it asked for; a missed turn is not made up for.
+        // The average update rate matches the client's request; missed turns are not made up.
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot
     }
 }
 
-/// The world as a frame: what only clients know is left out.
+/// Converts the world to a frame, without client-only fields.
 pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::Body>> {
     let mut entities = G::entities(world).to_vec();
     for (_, body) in &mut entities {
@@ -66,7 +67,7 @@ pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Ar
     Arc::new(Frame { tick, server_time: now, entities })
 }
 
-/// Keeps an effect for the next snapshot of everybody but a client that has predicted it already.
+/// Keeps an effect for the next snapshot of every client that has not predicted it.
 pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], effect: Effect) {
     for (index, connection) in connections.iter_mut().enumerate() {
         let predicted = effect.predictable && connection.settings.predicts_weapons();

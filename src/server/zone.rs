@@ -1,6 +1,6 @@
-//! The zone of knowledge: what of the world one client is told of (`server.zone`, `server.zone_units`). Bernier's server packages
-//! the "visible objects" for each client; in NeREIDS an entity comes into range of a client's zone of knowledge, and goes out
-//! of scope.
+//! The zone of knowledge: the part of the world that one client receives (`server.zone`, `server.zone_units`).
+//! Bernier's server packages the "visible objects" for each client. In NeREIDS an entity comes into range of a client's
+//! zone of knowledge, and goes out of scope.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use crate::settings::{self, Zone};
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{EntityId, Micros};
 
-/// For so long after it was in the zone last an entity is told of: who leans in and out of sight is not defined anew each time.
+/// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
+/// it leaves and enters the view.
 const LINGERS: Micros = Micros::from_ms(250);
 
-/// One client's.
+/// One client's zone of knowledge.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ZoneOfKnowledge {
-    /// When each entity that is told of was in it last.
+    /// The time at which each known entity was last in the zone.
     seen: BTreeMap<EntityId, Micros>,
 }
 
@@ -32,8 +33,8 @@ impl ZoneOfKnowledge {
         Ok(())
     }
 
-    /// A frame without what the client is not to know. The client's own avatar is always in it, and where there is none yet,
-    /// everything: there is nobody to see or not to see.
+    /// Returns the frame without the entities that the client must not know. The client's own avatar is always
+    /// included. A client without an avatar receives every entity.
     pub(super) fn within<G: Game>(
         &mut self,
         rules: &G::Rules,
@@ -58,7 +59,8 @@ impl ZoneOfKnowledge {
     }
 }
 
-/// Whether either sees any part of the other: the eyes are somewhere in their body. What a game does not say is visible.
+/// Returns whether either body sees any part of the other; the eyes are somewhere in the body. Bodies are visible when
+/// the game does not define sight.
 fn is_visible<G: Game>(rules: &G::Rules, viewer: &G::Body, body: &G::Body) -> bool {
     let sees = |from: &G::Body, to: &G::Body| G::sees(rules, from.origin(), to).unwrap_or(true);
     sees(viewer, body) || sees(body, viewer)
