@@ -55,14 +55,14 @@ pub struct Client<G: Game> {
     smoothing: Smoothing,
     categories: Categories<G>,
     chase: Chase<G::Body>,
-    /// The newest usercmd that had run by the newest snapshot.
+    /// The newest usercmd that the newest snapshot acks.
     acked: CommandSeq,
-    /// What was drawn at the last look, in ascending order of entity.
+    /// The entities drawn at the last look, in ascending order of entity.
     drawn: Vec<(EntityId, Placed<G::Body>)>,
     drawn_at: Micros,
-    /// Whether nothing was drawn then, since nobody looks.
+    /// Whether drawing was skipped because the driver does not look at the screen.
     is_undrawn: bool,
-    /// Whether there was anybody whom predictions meet where he is drawn.
+    /// Whether there is an entity that predictions meet where it is drawn.
     meets_drawn: bool,
     redundancy: Repeats,
     packets: u32,
@@ -100,7 +100,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.window.number_from(first);
     }
 
-    /// A snapshot that is older than the newest only fills the position history.
+    /// A snapshot older than the newest only fills the position history.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
         self.history.push(Arc::clone(&snapshot.frame));
         self.note_met(&snapshot.frame);
@@ -184,7 +184,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let predicted = self.window.latest().cloned();
         let drawn_origin = self.shown_origin(now);
         let own = self.show_own(now, drawn_origin, &output.fires);
-        // A shot looks, even where nobody else does.
+        // A shot needs the drawn view, even when the driver does not look at it.
         if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
             self.draw(clock);
         }
@@ -224,7 +224,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 }
 
 impl<G: Game> Client<G> {
-    /// Whom a prediction meets: the others as a snapshot has them, or as they are on the screen.
+    /// Returns the bodies that a prediction meets: the others in the snapshot, or as drawn when the game says so.
     fn met<'f>(&self, told: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
         let shown = |id: EntityId| {
             let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
@@ -239,7 +239,7 @@ impl<G: Game> Client<G> {
         Cow::Owned(told.iter().map(met).collect())
     }
 
-    /// Draws the others at [`Client::drawn_at`], `clock` being the server time that the clock shows.
+    /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
     fn draw(&mut self, clock: Micros) {
         let scene = draw::Others::<G> {
             rules: &self.rules,
@@ -259,7 +259,7 @@ impl<G: Game> Client<G> {
         }
     }
 
-    /// Whether what is drawn now has to do with what is drawn later, or with whom predictions meet.
+    /// Returns whether later drawing or prediction depends on what is drawn now.
     fn needs_drawing(&self) -> bool {
         let goes_on =
             matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category);
@@ -270,7 +270,7 @@ impl<G: Game> Client<G> {
         self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
     }
 
-    /// What a shot seems to hit: judged against what is on the screen.
+    /// Returns the client's verdict on its shots, judged against what it has drawn.
     fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
         if fires.is_empty() {
             return Vec::new();
@@ -283,7 +283,7 @@ impl<G: Game> Client<G> {
         fires.into_iter().map(judge).collect()
     }
 
-    /// What drawing by category needs to know; `None` where it is not by category, and before the first snapshot.
+    /// Returns the inputs of drawing by category. Returns `None` in other modes, and before the first snapshot.
     fn moment(&self, now: Micros) -> Option<Moment<G>> {
         if self.settings.interpolation.mode != InterpolationMode::Category {
             return None;
@@ -300,13 +300,14 @@ impl<G: Game> Client<G> {
         })
     }
 
-    /// The client timeline: the server time at which a usercmd that is made at `now` runs. It says so itself where usercmds
-    /// wait for their tick. Else the clock is behind by the way down, and the usercmd takes the way up.
+    /// Returns the client timeline: the server time at which a usercmd made at `now` runs. When usercmds wait for their
+    /// tick, it is the tick's time. Otherwise it is the client's clock, which is late by the way down, plus one round
+    /// trip.
     fn own_time(&self, now: Micros) -> Option<Micros> {
         self.input_time.of_tick(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
     }
 
-    /// Draws by category what the newest usercmd made of the own avatar, and what it caused.
+    /// Draws the own avatar by category, and starts to draw the effects of the newest usercmd.
     fn show_own(
         &mut self,
         now: Micros,
@@ -330,7 +331,7 @@ impl<G: Game> Client<G> {
     }
 }
 
-/// What commands give off while they are predicted.
+/// The output of predicted usercmds.
 pub(crate) struct CommandOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<(CommandSeq, u8, F)>,

@@ -1,8 +1,8 @@
-//! The bounded past. The server keeps the frames that it sent to each client, a client keeps those that it received,
-//! and both ask the same function where a body was at a time. That they share it is what makes hit registration
-//! perfect when nothing is lost: the server judges a shot against the very picture that was drawn.
+//! The bounded past of a session. The server keeps the frames that it sent to each client; a client keeps those that it
+//! received. Both place bodies at a past time with the same function. When no snapshot is lost, the server therefore
+//! judges a shot against exactly the view that the client drew.
 //!
-//! Nothing is rewound: a past is a new, immutable list of bodies.
+//! Nothing is rewound in place: each past is a new, immutable list of bodies.
 
 mod place;
 
@@ -17,25 +17,25 @@ pub(crate) use place::{between, beyond};
 use crate::game::{Game, How, Placed};
 use crate::units::{EntityId, Micros, Tick};
 
-/// Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`: this many sent frames are remembered per client.
+/// The number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
 pub const FRAMES_KEPT: usize = 64;
 
-/// The entities as one tick left them, and as a snapshot of that tick carries them.
+/// The entities after one tick, as a snapshot of that tick carries them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame<B> {
     /// The tick.
     pub tick: Tick,
-    /// The server's time after it.
+    /// The server time after the tick.
     pub server_time: Micros,
     /// The entities in ascending order of id.
     pub entities: Vec<(EntityId, B)>,
 }
 
 impl<B> Frame<B> {
-    /// One entity.
+    /// Returns the body of one entity.
     #[inline]
     pub fn get(&self, entity: EntityId) -> Option<&B> {
-        // Players are numbered from 0 and come first, so an entity is nearly always at its own number.
+        // Players are numbered from 0 and come first, so an entity's index usually equals its id.
         if let Some((id, body)) = self.entities.get(usize::from(entity.0))
             && *id == entity
         {
@@ -46,7 +46,7 @@ impl<B> Frame<B> {
     }
 }
 
-/// The last frames, oldest first, in ascending order of server time.
+/// The last frames, in ascending order of server time.
 #[derive(Clone, Debug)]
 pub struct History<B> {
     frames: VecDeque<Arc<Frame<B>>>,
@@ -59,13 +59,13 @@ impl<B> Default for History<B> {
 }
 
 impl<B> History<B> {
-    /// All frames, oldest first.
+    /// Returns all frames, oldest first.
     #[cfg(feature = "pipelines")]
     pub(crate) fn frames(&self) -> &VecDeque<Arc<Frame<B>>> {
         &self.frames
     }
 
-    /// A history with these frames; `None` where they are too many, or not in order.
+    /// Creates a history from frames; `None` when there are too many, or when they are not in order.
     #[cfg(feature = "pipelines")]
     pub(crate) fn of(frames: VecDeque<Arc<Frame<B>>>) -> Option<History<B>> {
         let in_order = frames.iter().is_sorted_by(|a, b| a.server_time < b.server_time);
@@ -74,8 +74,8 @@ impl<B> History<B> {
 }
 
 impl<B: Clone> History<B> {
-    /// Adds a frame that is newer than all others; an older one (a reordered snapshot) goes to its place,
-    /// and one that is there already changes nothing.
+    /// Adds a frame. A frame older than the newest (from a reordered snapshot) is inserted at its place. A frame that
+    /// is already there is ignored.
     pub fn push(&mut self, frame: Arc<Frame<B>>) {
         let index = self.frames.partition_point(|f| f.server_time < frame.server_time);
         if self.frames.get(index).is_some_and(|f| f.server_time == frame.server_time) {
@@ -87,31 +87,31 @@ impl<B: Clone> History<B> {
         }
     }
 
-    /// The newest frame.
+    /// Returns the newest frame.
     pub fn newest(&self) -> Option<&Arc<Frame<B>>> {
         self.frames.back()
     }
 
-    /// The newest frame but one.
+    /// Returns the frame before the newest.
     pub fn before_newest(&self) -> Option<&Arc<Frame<B>>> {
         self.frames.len().checked_sub(2).map(|i| &self.frames[i])
     }
 
-    /// The oldest frame.
+    /// Returns the oldest frame.
     pub fn oldest(&self) -> Option<&Arc<Frame<B>>> {
         self.frames.front()
     }
 
-    /// The frames on both sides of a time: the last at or before it, the first after it.
+    /// Returns the frames around a time: the last at or before it, and the first after it.
     pub fn around(&self, at: Micros) -> (Option<&Frame<B>>, Option<&Frame<B>>) {
-        // Counted from the newest: what is asked for is nearly always among the last few.
+        // Counts from the newest, because most lookups are among the last few frames.
         let newer = self.frames.iter().rev().take_while(|f| f.server_time > at).count();
         let after = self.frames.len() - newer;
         (after.checked_sub(1).map(|i| &*self.frames[i]), self.frames.get(after).map(|f| &**f))
     }
 
-    /// Places every entity but `but` as the position history has it at `at`, in ascending order of id: between the two
-    /// frames that straddle the time. Entities are those of the newer frame; where there is none, those of the newest.
+    /// Places every entity except `but` at time `at`, interpolated between the two frames around it, in ascending order
+    /// of id. The entities are those of the newer frame, or of the newest frame when `at` is later.
     pub fn place_all<G: Game<Body = B>>(
         &self,
         rules: &G::Rules,
@@ -122,7 +122,7 @@ impl<B: Clone> History<B> {
     ) {
         let (before, after) = self.around(at);
         let Some(shown) = after.or(before) else { return };
-        // Runs of entities on both sides of the one that is left out.
+        // The entities before and after the one that is left out.
         let own = shown.entities.iter().position(|(id, _)| *id == but);
         let (low, high) = shown.entities.split_at(own.unwrap_or(shown.entities.len()));
         for run in [low, high.get(1..).unwrap_or(&[])] {
@@ -136,7 +136,7 @@ impl<B: Clone> History<B> {
                         limits,
                     ),
                     (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
-                    // Older than anything known: the oldest known state.
+                    // The time is before the oldest known state, so that state is used.
                     (None, _) => Placed::new(body.clone(), How::Held),
                 };
                 out.push((*id, placed));

@@ -1,6 +1,5 @@
-//! What server and client need to keep time with each other, free of how it is said on the wire: how early input arrives
-//! ([`Calibration`], the server's), the clock that follows from it ([`Steering`], the client's), and how often each usercmd
-//! is sent ([`Redundancy`]).
+//! Time keeping between server and client, independent of the wire: how early input arrives ([`Calibration`], on the
+//! server), the clock steered by it ([`Steering`], on the client), and how often each usercmd is sent ([`Redundancy`]).
 
 mod calibration;
 mod redundancy;

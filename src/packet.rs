@@ -1,4 +1,4 @@
-//! What servers and clients say to each other, as values. How it looks on a socket is the wire's business.
+//! The messages between servers and clients, as values. The wire module defines their encoding.
 
 use std::sync::Arc;
 
@@ -8,28 +8,29 @@ use crate::record::{HeardRecord, OutOfSequence, PacketRecord};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
-/// From a client: its newest usercmd, and repeats of those before it in case they were lost.
+/// A client's packet: its newest usercmd, with repeats of earlier ones in case they were lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPacket {
-    /// Counted from 1.
+    /// The packet's number, counted from 1.
     pub number: u32,
     /// The newest snapshot that the client has.
     pub ack: SnapshotSeq,
-    /// The usercmds, oldest first; their numbers are consecutive.
+    /// The usercmds, oldest first, with consecutive numbers.
     pub commands: Vec<Usercmd>,
 }
 
-/// A client's packet as the server hears it, with what else it says of snapshots.
+/// A client's packet as the server receives it, with its snapshot acks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeardPacket {
     /// The packet.
     pub packet: ClientPacket,
-    /// Which of the 32 snapshots before [`ClientPacket::ack`] the client has too, the lowest bit for the one just before.
+    /// Which of the 32 snapshots before [`ClientPacket::ack`] the client has received. The lowest bit is the snapshot
+    /// just before the ack.
     pub received_before: u32,
 }
 
 impl HeardPacket {
-    /// What a log says of it when it arrives at `at`.
+    /// Returns the log record of the packet, which arrived at `at`.
     pub fn record(&self, at: Micros) -> HeardRecord {
         let HeardPacket { packet, received_before } = self;
         HeardRecord {
@@ -41,7 +42,7 @@ impl HeardPacket {
         }
     }
 
-    /// What a log says of it, back again.
+    /// Restores the packet from its log record.
     pub fn of(record: &HeardRecord) -> HeardPacket {
         let packet = ClientPacket { number: record.number, ack: record.ack, commands: record.commands.clone() };
         HeardPacket { packet, received_before: record.received_before }
@@ -49,8 +50,8 @@ impl HeardPacket {
 }
 
 impl ClientPacket {
-    /// What a log says of the packet when it leaves at `at` with this size; `None` of one without usercmds, which no client
-    /// sends.
+    /// Returns the log record of the packet, sent at `at` with this size in bytes. Returns `None` for a packet without
+    /// usercmds, which no client sends.
     pub fn record(&self, at: Micros, bytes: u16) -> Option<PacketRecord> {
         Some(PacketRecord {
             number: self.number,
@@ -62,57 +63,59 @@ impl ClientPacket {
         })
     }
 
-    /// The size that counts where no datagrams are made (`wire.sizes=nominal`, and in logs from before there were any):
-    /// UDP/IP and netchan headers of 42 bytes and 16 for each usercmd, what Half-Life and QuakeWorld clients send on
-    /// average.
+    /// Returns the nominal size in bytes, used when no datagrams are made (`wire.sizes=nominal`, and in logs without
+    /// that setting). It counts 42 bytes of UDP/IP and netchan headers and 16 bytes per usercmd, the average of
+    /// Half-Life and QuakeWorld clients.
     pub fn nominal_bytes(&self) -> u16 {
         (42 + 16 * self.commands.len()).min(usize::from(u16::MAX)) as u16
     }
 }
 
-/// From the server: the world as one client is to know it.
+/// A snapshot: the state of the world that the server sends to one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot<B> {
-    /// Counted per client from 1.
+    /// The snapshot's number, counted per client from 1.
     pub seq: SnapshotSeq,
-    /// The newest usercmd of the client that had run.
+    /// The newest usercmd of this client that had run.
     pub ack: CommandSeq,
-    /// The entities; the client's own body is among them, less what only clients know.
+    /// The entities, including the client's own body, without client-only fields.
     pub frame: Arc<Frame<B>>,
-    /// Sounds and sights since the last snapshot.
+    /// Effects since the last snapshot.
     pub effects: Vec<Effect>,
-    /// How many updates were held back before this one because the rate was used up.
+    /// The number of snapshots that the rate held back before this one.
     pub choked: u8,
-    /// NeREIDS's calibration helper: how many ms before its tick the client's input arrives, with the jitter taken out.
-    /// `None` while the server cannot tell, and where usercmds run on arrival.
+    /// NeREIDS's calibration helper: how many ms before its tick the client's input arrives, with jitter filtered out.
+    /// `None` while the server does not know it, and when usercmds run on arrival.
     pub helper_ms: Option<i16>,
-    /// Usercmds that came at a time when they could not be used, since the last snapshot.
+    /// Usercmds since the last snapshot that arrived too early or too late to be used.
     pub warnings: Vec<OutOfSequence>,
-    /// What the client's line did to its packets; `None` where no client asks for it (`client.adaptive_redundancy`).
+    /// The echo of the client's packets; `None` unless the client requests it (`client.adaptive_redundancy`).
     pub echo: Option<Echo>,
-    /// What else it tells, in the game's own encoding: evidence for [`Reconcile::explain`](crate::game::Reconcile::explain).
+    /// Additional data in the game's own encoding: evidence for
+    /// [`Reconcile::explain`](crate::game::Reconcile::explain).
     pub extra: Vec<u8>,
 }
 
-/// What a server says of a client's packets, so that the client knows its line: the round trip without the time for which
-/// usercmds wait for their tick, and the loss on the way up, which no ack shows.
+/// The server's report about a client's packets, from which the client measures its line. It gives the round trip
+/// without the wait of usercmds for their tick, and the loss on the way up. Acks show neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// The lower 16 bits of the number of the newest packet that came.
+    /// The lower 16 bits of the number of the newest packet received.
     pub packet: u16,
-    /// How long the server had it when the snapshot left, in ms.
+    /// How long the server held that packet before it sent the snapshot, in ms.
     pub held_ms: u16,
-    /// How many numbers were passed over so far, for packets that were lost or overtaken; counted round at 16 bits.
+    /// The number of packet numbers skipped so far because of loss or reordering, modulo 2^16.
     pub lost: u16,
 }
 
 impl<B> Snapshot<B> {
-    /// What it tells beside bodies.
+    /// Returns the parts of the snapshot other than bodies.
     pub fn extras(&self) -> SnapshotExtras<'_> {
         SnapshotExtras { effects: &self.effects, choked: self.choked, extra: &self.extra }
     }
 
-    /// The size that counts where no datagrams are made: headers of 50 bytes, 20 for each entity and 8 for each effect.
+    /// Returns the nominal size in bytes, used when no datagrams are made: headers of 50 bytes, 20 bytes per entity and
+    /// 8 per effect.
     pub fn nominal_bytes(&self) -> u16 {
         (50 + 20 * self.frame.entities.len() + 8 * self.effects.len()).min(usize::from(u16::MAX)) as u16
     }

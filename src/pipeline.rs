@@ -1,9 +1,9 @@
-//! What a server and a client are to whoever drives them: state machines without I/O or clock, handed packets and times,
-//! asked for what comes of it. Drivers (virtual time, replays, real sockets) know these traits alone.
+//! The interface of servers and clients to their drivers. Both are state machines without I/O or clock: drivers pass in
+//! packets and times, and poll the results. Drivers (virtual time, replays, real sockets) use only these traits.
 //!
-//! hitreg's own netcode is [`server::Server`](crate::server::Server) and [`client::Client`](crate::client::Client). A game
-//! that has its own implements the traits for types of its own, and names them in its [`Netcode`]: it is then recorded,
-//! replayed, compared and bisected like any other.
+//! hitreg's own netcode is [`server::Server`](crate::server::Server) and [`client::Client`](crate::client::Client). A
+//! game with its own netcode implements the traits for its own types and names them in its [`Netcode`]. hitreg then
+//! records, replays, compares and bisects it like any other game.
 
 mod client;
 mod server;
@@ -20,22 +20,22 @@ use crate::state::{BadState, Restorer, Saver};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Input;
 
-/// A game, and the netcode that it is played with.
+/// A game together with its netcode.
 pub trait Netcode: Game {
-    /// The server's side.
+    /// The server pipeline.
     type Server: ServerPipeline<Self>;
-    /// The client's side.
+    /// The client pipeline.
     type Client: ClientPipeline<Self>;
 }
 
-/// What every pipeline of a session is made from.
+/// The inputs from which every pipeline of a session is created.
 #[derive(Debug)]
 pub struct Setup<G: Game> {
     /// The game's rules.
     pub rules: Arc<G::Rules>,
-    /// All settings. A pipeline that has no use for one leaves it alone.
+    /// All settings. A pipeline ignores those that it does not use.
     pub settings: Arc<Settings>,
-    /// Where all chances start from.
+    /// The random seed.
     pub seed: Seed,
 }
 
@@ -46,115 +46,116 @@ impl<G: Game> Clone for Setup<G> {
 }
 
 impl<G: Game> Setup<G> {
-    /// The same for one player's client, with its own settings.
+    /// Returns the setup for one player's client, with that player's own settings.
     pub fn of_player(&self, player: PlayerId) -> Setup<G> {
         Setup { settings: self.settings.of_player(player), ..self.clone() }
     }
 }
 
-/// The server of a session. The same calls with the same arguments must have the same results, to the bit, on any machine.
+/// The server of a session. The same calls with the same arguments must give bit-identical results on any machine.
 pub trait ServerPipeline<G: Game>: Sized + Send {
-    /// A server whose `players` clients are connected, before its first tick.
+    /// Creates a server before its first tick, with `players` connected clients.
     fn new(setup: Setup<G>, players: u16) -> Self;
 
-    /// Puts another world in the place of the one that the game spawned, before the first tick.
+    /// Replaces the world that the game spawned, before the first tick.
     fn begin_from(&mut self, world: G::World);
 
-    /// Takes a packet that arrived at `now`. Packets of players who are not connected are dropped.
+    /// Takes a packet that arrived at `now`. Drops packets of players who are not connected.
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket);
 
-    /// Runs one tick at `now`. The time since the tick before it is what the world moves on by.
+    /// Runs one tick at `now`. The world advances by the time since the previous tick.
     fn tick(&mut self, now: Micros) -> Ticked;
 
-    /// The next snapshot to send, in ascending order of entity and without what only clients know.
+    /// Returns the next snapshot to send. Its entities are in ascending order and without client-only fields.
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)>;
 
-    /// Takes note that the snapshot which was last polled goes out, in datagrams of so many bytes in all. A server that
-    /// keeps to a rate counts them. It is not called where no rate can be reached.
+    /// Reports that the last polled snapshot is sent, with the total size of its datagrams in bytes. A server with a
+    /// rate limit counts them. Drivers do not call this when no rate limit can be reached.
     fn handle_sent(&mut self, player: PlayerId, bytes: u16);
 
-    /// The next thing that happened.
+    /// Returns the next event.
     fn poll_event(&mut self) -> Option<Event<G>>;
 
-    /// The world after the last tick.
+    /// Returns the world after the last tick.
     fn world(&self) -> &G::World;
 
-    /// From the first tick on, judges every shot under these settings too: the events say what those make of it, and the world
-    /// goes on as its own settings have it. False when this server cannot do that.
+    /// Also judges every shot under these settings, from the first tick on. The results appear in the events; the world
+    /// advances under its own settings. Returns false when the server does not support this.
     fn judge_under(&mut self, _settings: Arc<Settings>) -> bool {
         false
     }
 
-    /// Asks for a check at every `every`-th tick that the world, restored from its saved words and run again, comes out the
-    /// same. False when this server cannot do that.
+    /// Enables the rollback check. At every `every`-th tick, the world is restored from its saved words and run again,
+    /// and must come out the same. Returns false when the server does not support this.
     fn check_rollback(&mut self, every: u32) -> bool;
 
-    /// What the rollback check has done so far; `None` when it was not asked for.
+    /// Returns the results of the rollback check so far; `None` when it is not enabled.
     fn rollbacks(&self) -> Option<Rollbacks>;
 
-    /// Writes down all that can change what comes, just after a tick, when nothing is left to be polled. False where it cannot.
+    /// Saves all state that can change later ticks. Called just after a tick, when nothing is left to poll. Returns
+    /// false when the server cannot be saved.
     fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
         false
     }
 
-    /// Goes on from what another server with the same settings wrote down.
+    /// Restores the state that another server with the same settings saved.
     ///
     /// # Errors
-    /// When it is no state of such a server.
+    /// When the bytes are not the state of such a server.
     fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
         Err(BadState::Unknown { what: "a server" })
     }
 }
 
-/// The client of one player. The same calls with the same arguments must have the same results, to the bit; and where all
-/// times are moved by a constant, the same but for that.
+/// The client of one player. The same calls with the same arguments must give bit-identical results. If all times are
+/// shifted by a constant, the results must be shifted by the same constant and equal otherwise.
 pub trait ClientPipeline<G: Game>: Sized + Send {
-    /// The client of `player`, connected, before its first snapshot.
+    /// Creates the connected client of `player` before its first snapshot.
     fn new(setup: Setup<G>, player: PlayerId) -> Self;
 
-    /// Numbers the usercmds from `first` on, as an imported recording does.
+    /// Numbers the usercmds from `first` on, as in an imported recording.
     fn number_from(&mut self, first: CommandSeq);
 
-    /// Takes a snapshot that arrived at `now`. `None` when it holds no news of the player's own body.
+    /// Takes a snapshot that arrived at `now`. Returns `None` when it has no news about the player's own body.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled>;
 
-    /// Sets the clock: a recording tells what it showed at `now`. A client that has no clock to set leaves that out.
+    /// Sets the clock to the value recorded at `now`. A client without a clock ignores this.
     fn set_clock(&mut self, _now: Micros, _server_time: Micros) {}
 
-    /// Draws the others at `now`. Called once a client frame, before [`ClientPipeline::command`]: what is drawn is what the
-    /// player sees while the usercmd is made.
+    /// Draws the others at `now`. Called once per client frame, before [`ClientPipeline::command`], because the drawn
+    /// view is what the player sees while making the usercmd.
     fn look(&mut self, now: Micros);
 
-    /// A client frame whose screen nobody looks at, in place of [`ClientPipeline::look`]: a client that needs nothing of what it
-    /// would draw leaves it out, and [`ClientPipeline::drawn`] says nothing then.
+    /// Replaces [`ClientPipeline::look`] in a frame whose screen the driver does not look at. A client may then skip
+    /// drawing, and [`ClientPipeline::drawn`] is empty.
     fn look_away(&mut self, now: Micros) {
         self.look(now);
     }
 
-    /// Makes a usercmd of `input` at `now`, predicts it if the client predicts, and packs it.
+    /// Makes a usercmd from `input` at `now`, predicts it if prediction is on, and packs it.
     fn command(&mut self, now: Micros, input: &Input) -> Commanded<G>;
 
-    /// Takes note that the packet which was made last goes out, in a datagram of so many bytes.
+    /// Reports that the last packet is sent, in a datagram of `bytes` bytes.
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16);
 
-    /// What was drawn at the last [`ClientPipeline::look`], in ascending order of entity.
+    /// Returns what the last [`ClientPipeline::look`] drew, in ascending order of entity.
     fn drawn(&self) -> &[(EntityId, Placed<G::Body>)];
 
-    /// The server time of what was drawn at the last [`ClientPipeline::look`].
+    /// Returns the server time that the last [`ClientPipeline::look`] drew.
     fn drawn_at(&self) -> Micros;
 
-    /// The player's own body as its screen shows it; `None` before the first snapshot.
+    /// Returns the player's own body as drawn; `None` before the first snapshot.
     fn predicted(&self) -> Option<&G::Body>;
 
-    /// Writes down all that can change what comes, between two frames. False where it cannot.
+    /// Saves all state that can change later frames, between two frames. Returns false when the client cannot be saved.
     fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
         false
     }
 
-    /// Goes on from what the client of the same player with the same settings wrote down.
+    /// Restores the state that a client of the same player with the same settings saved.
     ///
     /// # Errors
-    /// When it is no state of such a client.
+    /// When the bytes are not the state of such a client.
     fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
         Err(BadState::Unknown { what: "a client" })
     }

@@ -1,7 +1,7 @@
-//! The state of pipelines as bytes, and back, so that a replay can begin where another one was.
+//! Serialisation of pipeline state, so that a replay can start from a keyframe.
 //!
-//! `fields!` takes a structure apart by all its fields, so that one that is left out is an error of the
-//! compiler. What a log says anyway near such a moment stands as a reference to it ([`Known`]): frames that were sent, and usercmds.
+//! `fields!` destructures a structure completely, so that a missing field is a compile error. Sent frames and usercmds
+//! that the log holds near the keyframe are stored as references ([`Known`]).
 
 mod known;
 mod restorer;
@@ -12,19 +12,19 @@ pub use known::Known;
 pub use restorer::{BadState, Restorer};
 pub use saver::Saver;
 
-/// A value that can be made from bytes alone.
+/// A value that can be restored from bytes alone.
 pub trait Value<B>: Sized {
-    /// Writes it.
+    /// Writes the value.
     fn put(&self, to: &mut Saver<'_, B>);
-    /// Reads it back.
+    /// Reads the value.
     ///
     /// # Errors
-    /// When the bytes are none of such a value.
+    /// When the bytes are not a valid value.
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState>;
 }
 
-/// Makes `save` and `restore` of a structure from the names of its fields: values, then structures that are restored in place, and
-/// what is as the settings have it.
+/// Implements `save` and `restore` for a structure. The arguments are fields that are values, fields that are restored
+/// in place, and fields that follow from the settings and are not saved.
 macro_rules! fields {
     ($body:ty, $type:ident { $($field:ident),* $(,)? } in place { $($part:ident),* $(,)? } but { $($kept:ident),* $(,)? }) => {
         pub(crate) fn save(&self, to: &mut $crate::state::Saver<'_, $body>) {
@@ -46,7 +46,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Makes a [`Value`] of a structure from the names of all its fields.
+/// Implements [`Value`] for a structure from the names of all its fields.
 macro_rules! value {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl<B: $crate::game::Body> $crate::state::Value<B> for $type {

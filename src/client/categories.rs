@@ -1,5 +1,5 @@
-//! Drawing by category (NeREIDS): each field of each entity is drawn in the timeline and by the method of its
-//! [`Category`]. "The client doesn't render every object in the same timeline."
+//! Drawing by category (NeREIDS). The [`Category`] of each field of each entity sets its timeline and its method of
+//! drawing. "The client doesn't render every object in the same timeline."
 
 mod keyframe;
 

@@ -1,20 +1,20 @@
-//! Where one body is drawn or judged, given its states before and after the time.
+//! The placement of one body for drawing or judging, from its states before and after a time.
 
 use crate::game::{Body, Game, How, Placed};
 use crate::settings::{OnMissing, Settings};
 use crate::units::Micros;
 
-/// What bounds the placing of bodies.
+/// The limits of placing bodies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// A body that moves farther than this between two states was teleported, in units.
+    /// A body that moves farther than this between two states counts as teleported, in units.
     pub teleport_distance_units: f32,
-    /// How far beyond the last known state a body may be carried; none when it rests there instead.
+    /// The longest extrapolation beyond the last known state; `None` holds the body at that state.
     pub extrapolate_max: Option<Micros>,
 }
 
 impl Limits {
-    /// As the settings say.
+    /// Returns the limits from the settings.
     pub fn of(settings: &Settings) -> Limits {
         let max = Micros::from_ms(settings.extrapolation_max_ms);
         Limits {
@@ -24,7 +24,7 @@ impl Limits {
     }
 }
 
-/// Between two states. A body that is new, or was teleported in between, is at the newer one already:
+/// Places a body between two states. A body that is new, or was teleported in between, is placed at the newer state:
 /// "just move the object to the latest known position and start interpolating from there" (Bernier 2001).
 #[inline]
 pub(crate) fn between<G: Game>(
@@ -43,7 +43,7 @@ pub(crate) fn between<G: Game>(
     Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), How::Interpolated)
 }
 
-/// Beyond the last known state.
+/// Places a body after its last known state.
 pub(crate) fn beyond<G: Game>(
     rules: &G::Rules,
     last_at: Micros,
@@ -60,7 +60,7 @@ pub(crate) fn beyond<G: Game>(
     }
 }
 
-/// Whether a body was put elsewhere at once between two states of it: it says so, or it moved too far.
+/// Returns whether a body was teleported between two states: its teleport count changed, or it moved too far.
 #[inline]
 pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &Limits) -> bool {
     before.teleports() != after.teleports()

@@ -1,5 +1,5 @@
-//! The settings that a client requests for itself, and the server's limits on them. "We allow the user to ask for as
-//! many updates per second as he or she wants (within some limit)" (Bernier 2001).
+//! The settings that a client requests for itself, and the server's limits on them. Bernier (2001) lets each user
+//! choose the update rate "within some limit".
 
 use std::collections::BTreeMap;
 

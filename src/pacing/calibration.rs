@@ -1,8 +1,8 @@
-//! The calibration helper of the NeREIDS live protocol, as the server computes it: how many milliseconds before the
-//! server computes a frame the client's input for it arrives, with the jitter taken out.
+//! The calibration helper of the NeREIDS live protocol, computed by the server. It says how many milliseconds before a
+//! tick the client's input for it arrives, with jitter filtered out.
 //!
-//! The filter is the mean of the middle half of the last frames: steadier than a median, and as deaf to what comes far
-//! too late. When the client sets its clock, the old frames say nothing about the new clock, and are dropped.
+//! The filter is the mean of the middle half of the last frames. It is steadier than a median, and equally insensitive
+//! to very late packets. When the client steps its clock, old frames say nothing about the new clock and are dropped.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use crate::game::Body;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::Micros;
 
-/// How many frames the helper is taken from: about a second of 32 ms.
+/// The number of frames in the filter: about a second at 32 ms.
 pub const CALIBRATION_FRAMES: usize = 32;
-/// Below this many frames nothing is said.
+/// The least number of frames for a result.
 const FRAMES_MIN: usize = 8;
-/// Frames that are off by more than this, this many in a row, are those of a clock that was set.
+/// Frames that deviate by more than this, [`SET_FRAMES`] in a row, show that the client stepped its clock.
 const SET_ABOVE: Micros = Micros::from_ms(75);
 const SET_FRAMES: usize = 4;
 
 /// The calibration helper of one client.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
-    /// By how much each of the last frames was early, oldest first.
+    /// How early each of the last frames was, oldest first.
     leads: VecDeque<Micros>,
-    /// The last frames, as long as each was off.
+    /// The current run of consecutive frames that deviate.
     off: Vec<Micros>,
 }
 
 impl Calibration {
-    /// Its state in that of a server.
+    /// Saves the state as part of a server.
     pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
         let Calibration { leads, off } = self;
         leads.put(to);
@@ -43,7 +43,7 @@ impl Calibration {
     /// Takes note of a frame whose input arrived at `arrived` and which is, or was, computed at `computed`. To be called
     /// once for each packet, with its newest frame, also when that is too late or too early to be used.
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {
-        // What a client claims is not to reach where means overflow; no honest one is off by an hour.
+        // Clamps false times so that the mean cannot overflow. No honest client is off by an hour.
         let lead = (computed - arrived).clamp(Micros::from_s(-3600), Micros::from_s(3600));
         let is_off = self.middle().is_some_and(|middle| (lead - middle).0.abs() > SET_ABOVE.0);
         if is_off {
@@ -60,14 +60,14 @@ impl Calibration {
         }
     }
 
-    /// The helper in ms, positive when input arrives in time; `None` before enough frames have come.
+    /// Returns the helper in ms, positive when input is early; `None` before enough frames arrived.
     pub fn helper_ms(&self) -> Option<i16> {
         let middle = self.middle().filter(|_| self.leads.len() >= FRAMES_MIN)?;
         let ms = (middle.0 + 500).div_euclid(1000);
         Some(ms.clamp(-i64::from(i16::MAX), i64::from(i16::MAX)) as i16)
     }
 
-    /// The mean of the middle half.
+    /// Returns the mean of the middle half.
     fn middle(&self) -> Option<Micros> {
         let mut sorted: Vec<i64> = self.leads.iter().map(|lead| lead.0).collect();
         sorted.sort_unstable();

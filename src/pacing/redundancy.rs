@@ -1,78 +1,79 @@
-//! How often each usercmd is sent: 4:1, 3:1, 2:1 or 1:1, as NeREIDS plans it, by bandwidth, loss and jitter.
+//! How often each usercmd is sent: 4:1, 3:1, 2:1 or 1:1, chosen by bandwidth, loss and jitter as in NeREIDS's plan.
 //!
-//! Bandwidth is estimated from the round trip: when even the fastest of the last packets are slower than packets used to
-//! be, they stand in a queue that the client's own packets fill. Jitter alone leaves some packets fast. The estimate goes
-//! down by parts when there is a queue and up slowly when there is none.
+//! Bandwidth is estimated from the round trip. When even the fastest recent packets are slower than usual, the client's
+//! own packets have filled a queue. Jitter alone would leave some packets fast. The estimate drops by a factor when
+//! there is a queue, and grows slowly when there is none.
 //!
-//! On a line with room it is 4:1, or 3:1 while nothing is lost or late. On a tight line it is as much as goes, but never
-//! 1:1 with jitter or loss: a packet out of order counts as lost, and at 1:1 every lost one is lost input.
+//! A line with spare bandwidth gets 4:1, or 3:1 while no packets are lost or late. A tight line gets as much as it
+//! carries, but never 1:1 with jitter or loss. A reordered packet counts as lost, and at 1:1 each lost packet is lost
+//! input.
 
 use std::collections::VecDeque;
 
 use crate::units::Micros;
 
 const MOST: u8 = 4;
-/// UDP/IP headers, and what a client's datagram holds besides usercmds.
+/// The UDP/IP headers, and the bytes of a client's datagram other than usercmds.
 const FIXED_BYTES: f64 = 28.0 + 17.0;
-/// Until it is measured: what Half-Life and QuakeWorld clients send on average.
+/// The assumed size of a usercmd until it is measured: the average of Half-Life and QuakeWorld clients.
 const COMMAND_BYTES: f64 = 16.0;
-/// Round trips of so long ago say what the line is like without a queue. Where even the least redundancy overfills the
-/// line for longer, its queue is taken for its delay; and where the way becomes longer, it is taken for a queue as long.
+/// The span of round trips that define the delay without a queue. If even the lowest redundancy overfills the line for
+/// longer, the queue counts as delay. If the path becomes longer, the difference counts as a queue for this long.
 const FASTEST_OF: Micros = Micros::from_s(60);
-/// The fastest round trip of this long says whether there is a queue now.
+/// The span of round trips that define the present delay.
 const QUEUE_OF: Micros = Micros::from_ms(500);
-/// A queue longer than this is one.
+/// The least delay that counts as a queue.
 const QUEUE_ABOVE: Micros = Micros::from_ms(30);
-/// Steps down are at least this far apart, for the queue to run empty.
+/// The least time between steps down, in which the queue can drain.
 const STEP_DOWN_AFTER: Micros = Micros::from_ms(1000);
-/// What is wished for, and affordable, for this long is tried.
+/// A higher level is tried after it has been wanted and affordable for this long.
 const STEP_UP_AFTER: Micros = Micros::from_s(2);
-/// A step up that fills the queue within this failed; the next waits twice as long, up to the most.
+/// A step up fails if it fills the queue within this time. The next attempt waits twice as long, up to a maximum.
 const FAILED_WITHIN: Micros = Micros::from_s(8);
 const STEP_UP_AFTER_MOST: Micros = Micros::from_s(64);
-/// The estimate grows by this part each second.
+/// The growth of the estimate per second, as a fraction.
 const GROWTH_PER_S: f64 = 0.1;
-/// And falls to this part of what was sent into the queue.
+/// The factor of the sending rate to which the estimate drops when there is a queue.
 const FALL_TO: f64 = 0.85;
 
-/// What the choice depends on besides the line.
+/// The inputs of the choice other than the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundancyOptions {
-    /// From one packet to the next.
+    /// The time between packets.
     pub interval: Micros,
 }
 
-/// Chooses the redundancy of one client. A state machine: times come in as arguments.
+/// Chooses the redundancy of one client. It is a state machine: times come in as arguments.
 #[derive(Clone, Debug)]
 pub struct Redundancy {
     interval: Micros,
     level: u8,
     changed_at: Micros,
-    /// Since when more has been wished for and affordable.
+    /// Since when a higher level has been wanted and affordable.
     more_since: Option<Micros>,
     step_up_after: Micros,
     stepped_up_at: Option<Micros>,
-    /// Bytes/s that the line carries; `None` while it was never full.
+    /// The estimated bandwidth in bytes/s; `None` while the line was never full.
     bandwidth: Option<f64>,
     estimated_at: Micros,
-    /// The queue at that time.
+    /// The queue at the time of the last estimate.
     queue_then: Micros,
     command_bytes: f64,
-    /// The round trips of [`FASTEST_OF`] that no later one is below, oldest and lowest first.
+    /// The running minima of the round trips within [`FASTEST_OF`], oldest and lowest first.
     fastest: VecDeque<(Micros, Micros)>,
     recent: VecDeque<(Micros, Micros)>,
     jitter_us: f64,
     last_round_trip: Option<Micros>,
-    /// The share of packets that are lost; begins where the line is not trusted yet.
+    /// The share of lost packets. The initial value does not trust the line.
     loss: f64,
-    /// Packets are lost or late: the line is not trusted with less than 4:1 if it can carry it.
+    /// Whether packets are lost or late. The level is then 4:1 if the line can carry it.
     is_careful: bool,
-    /// So many that 1:1 would be useless.
+    /// Whether loss or jitter rules out 1:1.
     is_rough: bool,
 }
 
 impl Redundancy {
-    /// Begins at 4:1.
+    /// Creates the state at 4:1.
     pub fn new(options: RedundancyOptions, now: Micros) -> Redundancy {
         Redundancy {
             interval: options.interval.max(Micros(1)),
@@ -95,7 +96,7 @@ impl Redundancy {
         }
     }
 
-    /// Takes note of a datagram that was sent: its size without UDP/IP headers, and how many usercmds it holds.
+    /// Records a sent datagram: its size in bytes without UDP/IP headers, and its number of usercmds.
     pub fn handle_sent(&mut self, bytes: usize, commands: usize) {
         if commands > 0 {
             let each = ((bytes as f64 + 28.0 - FIXED_BYTES) / commands as f64).clamp(4.0, 64.0);
@@ -103,18 +104,18 @@ impl Redundancy {
         }
     }
 
-    /// Takes note of a round trip that was measured at `now`.
+    /// Records a round trip measured at `now`.
     pub fn handle_round_trip(&mut self, now: Micros, round_trip: Micros) {
         if let Some(last) = self.last_round_trip.replace(round_trip) {
             let change = (round_trip - last).0.abs() as f64;
-            // The interarrival jitter of RFC 3550.
+            // Interarrival jitter as in RFC 3550.
             self.jitter_us += (change - self.jitter_us) / 16.0;
         }
         keep_fastest(&mut self.fastest, now, round_trip, FASTEST_OF);
         keep_fastest(&mut self.recent, now, round_trip, QUEUE_OF);
     }
 
-    /// Takes note of the client's packets that came or were lost since the last call, as the server says.
+    /// Records how many packets arrived or were lost since the last call, as the server reports.
     pub fn handle_arrivals(&mut self, received: u32, lost: u32) {
         for is_lost in
             std::iter::repeat_n(1.0, lost as usize).chain(std::iter::repeat_n(0.0, received as usize)).take(256)
@@ -123,7 +124,7 @@ impl Redundancy {
         }
     }
 
-    /// The redundancy at `now`: how many usercmds the next packet holds, from 1 to 4.
+    /// Returns the number of usercmds in the next packet, from 1 to 4.
     pub fn level(&mut self, now: Micros) -> u8 {
         let is_congested = self.queue() > QUEUE_ABOVE;
         self.estimate(now, is_congested);
@@ -161,7 +162,7 @@ impl Redundancy {
         }
     }
 
-    /// How long packets stand in line now.
+    /// Returns the current queueing delay.
     fn queue(&self) -> Micros {
         match (self.fastest.front(), self.recent.front()) {
             (Some((_, ever)), Some((_, now))) => *now - *ever,
@@ -173,7 +174,7 @@ impl Redundancy {
         let passed = now - self.estimated_at;
         if is_congested {
             if now - self.changed_at >= STEP_DOWN_AFTER && passed >= STEP_DOWN_AFTER {
-                // A queue that runs empty was made by what was sent before.
+                // A shrinking queue was caused by earlier packets.
                 if self.queue() >= self.queue_then {
                     self.bandwidth = Some(self.rate_at(self.level) * FALL_TO);
                 }
@@ -191,7 +192,7 @@ impl Redundancy {
         }
     }
 
-    /// What a redundancy takes, in bytes/s.
+    /// Returns the rate of a redundancy level in bytes/s.
     fn rate_at(&self, level: u8) -> f64 {
         (FIXED_BYTES + f64::from(level) * self.command_bytes) / self.interval.as_s_f64()
     }
@@ -201,14 +202,14 @@ impl Redundancy {
         (1..=MOST).rev().find(|level| self.rate_at(*level) <= bandwidth).unwrap_or(1)
     }
 
-    /// Whether packets are lost or late; `bar` times as many as is harmless.
+    /// Returns whether loss or jitter exceeds `bar` times its harmless value.
     fn is_unsafe(&self, bar: f64) -> bool {
         self.loss > 0.01 * bar || self.jitter_us > self.interval.0 as f64 * 0.5 * bar
     }
 }
 
-/// Adds a round trip to the lowest ones of the last `span`: each that no later one is below, so that the front is the
-/// lowest of all.
+/// Adds a round trip to the running minima of the last `span`. It removes each entry that is not below a later one, so
+/// the front is the overall minimum.
 fn keep_fastest(fastest: &mut VecDeque<(Micros, Micros)>, now: Micros, round_trip: Micros, span: Micros) {
     while fastest.back().is_some_and(|(_, other)| *other >= round_trip) {
         fastest.pop_back();

@@ -1,33 +1,34 @@
-//! The client's side of calibration: a clock that is steered by the helper, so that frames reach the server shortly before
-//! they are computed.
+//! The client's side of calibration: a clock steered by the helper, so that usercmds reach the server shortly before
+//! their tick.
 //!
-//! It cannot spiral. One correction is made at a time, of the whole error, and nothing is believed until all that the
-//! helper is taken from was sent after the correction had taken effect: the slew, a round trip, and the frames of the
-//! server's filter. So no correction is ever made twice, however long the way is. Then small errors are averaged for
-//! twice the filter's time, while large ones are corrected at once.
+//! The control loop is stable. It makes one correction of the whole error at a time. It then ignores helpers until all
+//! their frames were sent after the correction took effect: after the slew, a round trip, and the frames of the
+//! server's filter. No correction is therefore made twice, whatever the latency is. After that, small errors are
+//! averaged over twice the filter's time, and large ones are corrected immediately.
 
 use super::calibration::CALIBRATION_FRAMES;
 use crate::game::Body;
 use crate::state::{BadState, Restorer, Saver, Value};
 use crate::units::{Micros, Tick};
 
-/// How a clock is steered.
+/// The parameters of steering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SteeringOptions {
-    /// From one frame to the next.
+    /// The time between frames.
     pub tick: Micros,
-    /// How early frames are to arrive: room for jitter, and for the packets that redundancy makes up for.
+    /// How early usercmds should arrive: a margin for jitter, and for packets that redundancy makes up for.
     pub lead: Micros,
-    /// An error up to this is let be; it should be above what jitter leaves in the helper.
+    /// The largest error that is not corrected. It should exceed the jitter left in the helper.
     pub tolerance: Micros,
-    /// An error above this is corrected at once, others by and by.
+    /// Errors above this are corrected in one step, others by slewing.
     pub jump_above: Micros,
-    /// How much is corrected by and by, in µs each second.
+    /// The slew rate, in µs per second.
     pub slew_us_per_s: i64,
 }
 
 impl SteeringOptions {
-    /// NeREIDS's ticks of 32 ms. Input may come three packets late and still count, and 50 ms of jitter are nothing.
+    /// Returns the values for NeREIDS's ticks of 32 ms. Input may arrive three packets late and still be used, and 50
+    /// ms of jitter are harmless.
     pub fn nereids() -> SteeringOptions {
         SteeringOptions {
             tick: Micros::from_ms(32),
@@ -39,24 +40,24 @@ impl SteeringOptions {
     }
 }
 
-/// A clock that shows the server's time at which frames that are made now are computed.
+/// A clock that shows the server time at which a usercmd made now will run.
 #[derive(Clone, Debug)]
 pub struct Steering {
     options: SteeringOptions,
     /// The clock minus local time, at `since`.
     offset: Micros,
-    /// What is still to be corrected by and by.
+    /// The correction that is still to be slewed.
     remaining: Micros,
     since: Micros,
-    /// Until then helpers speak of frames that were made before the last correction.
+    /// Until this time, helpers refer to frames made before the last correction.
     deaf_until: Micros,
-    /// The errors that helpers have told since, and how many.
+    /// The sum and number of the errors reported since.
     heard: (Micros, u32),
     corrections: u32,
 }
 
 impl Steering {
-    /// Its state in that of a client.
+    /// Saves the state as part of a client.
     pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
         let Steering { options: _, offset, remaining, since, deaf_until, heard, corrections } = self;
         (*offset, *remaining, *since).put(to);
@@ -72,7 +73,7 @@ impl Steering {
         Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })
     }
 
-    /// A clock that begins `offset` ahead of local time, as well as the client knows.
+    /// Creates a clock that starts `offset` ahead of local time, the client's best estimate.
     pub fn new(options: SteeringOptions, offset: Micros, now: Micros) -> Steering {
         Steering {
             options,
@@ -85,22 +86,22 @@ impl Steering {
         }
     }
 
-    /// What it shows at `now`.
+    /// Returns the time on the clock at `now`.
     pub fn read(&self, now: Micros) -> Micros {
         now + self.offset + self.slewed(now)
     }
 
-    /// The frame that is made at `now`: the last tick that has begun by the clock; the first, before that.
+    /// Returns the tick of a usercmd made at `now`: the last tick that has begun by the clock, at least the first.
     pub fn frame(&self, now: Micros) -> Tick {
         Tick(self.read(now).0.div_euclid(self.options.tick.0.max(1)).clamp(0, i64::from(u32::MAX)) as u32)
     }
 
-    /// How often it was corrected.
+    /// Returns the number of corrections made.
     pub fn corrections(&self) -> u32 {
         self.corrections
     }
 
-    /// Takes a helper that came at `now`. `round_trip` is the longest of late.
+    /// Takes a helper that arrived at `now`. `round_trip` is the maximum of recent round trips.
     pub fn handle_helper(&mut self, now: Micros, helper_ms: i16, round_trip: Micros) {
         let error = self.options.lead - Micros::from_ms(i64::from(helper_ms));
         if now < self.deaf_until {
@@ -111,7 +112,7 @@ impl Steering {
         if error.0.abs() > self.options.jump_above.0 {
             self.correct(now, error, round_trip);
         } else if now >= self.deaf_until + self.filter() + self.filter() {
-            // Jitter is still in one helper; that it is not in their mean keeps the clock from wandering after it.
+            // A single helper still contains jitter. The mean does not, so the clock does not follow it.
             if mean.0.abs() > self.options.tolerance.0 {
                 self.correct(now, mean, round_trip);
             } else {
@@ -120,8 +121,8 @@ impl Steering {
         }
     }
 
-    /// Takes a warning that a frame was `difference` ticks ahead of the server's: a coarse helper, which also comes
-    /// when no frame is in time.
+    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper that also works
+    /// when no usercmd arrives in time.
     pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
         let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
         if now >= self.deaf_until && error.0.abs() > self.options.jump_above.0 {
@@ -141,7 +142,7 @@ impl Steering {
             self.remaining = error;
             takes = Micros(error.0.abs() * 1_000_000 / self.options.slew_us_per_s.max(1));
         }
-        // A quarter more frames, for those that are lost.
+        // A quarter more frames, to allow for losses.
         self.listen_from(now + takes + round_trip + self.filter() + Micros(self.filter().0 / 4));
     }
 
@@ -150,12 +151,12 @@ impl Steering {
         self.heard = (Micros::ZERO, 0);
     }
 
-    /// The frames that the server takes a helper from.
+    /// Returns the time span of the frames in the server's filter.
     fn filter(&self) -> Micros {
         Micros(self.options.tick.0 * CALIBRATION_FRAMES as i64)
     }
 
-    /// How much of what remains has been corrected by `now`.
+    /// Returns how much of the remaining correction has been slewed by `now`.
     fn slewed(&self, now: Micros) -> Micros {
         let most = ((now - self.since).0.max(0)).saturating_mul(self.options.slew_us_per_s) / 1_000_000;
         Micros(self.remaining.0.clamp(-most, most))

@@ -1,4 +1,4 @@
-//! What a client puts out.
+//! The output of a client.
 
 use glam::Vec3;
 
@@ -7,83 +7,84 @@ use crate::packet::ClientPacket;
 use crate::units::{CommandSeq, Micros};
 use crate::usercmd::Usercmd;
 
-/// What one client frame put out.
+/// The output of one client frame.
 #[derive(Debug)]
 pub struct Commanded<G: Game> {
     /// The usercmd that was made.
     pub command: Usercmd,
-    /// The packet that carries it, with repeats of those before.
+    /// The packet with this usercmd and repeats of earlier ones.
     pub packet: ClientPacket,
-    /// The player's own body as far as it is predicted; `None` before the first snapshot.
+    /// The player's predicted own body; `None` before the first snapshot.
     pub predicted: Option<G::Body>,
-    /// The own body as it is drawn, where drawing goes by category.
+    /// The own body as drawn, when drawing by category.
     pub own: Option<Placed<G::Body>>,
-    /// Where the own body is drawn: the predicted origin, or on the way to it after a correction. In units.
+    /// The origin at which the own body is drawn, in units: the predicted origin, or on the way to it after a
+    /// correction.
     pub drawn_origin: Option<Vec3>,
-    /// How many usercmds were run for this frame: one, unless some had to wait or run again.
+    /// The number of usercmds run in this frame: one, unless some had to wait or run again.
     pub ran: u32,
-    /// Sounds and sights of commands that ran for the first time.
+    /// Effects of usercmds that ran for the first time.
     pub effects: Vec<Effect>,
-    /// Shots of commands that ran for the first time, and what they seem to hit.
+    /// Shots of usercmds that ran for the first time, with the client's verdicts.
     pub shots: Vec<(CommandSeq, u8, G::Fire, Verdict)>,
 }
 
-/// What one snapshot led to.
+/// The result of one snapshot.
 #[derive(Debug)]
 pub struct Reconciled {
-    /// What was predicted for the acked usercmd, held against the server's word. `None` when nothing was predicted or
-    /// nothing new was acked.
+    /// The comparison of the prediction for the acked usercmd with the server's state. `None` when nothing was
+    /// predicted or nothing new was acked.
     pub comparison: Option<Comparison>,
-    /// Set when a predicted field had to be corrected.
+    /// Set when the snapshot corrected a predicted field.
     pub correction: Option<Correction>,
-    /// How long the acked usercmd took to be acked.
+    /// The time from making the acked usercmd to its ack.
     pub round_trip: Option<Micros>,
 }
 
-/// A prediction that turned out wrong.
+/// One correction of the predicted state.
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// The acked usercmd.
     pub command: CommandSeq,
-    /// Every predicted field that differs.
+    /// All predicted fields that differ.
     pub errors: Vec<FieldError>,
-    /// How many usercmds are run again because of it.
+    /// The number of usercmds that run again because of it.
     pub reran: u32,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// What shows that it is so.
+    /// The evidence for the cause.
     pub evidence: Evidence,
-    /// What was heard and seen of usercmds and, as the server has it, never happened: whoever plays it cuts it.
+    /// Effects that the client played but that did not happen on the server. The driver should stop them.
     pub cut: Vec<(CommandSeq, Effect)>,
 }
 
 /// One cell that was predicted wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The cell's place in [`Body::fields`](crate::game::Body::fields).
+    /// The cell's index in [`Body::fields`](crate::game::Body::fields).
     pub field: usize,
-    /// The predicted cell.
+    /// The predicted value.
     pub predicted: u32,
-    /// The server's.
+    /// The server's value.
     pub authoritative: u32,
 }
 
-/// What was predicted for an acked usercmd, held against what the server made of it.
+/// The comparison of the prediction for an acked usercmd with the server's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The acked usercmd.
     pub command: CommandSeq,
-    /// How many usercmds were acked at once.
+    /// The number of usercmds acked at once.
     pub commands: u32,
-    /// How well it agrees.
+    /// The quality of the prediction.
     pub grade: Grade,
-    /// Where `grade` is of running the usercmds again as the server ran them: how well what was predicted in play agrees,
-    /// among the bodies that the client knew then.
+    /// Set when `grade` is that of running the usercmds again as the server ran them. It is then the grade of the
+    /// prediction in play, among the bodies that the client knew at that time.
     pub as_played: Option<Grade>,
-    /// Distance between the origins, in units.
+    /// The distance between the origins, in units.
     pub error_units: f32,
-    /// Length of the difference of the velocities, in units/s; nothing for what a record's rounding explains.
+    /// The length of the velocity difference, in units/s; zero for differences within a recording's rounding.
     pub velocity_error: f32,
-    /// Whether the player stood on something before.
+    /// Whether the player stood on ground or on an object before.
     pub on_ground: bool,
 }

@@ -1,94 +1,94 @@
-//! What a server puts out.
+//! The output of a server.
 
 use crate::game::{Game, Verdict};
 use crate::record::{Execution, Presence};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
-/// What happened during a tick, in the order in which it happened.
+/// An event of a tick, in the order in which events happen.
 #[derive(Debug)]
 pub enum Event<G: Game> {
-    /// A usercmd was dealt with.
+    /// The server ran, replaced or dropped a usercmd.
     Executed {
-        /// Whose.
+        /// The player.
         player: PlayerId,
-        /// Which.
+        /// The usercmd.
         command: CommandSeq,
-        /// How.
+        /// How the server handled it.
         how: Execution,
     },
     /// A player joined or left.
     Presence {
-        /// Who.
+        /// The player.
         player: PlayerId,
-        /// Which of both.
+        /// Whether the player joined or left.
         change: Presence,
     },
     /// A shot was judged.
     Judged(Judged<G>),
-    /// A projectile reached something.
+    /// A projectile hit something.
     Impact {
-        /// Who launched it.
+        /// The player who fired it.
         shooter: PlayerId,
-        /// With which usercmd.
+        /// The usercmd that fired it.
         command: CommandSeq,
-        /// From which weapon.
+        /// The weapon.
         weapon: &'static str,
-        /// What became of it.
+        /// The outcome.
         verdict: Verdict,
     },
 }
 
-/// One shot and what the server made of it.
+/// One shot and the server's verdict.
 #[derive(Debug)]
 pub struct Judged<G: Game> {
-    /// Who fired.
+    /// The shooter.
     pub shooter: PlayerId,
-    /// With which usercmd.
+    /// The usercmd that fired it.
     pub command: CommandSeq,
-    /// Which of the shots of that usercmd, from 0.
+    /// The index of the shot within the usercmd, from 0.
     pub index: u8,
     /// The shot.
     pub fire: G::Fire,
-    /// What the server decided.
+    /// The server's verdict.
     pub verdict: Verdict,
-    /// Against what.
+    /// The targets that it was judged against.
     pub rewind: Rewind<G::Body>,
 }
 
 /// The outcome of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticked {
-    /// Which tick it was.
+    /// The tick.
     pub tick: Tick,
-    /// The hash of the world after it.
+    /// The hash of the world after the tick.
     pub hash: u64,
 }
 
 /// The targets that a shot was judged against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rewind<B> {
-    /// How far back they were; zero when they stood in the present.
+    /// The rewind; zero when the targets are in the present.
     pub by: Micros,
-    /// What kept the rewind from reaching what the shooter saw.
+    /// The limit that kept the rewind from reaching the shooter's view.
     pub limit: Limit,
-    /// The others as the shot was judged against them, in ascending order of id.
+    /// The targets as judged, in ascending order of id.
     pub targets: Vec<(EntityId, B)>,
-    /// Those among them who stood in the present because they were teleported or died and came back since.
+    /// The targets left in the present because they were teleported, or died and respawned, since the shooter's view.
     pub left_in_present: Vec<EntityId>,
 }
 
-/// What kept a rewind from reaching what the shooter saw.
+/// The limit that kept a rewind from reaching the shooter's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// Nothing.
+    /// No limit applied.
     None,
     /// Lag compensation is off, or the shot is a projectile.
     Off,
     /// `lag_compensation.max_unlag_ms`.
     MaxUnlag,
-    /// The usercmd's time disagreed with the measured latency, which counted instead.
+    /// The usercmd's time disagreed with the measured latency, so the latency was used.
     Claim,
-    /// Nothing so old is remembered; the oldest known frame counted.
+    /// The history does not go back far enough, so the oldest frame was used.
     Oldest,
 }
 
@@ -100,38 +100,38 @@ named!(Limit {
     Oldest = "oldest",
 });
 
-/// What a rollback check has come to.
+/// The results of a rollback check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollbacks {
-    /// How many times the world was restored and run again.
+    /// The number of times that the world was restored and run again.
     pub checked: u32,
     /// The first check that failed.
     pub failed: Option<RollbackError>,
 }
 
-/// A rollback that came out differently.
+/// A failed rollback check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RollbackError {
-    /// The saved words are no world.
+    /// The saved words are not a valid world.
     #[error("the world saved before tick {tick} cannot be loaded: {why}")]
     Load {
         /// The tick.
         tick: Tick,
-        /// What does not fit.
+        /// The reason.
         why: String,
     },
-    /// Another world came out.
+    /// The second run gave another world.
     #[error(
         "tick {tick}, restored and run again from {from} ticks before, hashes to {again:016x} instead of {first:016x}"
     )]
     Differs {
         /// The tick.
         tick: Tick,
-        /// How many ticks were run again.
+        /// The number of ticks that were run again.
         from: u32,
-        /// Its hash in the session.
+        /// The hash of the tick in the session.
         first: u64,
-        /// Its hash after the rollback.
+        /// The hash of the tick after the rollback.
         again: u64,
     },
 }

@@ -34,7 +34,7 @@ struct Model {
 
 const NONE: Skewed = Skewed { least_ms: 0.0, middle_ms: 0.0, spread_ms: 0.0, skew_ms: 0.0 };
 
-/// Fitted to `demo38`.
+/// Frames close to the client's frame rate cap, fitted to `demo38`.
 const CAPPED: Model = Model {
     late: Skewed { least_ms: 0.0, middle_ms: -10.35, spread_ms: 7.6, skew_ms: -0.44 },
     lasting: 0.0,
@@ -42,7 +42,7 @@ const CAPPED: Model = Model {
     hitches: 0.000_12,
     hitch: Skewed { least_ms: 15.0, middle_ms: 27.0, spread_ms: 46.0, skew_ms: 25.0 },
 };
-/// Fitted to `demo03`.
+/// Frames with occasional hitches, fitted to `demo03`.
 const HITCHES: Model = Model {
     late: Skewed { least_ms: 0.0, middle_ms: -2.97, spread_ms: 1.79, skew_ms: 0.0 },
     lasting: 0.0,
@@ -50,7 +50,7 @@ const HITCHES: Model = Model {
     hitches: 0.001_2,
     hitch: Skewed { least_ms: 15.0, middle_ms: 36.0, spread_ms: 2.8, skew_ms: 0.0 },
 };
-/// Fitted to `demo31`.
+/// Frames of a loaded computer, fitted to `demo31`.
 const LOADED: Model = Model {
     late: Skewed { least_ms: 0.0, middle_ms: 6.3, spread_ms: 9.2, skew_ms: 1.85 },
     lasting: 0.88,
@@ -138,7 +138,7 @@ mod tests {
         values.iter().filter(|value| is(**value)).count() as f64 / values.len() as f64
     }
 
-    /// What is measured of the demos is in docs/frames.md.
+    /// The measurements of the demos are in docs/frames.md.
     #[test]
     fn frame_times_are_distributed_as_in_the_demos() {
         let demos = [

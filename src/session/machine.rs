@@ -118,7 +118,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.network.restore(from)
     }
 
-    /// The tick that it goes on from; `None` of a machine before its first.
+    /// Returns the state after the tick at which the machine resumes; `None` before the first tick.
     pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C, S>> {
         self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
     }
@@ -135,19 +135,19 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.network.let_lie(player);
     }
 
-    /// Lets one player's client ask for something besides sending usercmds.
+    /// Lets one player's client make requests besides sending usercmds.
     #[cfg(feature = "arena")]
     pub(crate) fn let_ask(&mut self, asking: Asking) {
         self.network.let_ask(asking);
     }
 
-    /// The server.
+    /// Returns the server.
     pub fn server(&mut self) -> &mut S {
         &mut self.server
     }
 
-    /// True when the machine came to where datagrams might have made a difference, and stopped: run
-    /// [`Machine::new`]'s instead. Always false for that one.
+    /// Returns whether the machine stopped because encoding could have made a difference. The session must then run
+    /// again with [`Machine::new`]. Always false for a machine from [`Machine::new`].
     pub fn bytes_matter(&self) -> bool {
         self.network.bytes_matter()
     }

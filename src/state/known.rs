@@ -1,4 +1,4 @@
-//! What a log has near a moment: the frames that were sent, and the usercmds.
+//! The frames and usercmds that a log holds near a keyframe.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::history::Frame;
 use crate::units::{CommandSeq, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// Frames and usercmds that need not be written, because whoever reads has them.
+/// Frames and usercmds that need not be saved, because the reader has them.
 #[derive(Clone, Debug)]
 pub struct Known<B> {
-    /// Those of one tick are unlike each other.
+    /// The frames by tick. Those of one tick differ from each other.
     frames: BTreeMap<Tick, Vec<Arc<Frame<B>>>>,
     commands: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
 }
@@ -33,7 +33,7 @@ impl<B: Body> Known<B> {
         self.commands.insert((player, command.seq), command);
     }
 
-    /// Which of its tick's frames one is.
+    /// Returns the index of a frame among those of its tick.
     pub(super) fn place_of(&self, frame: &Frame<B>) -> Option<usize> {
         self.frames.get(&frame.tick)?.iter().position(|known| same(known, frame))
     }
@@ -51,7 +51,7 @@ impl<B: Body> Known<B> {
     }
 }
 
-/// Whether two frames are the same to the bit.
+/// Returns whether two frames are bit-identical.
 fn same<B: Body>(a: &Frame<B>, b: &Frame<B>) -> bool {
     let cells = |body: &B| {
         let mut cells = vec![0; B::CELLS];
@@ -64,7 +64,7 @@ fn same<B: Body>(a: &Frame<B>, b: &Frame<B>) -> bool {
         && a.entities.iter().zip(&b.entities).all(alike)
 }
 
-/// All of a usercmd, to the bit.
+/// Returns all fields of a usercmd, bit for bit.
 fn words(command: &Usercmd) -> [i64; 13] {
     let Usercmd { seq, lerp_msec, server_time, input } = command;
     let angles = input.viewangles.to_array().map(|angle| i64::from(angle.to_bits()));

@@ -1,4 +1,4 @@
-//! Reads state back. The bytes may come from anybody.
+//! Restores state from bytes, which are untrusted.
 
 use std::sync::Arc;
 
@@ -10,44 +10,44 @@ use crate::units::{CommandSeq, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 use crate::varint::{Cursor, unzigzag};
 
-/// What a state may take in memory.
+/// The most memory that a restored state may take, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Bytes that are no state of what is restored from them.
+/// The reasons why bytes are not a valid state.
 #[derive(Debug, thiserror::Error)]
 pub enum BadState {
-    /// They are over too soon.
+    /// The bytes end early.
     #[error("it ends in the middle")]
     Cut,
-    /// A number is cut, or too long.
+    /// A number is incomplete or too long.
     #[error("{0}")]
     Number(String),
-    /// They go on.
+    /// Bytes follow the end of the state.
     #[error("it goes on for {0} bytes after its end")]
     Long(usize),
-    /// A number is none that it can be.
+    /// A number has an invalid value.
     #[error("{what}: {found} is not a value it can have")]
     Value {
-        /// What was being read.
+        /// The name of the number.
         what: &'static str,
-        /// What stands there.
+        /// The value found.
         found: u64,
     },
-    /// It would take more than any state does.
+    /// The state would take too much memory.
     #[error("it would take more than {} MiB of memory", MOST_BYTES >> 20)]
     Large,
-    /// A body or world is none.
+    /// A body or a world is invalid.
     #[error(transparent)]
     Cells(#[from] BadCells),
-    /// It refers to what the log does not have.
+    /// The state refers to something that the log does not have.
     #[error("it names {what} that the log does not have near it")]
     Unknown {
-        /// What.
+        /// The missing item.
         what: &'static str,
     },
 }
 
-/// Gives state back from bytes.
+/// Reads state from bytes.
 #[derive(Debug)]
 pub struct Restorer<'a, B> {
     bytes: &'a [u8],
@@ -58,20 +58,20 @@ pub struct Restorer<'a, B> {
 }
 
 impl<'a, B: Body> Restorer<'a, B> {
-    /// Of what a [`Saver`](super::Saver) wrote that knew the same.
+    /// Reads the output of a [`Saver`](super::Saver) that had the same `known`.
     pub fn new(bytes: &'a [u8], known: &'a Known<B>) -> Restorer<'a, B> {
         Restorer { bytes, frames: Vec::new(), known, left: MOST_BYTES, last: Last::new::<B>() }
     }
 
-    /// Nothing may be left.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// When something is.
+    /// When bytes are left.
     pub fn end(self) -> Result<(), BadState> {
         if self.bytes.is_empty() { Ok(()) } else { Err(BadState::Long(self.bytes.len())) }
     }
 
-    /// What comes next is of this player.
+    /// Sets the player for the following values.
     pub(crate) fn of_player(&mut self, player: PlayerId) {
         self.last.player = player;
     }
@@ -114,7 +114,7 @@ impl<'a, B: Body> Restorer<'a, B> {
         Ok(*last)
     }
 
-    /// How many of something follow, each of which takes a byte or more here and so many in memory.
+    /// Reads the number of items that follow. Each takes at least one byte here, and `each` bytes of memory.
     pub(crate) fn count(&mut self, each: usize) -> Result<usize, BadState> {
         let count = usize::try_from(self.number()?).map_err(|_| BadState::Cut)?;
         if count > self.bytes.len() {
@@ -152,7 +152,7 @@ impl<'a, B: Body> Restorer<'a, B> {
         let frame = match self.number()?.checked_sub(1) {
             Some(which) => {
                 let known = self.known.frame(Tick(tick), which);
-                // Those who hold the same one go on to, and no others.
+                // Holders of the same saved frame share it again, without sharing it with anything else.
                 Arc::new(Frame::clone(&*known.ok_or(BadState::Unknown { what: "a snapshot" })?))
             }
             None => {

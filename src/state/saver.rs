@@ -1,4 +1,4 @@
-//! Writes state.
+//! Saves state as bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::units::PlayerId;
 use crate::usercmd::Usercmd;
 use crate::varint::{put_varint, zigzag};
 
-/// What numbers of one kind are written as distances from.
+/// The kinds of numbers that are written as differences from the last one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Near {
     Time,
@@ -19,12 +19,12 @@ pub(crate) enum Near {
     Tick,
 }
 
-/// What was written last, so that what follows is near it.
+/// The last values written, from which following values are coded as differences.
 #[derive(Clone, Debug)]
 pub(crate) struct Last {
     numbers: [i64; 4],
     pub(crate) cells: Vec<u32>,
-    /// Whose part is being written.
+    /// The player of the current values.
     pub(crate) player: PlayerId,
 }
 
@@ -38,10 +38,10 @@ impl Last {
     }
 }
 
-/// Takes state, and makes bytes of it.
+/// Writes state to bytes.
 pub struct Saver<'k, B> {
     bytes: Vec<u8>,
-    /// Where each frame stands that has been written; many hold the same one.
+    /// The index of each written frame by address; many holders share a frame.
     frames: BTreeMap<usize, u64>,
     known: Option<&'k Known<B>>,
     pub(crate) last: Last,
@@ -54,17 +54,17 @@ impl<B> std::fmt::Debug for Saver<'_, B> {
 }
 
 impl<'k, B: Body> Saver<'k, B> {
-    /// With references to what is known; without any, the same state always makes the same bytes.
+    /// Creates a saver with references to `known`. Without it, equal states give equal bytes.
     pub fn new(known: Option<&'k Known<B>>) -> Saver<'k, B> {
         Saver { bytes: Vec::new(), frames: BTreeMap::new(), known, last: Last::new::<B>() }
     }
 
-    /// All that was written.
+    /// Returns the bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// What comes next is of this player.
+    /// Sets the player for the following values.
     pub(crate) fn of_player(&mut self, player: PlayerId) {
         self.last.player = player;
     }
@@ -73,7 +73,7 @@ impl<'k, B: Body> Saver<'k, B> {
         self.last.player
     }
 
-    /// What comes next is near this body.
+    /// Sets the body from which following bodies are coded as differences.
     pub(crate) fn near(&mut self, body: &B) {
         body.write(&mut self.last.cells);
     }
@@ -99,7 +99,7 @@ impl<'k, B: Body> Saver<'k, B> {
         self.signed(number.wrapping_sub(last));
     }
 
-    /// Which cells are other than those of the last body, and by which bits.
+    /// Writes the cells that differ from the last body, and their changed bits.
     pub(crate) fn body(&mut self, body: &B) {
         let mut cells = vec![0; B::CELLS];
         body.write(&mut cells);
@@ -112,7 +112,7 @@ impl<'k, B: Body> Saver<'k, B> {
         self.last.cells = cells;
     }
 
-    /// A frame: one that has been written, one that the log has, or a new one.
+    /// Writes a frame: a reference to a frame already written, a reference to the log, or the frame itself.
     pub(crate) fn frame(&mut self, frame: &Arc<Frame<B>>) {
         let place = Arc::as_ptr(frame) as usize;
         let next = self.frames.len() as u64;
@@ -134,7 +134,7 @@ impl<'k, B: Body> Saver<'k, B> {
         }
     }
 
-    /// A usercmd of the player of whom this is.
+    /// Writes a usercmd of the current player.
     pub(crate) fn command(&mut self, command: &Usercmd) {
         let player = self.last.player;
         self.near_number(Near::Command, command.seq.0.into());

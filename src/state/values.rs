@@ -1,4 +1,4 @@
-//! The values that states are made of.
+//! Serialisation of the basic values of states.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
