@@ -1,4 +1,5 @@
-//! What happens to packets between a client and the server: modelled from a seed, or looked up in a recording.
+//! The links between clients and the server. A link delays, drops or duplicates packets, either modelled from a seed or
+//! looked up in a recording.
 
 #[cfg(feature = "arena")]
 mod holed;
@@ -14,34 +15,34 @@ use crate::units::Micros;
 
 /// One direction of a connection.
 pub trait Link {
-    /// Decides about a packet of `bytes` that leaves at `at`: when it arrives. No arrival is a loss, two are a duplicate.
-    /// Packets are given in the order of their sending.
+    /// Decides when a packet of `bytes` bytes, sent at `at`, arrives. No arrival is a loss, two are a duplicate. The
+    /// caller must pass packets in the order of sending.
     fn send(&mut self, at: Micros, bytes: u16) -> Fate;
 }
 
-/// When a packet arrives: never, once or twice.
+/// The arrival times of a packet: none, one or two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// The first arrival.
     pub first: Option<Micros>,
-    /// The second, of a duplicated packet.
+    /// The second arrival, when the packet was duplicated.
     pub second: Option<Micros>,
 }
 
 impl Fate {
-    /// A packet that never arrives.
+    /// A lost packet.
     pub const LOST: Fate = Fate { first: None, second: None };
 
-    /// What becomes of a packet that leaves at `at`, when this became of the one that was sent at or just before that time.
+    /// Returns the fate of a packet sent at `at`, derived from that of the packet sent at or just before that time.
     pub(crate) fn of_other(self, sent: Micros, at: Micros) -> Fate {
         if sent == at {
             return self;
         }
-        // Another packet than the recorded one has its delay; that it was duplicated says nothing about this one.
+        // A different packet gets the recorded delay. The duplicate belongs to the recorded packet only.
         Fate { first: self.first.map(|arrival| at + (arrival - sent)), second: None }
     }
 
-    /// The arrivals in order.
+    /// Returns the arrivals in order.
     pub fn arrivals(self) -> impl Iterator<Item = Micros> {
         [self.first, self.second].into_iter().flatten()
     }

@@ -1,18 +1,18 @@
-//! A modelled link that besides loses what leaves at certain times.
+//! A modelled link that also loses all packets sent at certain times.
 
 use super::{Fate, Link, ModelledLink};
 use crate::units::Micros;
 
-/// A link with holes.
+/// A link with outages.
 #[derive(Clone, Debug)]
 pub(crate) struct Holed {
     model: ModelledLink,
-    /// What leaves from the first to before the second is lost.
+    /// The outages: packets sent from the first time until before the second are lost.
     holes: Vec<(Micros, Micros)>,
 }
 
 impl Holed {
-    /// Holes from and to, in ms.
+    /// Creates the link with outages from and to the given times in ms.
     pub(crate) fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> Holed {
         let hole = |[from, to]: &[f64; 2]| (Micros::from_ms_f64(*from), Micros::from_ms_f64(*to));
         Holed { model, holes: holes_ms.iter().map(hole).collect() }

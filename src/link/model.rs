@@ -1,4 +1,4 @@
-//! A modelled link: delay, jitter, loss in bursts, reordering, duplication and bandwidth, all from one seed.
+//! A modelled link: delay, jitter, bursts of loss, reordering, duplication and bandwidth, all drawn from one seed.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,60 +6,60 @@ use super::{Fate, Link};
 use crate::rng::Rng;
 use crate::units::{Micros, Seed};
 
-/// How one direction of a connection behaves. Written in scenario files.
+/// The behaviour of one direction of a connection, as written in scenario files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkModel {
-    /// What every packet takes at least, in ms.
+    /// The constant delay of every packet in ms.
     pub delay_ms: f64,
-    /// What a packet takes beyond that.
+    /// The random delay in addition to `delay_ms`.
     pub jitter: Jitter,
-    /// Which packets are lost.
+    /// The model of packet loss.
     pub loss: Loss,
     /// The share of packets that arrive twice.
     pub duplicate: f64,
-    /// The share of packets that are held back so that later ones overtake them.
+    /// The share of packets that are delayed so that later ones overtake them.
     pub reorder: f64,
-    /// How long a reordered packet is held back, in ms.
+    /// The extra delay of a reordered packet in ms.
     pub reorder_ms: f64,
-    /// What the link carries; packets queue for it. None is no limit.
+    /// The bandwidth in bytes/s, for which packets queue; `None` is unlimited.
     pub rate_bytes_per_s: Option<f64>,
 }
 
-/// What a packet takes beyond the constant delay. It never reorders by itself: packets stay in line.
+/// The distribution of the random delay. Jitter alone never reorders packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Jitter {
-    /// Nothing.
+    /// No jitter.
     #[default]
     None,
-    /// Anything from 0 to this many ms, all equally likely.
+    /// Uniform from 0 to this many ms.
     Uniform(f64),
-    /// The absolute value of a normal distribution with this deviation in ms.
+    /// The absolute value of a normal distribution with this standard deviation in ms.
     Normal(f64),
-    /// An exponential distribution with this mean in ms: a queue's waiting time.
+    /// Exponential with this mean in ms, as the waiting time of a queue.
     Exponential(f64),
 }
 
-/// Which packets are lost.
+/// The model of packet loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
-    /// None.
+    /// No loss.
     #[default]
     None,
-    /// Each with this probability.
+    /// Independent loss with this probability.
     Random(f64),
-    /// In bursts (Gilbert 1960): a good and a bad state, and all packets of the bad one are lost.
+    /// Bursts of loss (Gilbert 1960): a good and a bad state; all packets in the bad state are lost.
     Burst {
         /// The probability that a burst begins at a packet.
         enter: f64,
-        /// The probability that it ends at a packet.
+        /// The probability that a burst ends at a packet.
         leave: f64,
     },
 }
 
-/// A model that cannot be.
+/// A number of a link model is out of bounds.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("link: {what} cannot be {value}: it takes {takes}")]
 pub struct ModelError {
@@ -72,7 +72,7 @@ impl LinkModel {
     /// Checks every number.
     ///
     /// # Errors
-    /// Names the first that is out of bounds.
+    /// Names the first number that is out of bounds.
     pub fn check(&self) -> Result<(), ModelError> {
         let jitter = match self.jitter {
             Jitter::None => 0.0,
@@ -102,20 +102,21 @@ impl LinkModel {
     }
 }
 
-/// A [`LinkModel`] at work.
+/// A running [`LinkModel`].
 #[derive(Clone, Debug)]
 pub struct ModelledLink {
     model: LinkModel,
     rng: Rng,
     in_burst: bool,
-    /// When the line is free again.
+    /// The time at which the line is free again.
     free_at: Micros,
-    /// The latest arrival so far of a packet that kept its place.
+    /// The latest arrival so far of a packet that was not reordered.
     last_arrival: Micros,
 }
 
 impl ModelledLink {
-    /// A link whose chances come from `seed` and `stream`; each direction of each connection has its own stream.
+    /// Creates a link that draws its random numbers from `seed` and `stream`. Each direction of each connection has its
+    /// own stream.
     pub fn new(model: LinkModel, seed: Seed, stream: u64) -> ModelledLink {
         let rng = Rng::new(seed, stream);
         ModelledLink { model, rng, in_burst: false, free_at: Micros(i64::MIN / 2), last_arrival: Micros(i64::MIN / 2) }
@@ -145,7 +146,8 @@ impl ModelledLink {
 
 impl Link for ModelledLink {
     fn send(&mut self, at: Micros, bytes: u16) -> Fate {
-        // Every packet draws the same numbers in the same order, so that one packet's fate never shifts another's chances.
+        // Every packet draws the same count of random numbers in the same order, so one packet's fate never shifts the
+        // numbers of another.
         let lost = self.is_lost();
         let jitter_ms = self.jitter_ms();
         let duplicated = self.rng.chance(self.model.duplicate);

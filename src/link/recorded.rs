@@ -1,5 +1,5 @@
-//! A link as it was recorded, looked up by send time, so that a build or a setting that sends other packets
-//! at other times still gets an answer: what happened to the packet that was really sent at or just before that time.
+//! A recorded link, looked up by send time. A packet that was not recorded gets the delay of the packet sent at or just
+//! before its time. A build or setting that sends other packets can therefore use the recording too.
 
 use super::{Fate, Link};
 use crate::record::{ArrivalRecord, Fates, PacketRecord, SnapshotRecord};
@@ -8,19 +8,19 @@ use crate::units::Micros;
 /// One recorded direction.
 #[derive(Clone, Debug)]
 pub struct RecordedLink {
-    /// (send time, arrivals) of the packets in the order of sending.
+    /// The send times and fates of the packets, in the order of sending.
     sent: Vec<(Micros, Fate)>,
-    /// How many of them were sent at or before the last send asked for.
+    /// The number of recorded packets sent at or before the last lookup.
     passed: usize,
 }
 
 impl RecordedLink {
-    /// The direction from a client to the server.
+    /// Creates the direction from a client to the server.
     pub fn up(sent: &[PacketRecord], arrivals: &[ArrivalRecord]) -> RecordedLink {
         Self::new(sent.iter().map(|p| (p.number, p.at)), arrivals)
     }
 
-    /// The direction from the server to a client.
+    /// Creates the direction from the server to a client.
     pub fn down(sent: &[SnapshotRecord], arrivals: &[ArrivalRecord]) -> RecordedLink {
         Self::new(sent.iter().map(|s| (s.seq.0, s.at)), arrivals)
     }
