@@ -24,73 +24,73 @@ use crate::units::{Hz, PlayerId};
 use engine_names::our_name;
 use nearest::nearest;
 
-/// Keys that logs of format 2.1 did not have at first; what they are by default is what there was without them.
+/// Keys that version 2.1 of the log format did not have at first. Their defaults describe the behaviour without them.
 const LATER: &[&str] = &["client.frames", "interpolation.ease_ms", "server.zone", "server.zone_units"];
 
-/// Every setting, typed. [`KEYS`] says what each means and where its default comes from.
+/// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How a client runs ahead of the server.
+    /// Settings of prediction.
     pub prediction: Prediction,
-    /// How a client draws the others.
+    /// Settings of drawing the others.
     pub interpolation: Interpolation,
-    /// How far drawing may run ahead of what is known, in ms.
+    /// The longest extrapolation when drawing, in ms.
     pub extrapolation_max_ms: i64,
-    /// A body that moves farther than this between two snapshots was teleported, in units.
+    /// A body that moves farther than this between two snapshots counts as teleported, in units.
     pub teleport_distance_units: i64,
-    /// How the server judges shots.
+    /// Settings of lag compensation.
     pub lag_compensation: LagCompensation,
-    /// How the server runs.
+    /// Settings of the server.
     pub server: Server,
-    /// How clients run.
+    /// Settings of clients.
     pub client: Client,
-    /// How packets and snapshots travel.
+    /// Settings of the transport of packets and snapshots.
     pub wire: Wire,
-    /// What single players have otherwise, by the keys' own names: `p2.interpolation.lerp_ms`. [`Settings::of_player`] has it
-    /// applied.
+    /// Single players' own settings, with keys such as `p2.interpolation.lerp_ms`. [`Settings::of_player`] applies
+    /// them.
     pub players: Players,
 }
 
-/// How a client runs ahead of the server.
+/// Settings of prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// What is predicted.
     pub mode: PredictionMode,
     /// Bernier's `pushlatency`: minus the most milliseconds that are predicted.
     pub push_latency_ms: i64,
-    /// How long a correction takes to fade from view, in ms.
+    /// The time in which a correction fades from view, in ms.
     pub smooth_ms: i64,
-    /// A correction larger than this is shown at once, in units.
+    /// Corrections larger than this are shown immediately, in units.
     pub smooth_max_units: i64,
-    /// Among which bodies an acked prediction is held against the truth.
+    /// The bodies among which an acked prediction is compared with the server's state.
     pub among: Among,
 }
 
-/// How a client draws the others.
+/// Settings of drawing the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpolation {
-    /// From what.
+    /// The method of drawing.
     pub mode: InterpolationMode,
-    /// How far behind the client's clock, in ms.
+    /// The interpolation delay behind the client's clock, in ms.
     pub lerp_ms: i64,
-    /// What is drawn when the next update is not there yet.
+    /// What is drawn when the next update has not arrived.
     pub on_missing: OnMissing,
-    /// How long what is Simulated takes from where it was drawn to where an update has it, in ms.
+    /// The time in which a Simulated entity eases to its place in an update, in ms.
     pub ease_ms: i64,
 }
 
-/// How the server judges shots.
+/// Settings of lag compensation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LagCompensation {
-    /// Whether against the past that the shooter saw.
+    /// Whether shots are judged against the past that the shooter saw.
     pub enabled: bool,
-    /// How far back at most, in ms.
+    /// The longest rewind, in ms.
     pub max_unlag_ms: i64,
-    /// How far a usercmd's time may be from what the measured latency implies, in ms.
+    /// The greatest difference between a usercmd's time and the time implied by the measured latency, in ms.
     pub max_claim_error_ms: i64,
 }
 
-/// How the server runs.
+/// Settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Ticks per second.
@@ -101,91 +101,91 @@ pub struct Server {
     pub rate_bytes_per_s: i64,
     /// How much simulated time a client may be ahead of the server's clock, in ms.
     pub command_credit_ms: i64,
-    /// What runs in place of usercmds that never came.
+    /// The replacement of lost usercmds.
     pub on_lost_command: OnLost,
     /// When usercmds run.
     pub schedule: Schedule,
-    /// Which entities a client is told of.
+    /// Which entities a client receives.
     pub zone: Zone,
-    /// None that is farther from the client's avatar than this, in units.
+    /// The greatest distance of a received entity from the client's avatar, in units.
     pub zone_units: i64,
 }
 
-/// How clients run.
+/// Settings of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Usercmds per second.
     pub cmd_hz: Hz,
-    /// How regularly a bot's client makes its frames.
+    /// The regularity of a bot client's frames.
     pub frames: Frames,
-    /// Usercmds in each packet: the newest and repeats of those before it.
+    /// The number of usercmds in each packet: the newest and repeats of earlier ones.
     pub redundancy: i64,
     /// How the client follows the server's clock.
     pub clock: ClockMode,
-    /// How long before its tick a calibrated client's input is to arrive, in ms.
+    /// How long before its tick a calibrated client's input should arrive, in ms.
     pub lead_ms: i64,
-    /// Whether the redundancy follows bandwidth, loss and jitter; [`Client::redundancy`] is then the most.
+    /// Whether the redundancy adapts to bandwidth, loss and jitter; [`Client::redundancy`] is then its maximum.
     pub adaptive_redundancy: bool,
 }
 
-/// How packets and snapshots travel.
+/// Settings of the transport of packets and snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Which sizes count: for the server's rate, for redundancy, and in logs.
+    /// Which sizes are used for the server's rate, for redundancy, and in logs.
     pub sizes: Sizes,
-    /// No snapshot is longer than so many bytes; what does not fit waits for the next one.
+    /// The longest snapshot in bytes; entities that do not fit wait for the next one.
     pub message_max_bytes: i64,
 }
 
-/// A setting that is not available.
+/// The reasons why a setting cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// No such key.
+    /// The key is unknown.
     #[error("no setting is called `{key}`{hint}; `hitreg settings` lists them all")]
     UnknownKey {
-        /// The word given.
+        /// The given key.
         key: String,
-        /// The nearest key, ready to be read.
+        /// A hint with the nearest key, ready to print.
         hint: String,
     },
-    /// Not a `key=value`.
+    /// The text is not a `key=value` pair.
     #[error("`{text}` is not of the form key=value, such as interpolation.lerp_ms=100")]
     NotAPair {
-        /// The words given.
+        /// The given text.
         text: String,
     },
-    /// A key that is the same for all players.
+    /// The key cannot be set for a single player.
     #[error("`{key}` is the same for all players: {own} may be one player's own", own = players::OWN.join("*, "))]
     NotOfPlayers {
         /// The key.
         key: String,
     },
-    /// A player that the session does not have.
+    /// The session does not have the player.
     #[error("there is no player p{player} to set anything for: the session has {}", named(*players))]
     NoSuchPlayer {
         /// The player.
         player: PlayerId,
-        /// How many there are.
+        /// The number of players.
         players: usize,
     },
-    /// A value that the key cannot have.
+    /// The key cannot have the value.
     #[error("`{key}` cannot be `{value}`: it takes {takes}")]
     BadValue {
         /// The key.
         key: &'static str,
-        /// The value given.
+        /// The given value.
         value: String,
-        /// What it takes.
+        /// The accepted values.
         takes: String,
     },
-    /// No such preset.
+    /// The preset is unknown.
     #[error("no preset is called `{name}`{hint}; there are {known}")]
     UnknownPreset {
-        /// The word given.
+        /// The given name.
         name: String,
-        /// The nearest name, ready to be read.
+        /// A hint with the nearest name, ready to print.
         hint: String,
-        /// All names.
+        /// The names of all presets.
         known: String,
     },
 }
@@ -199,7 +199,7 @@ fn named(players: usize) -> String {
 }
 
 impl Server {
-    /// Whether there is anything that a client may not be told of.
+    /// Returns whether the zone of knowledge can hide any entity from a client.
     #[cfg(feature = "pipelines")]
     pub(crate) fn bounds_zones(&self) -> bool {
         self.zone != Zone::Everything || self.zone_units < keys::WIDEST_ZONE
@@ -207,7 +207,7 @@ impl Server {
 }
 
 impl Settings {
-    /// The settings of a preset.
+    /// Returns the settings of a preset.
     ///
     /// # Errors
     /// When no preset has that name.
@@ -217,8 +217,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The settings of a preset in place of these, but for how packets travel: that is the recording's business and no
-    /// preset's.
+    /// Returns the settings of a preset with this session's wire settings, which belong to the recording.
     ///
     /// # Errors
     /// When no preset has that name.
@@ -226,7 +225,7 @@ impl Settings {
         Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
     }
 
-    /// The keys of which these settings and others have different values.
+    /// Returns the keys whose values differ between these settings and `other`.
     pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
         let (own, others) = (self.to_pairs(), other.to_pairs());
         let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
@@ -237,7 +236,7 @@ impl Settings {
         unlike
     }
 
-    /// How far behind its clock a client draws the others, in ms: nothing where it does not interpolate.
+    /// Returns the interpolation delay behind the client's clock in ms; 0 in modes that do not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {
             InterpolationMode::TwoPoint | InterpolationMode::LastRendered | InterpolationMode::History => {
@@ -247,12 +246,12 @@ impl Settings {
         }
     }
 
-    /// Whether clients run weapons in their prediction.
+    /// Returns whether clients predict weapons.
     pub fn predicts_weapons(&self) -> bool {
         self.prediction.mode == PredictionMode::Weapons
     }
 
-    /// Sets what a preset says, and leaves the rest as it is.
+    /// Sets the values of a preset and keeps all other settings.
     ///
     /// # Errors
     /// When no preset has that name.
@@ -271,7 +270,7 @@ impl Settings {
     /// Sets one key from text.
     ///
     /// # Errors
-    /// When there is no such key, or it cannot have that value.
+    /// When the key is unknown, or cannot have the value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
         if let Some((player, key)) = players::split(key) {
             return self.set_of_player(player, key, value);
@@ -283,7 +282,7 @@ impl Settings {
         found.set(self, value)
     }
 
-    /// The value that a key takes which is nearest to a text; `None` where there is no such key, or nothing is near.
+    /// Returns the accepted value nearest to a text. Returns `None` when the key is unknown or no value is near.
     pub fn nearest(key: &str, text: &str) -> Option<String> {
         KEYS.iter().find(|known| known.name == key)?.nearest(text)
     }
@@ -297,7 +296,7 @@ impl Settings {
         self.set(key, value)
     }
 
-    /// The key and the value of `key=value`, whatever they are.
+    /// Splits `key=value` without checking the key or the value.
     ///
     /// # Errors
     /// When there is no `=`.
@@ -306,20 +305,20 @@ impl Settings {
         Ok((pair.0.trim(), pair.1.trim()))
     }
 
-    /// All settings as text, in the order of [`KEYS`], and then those of single players; what a log carries. Without those of
-    /// `LATER` that are as in logs from before them, which stay the same bytes so.
+    /// Returns all settings as text for a log: first in the order of [`KEYS`], then those of single players. Omits
+    /// `LATER` keys with default values, so that logs keep the bytes that they had without these keys.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
         let pairs = KEYS.iter().map(|key| (key, key.get(self)));
         let told = pairs.filter(|(key, value)| !LATER.contains(&key.name) || value != key.default);
         told.map(|(key, value)| (key.name.to_owned(), value)).chain(self.players.pairs()).collect()
     }
 
-    /// Settings from a log's pairs. Keys that the log does not have keep their defaults; but a log that does not say whose
-    /// sizes count is from before datagrams were made in virtual time, and keeps to the nominal ones. Keys that this build
-    /// does not know are passed over; [`Settings::unknown`] names them.
+    /// Parses settings from a log's pairs. Keys that the log does not have keep their defaults. The exception is
+    /// `wire.sizes`: a log without it uses nominal sizes. Keys that this build does not know are skipped;
+    /// [`Settings::unknown`] names them.
     ///
     /// # Errors
-    /// When a key that this build knows has a value that it does not know.
+    /// When a known key has an invalid value.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
         let mut settings = Settings::default();
         settings.wire.sizes = Sizes::Nominal;

@@ -1,4 +1,4 @@
-//! Settings that are one of a few words.
+//! Settings whose values are words.
 
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
@@ -7,7 +7,7 @@ macro_rules! choice {
         pub enum $name { $( $(#[$variant_doc])* $variant, )* }
 
         impl $name {
-            /// The words that name the choices.
+            /// The words of the choices.
             pub const WORDS: &'static [&'static str] = &[ $( $text ),* ];
 
             pub(crate) fn word(self) -> &'static str {
@@ -24,7 +24,7 @@ macro_rules! choice {
 choice! {
     /// What a client predicts.
     PredictionMode {
-        /// Nothing: the dumb client shows the acked state.
+        /// Nothing: the client shows the acked state.
         Off = "off",
         /// Movement.
         Movement = "movement",
@@ -33,100 +33,101 @@ choice! {
     }
 }
 choice! {
-    /// Which entities a client is told of.
+    /// Which entities a client receives.
     Zone {
-        /// All of them.
+        /// All entities.
         Everything = "everything",
-        /// Those that the map does not hide.
+        /// Entities that the map does not hide.
         Visible = "visible",
     }
 }
 choice! {
-    /// Among which bodies the usercmds have run whose outcome is held against the server's word.
+    /// The bodies among which usercmds ran, when a prediction is compared with the server's state.
     Among {
-        /// Those that the client knew when it predicted them: as a client in play could know.
+        /// The bodies that the client knew when it predicted, as in play.
         Known = "known",
-        /// Those of the snapshot that acks them, run again from the state acked before: as the server ran them. What the
-        /// client had predicted in play is judged beside it.
+        /// The bodies of the acking snapshot. The usercmds run again from the previously acked state, as on the server.
+        /// The prediction in play is graded separately.
         AckingPacket = "acking-packet",
     }
 }
 choice! {
-    /// From what a client draws the others.
+    /// How a client draws the others.
     InterpolationMode {
-        /// The last snapshot as it is.
+        /// The last snapshot, unchanged.
         Off = "off",
-        /// The last snapshot carried on to the present.
+        /// The last snapshot, extrapolated to the present.
         Extrapolate = "extrapolate",
-        /// The last two snapshots.
+        /// Interpolation between the last two snapshots.
         TwoPoint = "two-point",
-        /// From where it was drawn last to the last snapshot.
+        /// Interpolation from the last drawn position to the last snapshot.
         LastRendered = "last-rendered",
-        /// The two of the position history that straddle the time drawn.
+        /// Interpolation between the two snapshots of the position history around the drawn time.
         History = "history",
-        /// Each variable by its category, as NeREIDS does.
+        /// Each field by its category, as in NeREIDS.
         Category = "category",
     }
 }
 choice! {
-    /// Which sizes count.
+    /// Which sizes are used.
     Sizes {
-        /// Those of the datagrams, which are made in virtual time as they are live.
+        /// The sizes of real datagrams, which are also made in virtual time.
         Datagrams = "datagrams",
-        /// So much for a header, an entity, a usercmd; no datagrams are made in virtual time. The rule of logs from before
-        /// there was this setting.
+        /// Fixed sizes for a header, an entity and a usercmd; no datagrams are made in virtual time. Logs without this
+        /// setting use it.
         Nominal = "nominal",
     }
 }
 choice! {
-    /// What is drawn when the next update is not there yet.
+    /// What is drawn when the next update has not arrived.
     OnMissing {
-        /// The last state carried on, within the cap.
+        /// The last state, extrapolated within the cap.
         Extrapolate = "extrapolate",
-        /// The last state as it is.
+        /// The last state, unchanged.
         Hold = "hold",
     }
 }
 choice! {
-    /// What runs in place of usercmds that never came.
+    /// The replacement of lost usercmds.
     OnLost {
-        /// The last one again, as Half-Life and QuakeWorld do.
+        /// Repeats the last usercmd, as Half-Life and QuakeWorld do.
         Repeat = "repeat",
-        /// Nothing.
+        /// Runs nothing.
         Skip = "skip",
     }
 }
 choice! {
     /// When usercmds run.
     Schedule {
-        /// In the tick after they arrive, in the order of arrival (Bernier's server loop).
+        /// In the next tick after arrival, in order of arrival (Bernier's server loop).
         Arrival = "arrival",
-        /// In the tick whose time is on them. Those that come when it is over are dropped, and nothing runs twice.
+        /// In the tick whose time they carry. Usercmds that arrive after it are dropped, and nothing runs twice.
         Tick = "tick",
     }
 }
 choice! {
     /// How a client follows the server's clock.
     ClockMode {
-        /// Takes each update's time as it comes (Bernier's footnote 6).
+        /// Adopts each update's time (Bernier's footnote 6).
         Adopt = "adopt",
         /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
         Drift = "drift",
-        /// As adopt, and usercmds carry the time of the tick that they are for, by a clock that the server's calibration
-        /// helper steers.
+        /// Like `adopt`, but usercmds carry the time of their tick, from a clock that the server's calibration helper
+        /// steers.
         Calibrated = "calibrated",
     }
 }
 choice! {
-    /// How regularly a bot's client makes its frames.
+    /// The regularity of a bot client's frames.
     Frames {
-        /// Each an interval after the last.
+        /// Each one interval after the last.
         Regular = "regular",
-        /// By a computer that mostly keeps up with its cap on frames: one in seventeen is late by some milliseconds, few by much.
+        /// A computer that mostly keeps up with its frame rate cap: one frame in seventeen is late by some
+        /// milliseconds, a few by more.
         Capped = "capped",
-        /// On time, but for a hitch of some 36 ms in each thousand frames.
+        /// On time, except for a hitch of about 36 ms in each thousand frames.
         Hitches = "hitches",
-        /// By a computer that does not keep up: late by as much as the scene asks for.
+        /// A computer that does not keep up: frames are late by as much as the scene needs.
         Loaded = "loaded",
     }
 }

@@ -1,6 +1,7 @@
-//! What other engines call the things that settings are about: a programmer of Source or Quake asks for `cl_interp`.
+//! The names of settings in other engines, so that programmers of Source or Quake find a setting by names such as
+//! `cl_interp`.
 
-/// Another engine's name for what a setting says.
+/// Another engine's name for a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineName {
     /// The name of its console variable.
@@ -9,7 +10,7 @@ pub struct EngineName {
     pub engine: &'static str,
     /// The key of the setting.
     pub key: &'static str,
-    /// How the two differ; empty where they do not.
+    /// How the meanings differ; empty when they do not.
     pub note: &'static str,
 }
 
@@ -19,7 +20,7 @@ const fn of(engine: &'static str, name: &'static str, key: &'static str, note: &
 
 const SECONDS: &str = "in seconds there: 0.1 is 100";
 
-/// All that are known here. A name that means different things in two engines is there twice.
+/// All known names. A name with different meanings in two engines is listed twice.
 pub const ENGINE_NAMES: &[EngineName] = &[
     of("Source", "cl_interp", "interpolation.lerp_ms", SECONDS),
     of(
@@ -73,12 +74,12 @@ pub const ENGINE_NAMES: &[EngineName] = &[
     of("Source", "sv_lagcompensation_teleport_dist", "teleport.distance_units", ""),
 ];
 
-/// The settings that other engines call so, whatever the case.
+/// Returns the entries with this name, ignoring case.
 pub fn engine_names(name: &str) -> impl Iterator<Item = &'static EngineName> {
     ENGINE_NAMES.iter().filter(move |known| known.name.eq_ignore_ascii_case(name))
 }
 
-/// Where another engine's name was given: what it is here, ready to be read.
+/// Returns a printable hint with hitreg's key for another engine's name.
 pub(super) fn our_name(name: &str) -> Option<String> {
     let known = engine_names(name).next()?;
     let note = if known.note.is_empty() { String::new() } else { format!("; {}", known.note) };

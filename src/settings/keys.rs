@@ -1,4 +1,4 @@
-//! The keys: name, meaning, bounds, default and where the default comes from.
+//! The settings keys, with name, meaning, bounds, default and the source of the default.
 
 use super::kind::{Kind, Value};
 use super::{
@@ -7,25 +7,25 @@ use super::{
 };
 use crate::units::Hz;
 
-/// One setting.
+/// One setting's key.
 #[derive(Debug)]
 pub struct Key {
-    /// Its dotted name.
+    /// The dotted name.
     pub name: &'static str,
-    /// What it does.
+    /// The meaning.
     pub about: &'static str,
-    /// What values it takes.
+    /// The accepted values.
     pub kind: Kind,
-    /// Its default as text.
+    /// The default as text.
     pub default: &'static str,
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
     read: fn(&Settings) -> Value,
     write: fn(&mut Settings, Value) -> bool,
 }
 
 impl Key {
-    /// The value as text.
+    /// Returns the value as text.
     pub fn get(&self, settings: &Settings) -> String {
         match (self.read)(settings) {
             Value::Flag(flag) => flag.to_string(),
@@ -132,7 +132,7 @@ macro_rules! word {
     };
 }
 
-/// All settings, in the order in which they are listed.
+/// All keys, in the order in which they are listed.
 pub static KEYS: &[Key] = &[
     word!(
         "prediction.mode",
@@ -274,7 +274,7 @@ pub static KEYS: &[Key] = &[
         "16 datagrams of 1,200 bytes"),
 ];
 
-/// As wide as that nothing is outside, in units.
+/// A zone that contains everything, in units.
 pub(super) const WIDEST_ZONE: i64 = 1_000_000;
 /// 64 Hz.
 const COMMON_TICK: Hz = hz(64_000);

@@ -1,33 +1,33 @@
-//! What values a setting takes, and how they are read.
+//! The kinds of setting values, and their parsing.
 
 use crate::units::Hz;
 
-/// What values a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true` or `false`.
     Flag,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Number {
-        /// The least.
+        /// The minimum.
         min: i64,
-        /// The greatest.
+        /// The maximum.
         max: i64,
         /// Its unit.
         unit: &'static str,
     },
-    /// A number of Hz within bounds, with at most three decimals.
+    /// A rate in Hz within bounds, with at most three decimals.
     Rate {
-        /// The least, in whole Hz.
+        /// The minimum in whole Hz.
         min: i64,
-        /// The greatest, in whole Hz.
+        /// The maximum in whole Hz.
         max: i64,
     },
     /// One of these words.
     Choice(&'static [&'static str]),
 }
 
-/// A value of a key.
+/// The value of a key.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     Flag(bool),
@@ -37,7 +37,7 @@ pub(super) enum Value {
 }
 
 impl Kind {
-    /// What it takes, for an error and a listing: `a whole number of ms from 0 to 1000`.
+    /// Returns the accepted values as text, for errors and listings: `a whole number of ms from 0 to 1000`.
     pub fn takes(self) -> String {
         match self {
             Kind::Flag => "true or false".to_owned(),
@@ -47,8 +47,8 @@ impl Kind {
         }
     }
 
-    /// The value that it takes which is nearest to a text: of numbers beyond the bounds that is the bound. `None` where
-    /// nothing is near.
+    /// Returns the accepted value nearest to a text. Numbers out of bounds are clamped. Returns `None` when no value is
+    /// near.
     pub(super) fn nearest(self, text: &str) -> Option<String> {
         let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
         let bounded = match self {

@@ -1,6 +1,6 @@
-//! The nearest name for a mistyped one.
+//! Suggestions for mistyped names.
 
-/// ` (did you mean ...?)` for the nearest of `names`, or nothing when none is near.
+/// Returns ` (did you mean ...?)` with the nearest of `names`, or an empty text when none is near.
 pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
     names
         .map(|name| (strsim::jaro_winkler(word, name), name))

@@ -1,5 +1,5 @@
-//! What single players have otherwise than all others: "we allow the user to ask for as many updates per second as he or she
-//! wants" (Bernier 2001), and so for the rest of what is a client's own business.
+//! Single players' own settings: "we allow the user to ask for as many updates per second as he or she wants" (Bernier
+//! 2001). The same applies to all other settings of the client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,33 +9,32 @@ use super::nearest::nearest;
 use super::{SettingError, Settings};
 use crate::units::PlayerId;
 
-/// What a player may have for its own: how it predicts and draws, how its client runs, and how it is sent updates.
+/// The prefixes of keys that can be set for single players: prediction, drawing, the client, and its updates.
 pub(super) const OWN: &[&str] =
     &["prediction.", "interpolation.", "extrapolation.", "client.", "server.update_hz", "server.rate_bytes_per_s"];
 
-/// What single players have otherwise.
+/// Single players' own settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Players(BTreeMap<PlayerId, BTreeMap<&'static str, String>>);
 
-/// Whether a setting may be one player's own.
+/// Returns whether a key can be set for a single player.
 pub(crate) fn is_of_players(key: &str) -> bool {
     OWN.iter().any(|own| key.starts_with(own))
 }
 
-/// The player and the key of `p2.client.cmd_hz`.
+/// Splits a key such as `p2.client.cmd_hz` into player and key.
 pub(super) fn split(key: &str) -> Option<(PlayerId, &str)> {
     let (player, key) = key.strip_prefix('p')?.split_once('.')?;
     let is_number = player.bytes().all(|digit| digit.is_ascii_digit());
     Some((PlayerId(player.parse().ok().filter(|_| is_number)?), key))
 }
 
-/// Whose own a setting is; `None` of what all have.
+/// Returns the player of a single player's key; `None` for a common key.
 pub(crate) fn player_of(key: &str) -> Option<PlayerId> {
     split(key).map(|(player, _)| player)
 }
 
-/// The settings of a log from which players were taken: theirs are gone, and who follows them has its own under its new
-/// number.
+/// Removes the settings of removed players from a log's pairs, and renumbers those of the players after them.
 pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {
     pairs.retain(|(key, _)| split(key).is_none_or(|(player, _)| !removed.contains(&usize::from(player.0))));
     for (key, _) in pairs {
@@ -50,12 +49,12 @@ pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usi
 }
 
 impl Players {
-    /// Whether all players have the same.
+    /// Returns whether no player has own settings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// As text, by player.
+    /// Returns the settings as text, sorted by player.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         let of = |(player, own): (&PlayerId, &BTreeMap<&str, String>)| {
             own.iter().map(|(key, value)| (format!("p{}.{key}", player.0), value.clone())).collect::<Vec<_>>()
@@ -65,10 +64,11 @@ impl Players {
 }
 
 impl Settings {
-    /// Refuses what is set for players that a session of so many does not have, but for what its log says already.
+    /// Checks that no player beyond the session's `players` has own settings, except those that the log already has in
+    /// `own`.
     ///
     /// # Errors
-    /// Names the first of them.
+    /// Names the first such player.
     pub fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
         let beyond = self
             .players
@@ -81,7 +81,7 @@ impl Settings {
         }
     }
 
-    /// The settings of one player: those of all, with what it has otherwise.
+    /// Returns the settings of one player: the common ones with the player's own applied.
     pub fn of_player(self: &Arc<Settings>, player: PlayerId) -> Arc<Settings> {
         let Some(own) = self.players.0.get(&player) else { return Arc::clone(self) };
         let mut settings = Settings { players: Players::default(), ..(**self).clone() };

@@ -1,13 +1,13 @@
-//! Named sets of settings: the systems that the founding documents describe.
+//! Presets: named sets of settings for the systems that the founding documents describe.
 
-/// A named set of settings; what it does not name keeps its default.
+/// A named set of settings. Keys that it does not name keep their defaults.
 #[derive(Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What system it stands for.
+    /// The system that it describes.
     pub about: &'static str,
-    /// (key, value, where the value comes from).
+    /// Entries of key, value and the source of the value.
     pub values: &'static [(&'static str, &'static str, &'static str)],
 }
 
