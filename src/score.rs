@@ -1,8 +1,9 @@
-//! How well each way of drawing the others does on a recorded session.
+//! Scores each way of drawing the others on a recorded session.
 //!
-//! Every recorded state of another player is left out once, and drawn from the rest: the distance to where it was is the
-//! error. What is drawn "at the present" (as it is, or extrapolated) knows only earlier snapshots; what is drawn `lerp_ms`
-//! behind knows those that had come by then. States that a teleport brought about are left out altogether.
+//! Every recorded state of another player is left out once and drawn from the remaining states. The error is the
+//! distance to the recorded origin. Modes that draw the present (unchanged or extrapolated) use only earlier snapshots.
+//! Modes that draw `lerp_ms` behind also use later snapshots that had arrived by the time of drawing. States after a
+//! teleport are skipped.
 
 mod as_read;
 mod track;
@@ -18,32 +19,32 @@ use crate::stats::{Counted, Tail};
 use crate::units::{EntityId, PlayerId};
 use track::{Track, Ways};
 
-/// How far from the truth one way of drawing is.
+/// The error of one way of drawing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModeScore {
     /// The `interpolation.mode`.
     pub mode: &'static str,
-    /// How many states were left out and drawn.
+    /// The number of states that were left out and drawn.
     pub samples: u64,
-    /// The distances, in units; `None` when there was nothing to draw.
+    /// The distances in units; `None` when nothing was drawn.
     pub error_units: Option<Tail>,
 }
 
-/// States that are none of this game's.
+/// The recorded states do not belong to this game.
 #[derive(Debug, thiserror::Error)]
 pub enum ScoreError {
     /// Their classes have other fields.
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
-    /// One holds a value that is none.
+    /// A state has an invalid value.
     #[error(transparent)]
     BadCells(#[from] BadCells),
 }
 
-/// Scores every mode on all that the players of a session received.
+/// Scores every mode on all snapshots that the session's players received.
 ///
 /// # Errors
-/// When a recorded state is not one of this game.
+/// When a recorded state does not belong to this game.
 pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut scoring = Scoring::<G>::new(rows, (rules, settings), session.players.len());
@@ -58,16 +59,16 @@ pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) 
     Ok(scoring.end())
 }
 
-/// The others as players received them so far.
+/// The other players' states as each player has received them so far.
 struct Scoring<'a, G: Game> {
     rows: StateRows,
     ways: Ways<'a, G>,
-    /// Of each player each other one that it sees, since it last came into sight.
+    /// For each player, the other players in sight, each since it last came into sight.
     tracks: Vec<Vec<(EntityId, Track<G::Body>)>>,
     scores: Scores,
 }
 
-/// How far each way of drawing was from the truth so far.
+/// The errors of each way of drawing so far.
 #[derive(Default)]
 struct Scores {
     samples: u64,
@@ -82,7 +83,7 @@ impl<'a, G: Game> Scoring<'a, G> {
         Scoring { rows, ways: Ways::new(rules, settings), tracks, scores: Scores::default() }
     }
 
-    /// The next snapshot that a player received, in the order of their numbers.
+    /// Handles the next snapshot that a player received, in order of number.
     fn received(
         &mut self,
         player: PlayerId,

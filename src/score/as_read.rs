@@ -1,4 +1,4 @@
-//! The same of a log that is read as it is used up.
+//! Scoring of a log in one pass, while it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,11 @@ use crate::replay::{Near, Pass, Survey};
 use crate::settings::Settings;
 use crate::units::PlayerId;
 
-/// As [`score`](super::score()) of a log through which `pass` goes once. `None` where what belongs together in it stands too far apart.
+/// Like [`score`](super::score()), for a log that `pass` reads once. Returns `None` when related rows are too far apart
+/// in the log.
 ///
 /// # Errors
-/// When a recorded state is not one of this game.
+/// When a recorded state does not belong to this game.
 pub fn score_as_read<G: Game>(
     (header, survey): (&Header, &Survey),
     pass: Pass<'_, ScoreError>,
@@ -48,7 +49,7 @@ pub fn score_as_read<G: Game>(
     Ok(Some(scoring.end()))
 }
 
-/// A player's snapshots of which it is not known whether they arrive, each with its chunk; and what arrived of them.
+/// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of those that arrived.
 #[derive(Default)]
 struct Waiting {
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
@@ -61,12 +62,12 @@ impl Waiting {
         self.arrived.extend(records.received.iter().map(|arrival| arrival.number));
     }
 
-    /// The chunk of the first of them.
+    /// Returns the chunk of the first of these snapshots.
     fn oldest(&self) -> Option<u32> {
         self.snapshots.values().map(|(chunk, _)| *chunk).min()
     }
 
-    /// The next that arrived, where after so many chunks that is known, and its states are.
+    /// Returns the next snapshot that arrived, once enough chunks were read to know this and its states.
     fn next(&mut self, near: Near, read: u32) -> Option<SnapshotRecord> {
         loop {
             let first = self.snapshots.first_entry()?;

@@ -1,4 +1,4 @@
-//! One other player as one player received it, without a gap in which it was not seen.
+//! One other player as one player received it, over a time without gaps.
 
 use std::collections::VecDeque;
 
@@ -8,17 +8,18 @@ use crate::history::{Limits, between, beyond, is_teleport};
 use crate::settings::Settings;
 use crate::units::Micros;
 
-/// A received state: when the server says it was, and the body.
+/// A received state: its server time and body.
 pub(super) type Sample<B> = (Micros, B);
 
-/// The states that are yet to be left out, and the one before them. One is left out when all are there that had come when it was drawn.
+/// The states still to be left out, and the one before them. A state is left out when all states are there that had
+/// arrived when it was drawn.
 pub(super) struct Track<B>(VecDeque<Sample<B>>);
 
 /// The ways of drawing.
 pub(super) struct Ways<'a, G: Game> {
     rules: &'a G::Rules,
     limits: Limits,
-    /// Of what is drawn at the present.
+    /// The limits for drawing the present.
     present: Limits,
     lerp: Micros,
 }
@@ -45,20 +46,20 @@ impl<B: Body> Track<B> {
         }
     }
 
-    /// No more of them comes.
+    /// Finishes the track; no more states follow.
     pub(super) fn end<G: Game<Body = B>>(mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
         while self.0.len() > 1 {
             self.leave_out(ways, scores);
         }
     }
 
-    /// Whether the next is there, and one that had not come when it was drawn.
+    /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
     fn has_all<G: Game<Body = B>>(&self, ways: &Ways<'_, G>) -> bool {
         let Some((at, _)) = self.0.get(1) else { return false };
         self.0.iter().skip(2).any(|(later, _)| *later > *at + ways.lerp)
     }
 
-    /// Draws the second by the others, and leaves the first behind.
+    /// Draws the second state from the others, and drops the first.
     fn leave_out<G: Game<Body = B>>(&mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
         let Ways { rules, limits, present, lerp } = ways;
         let samples = self.0.make_contiguous();
@@ -66,7 +67,7 @@ impl<B: Body> Track<B> {
         if !is_teleport(last, truth, limits) && at > last_at {
             let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
             let after = &later[..come];
-            // Without a later state neither way of interpolating has anything to draw towards.
+            // Without a later state, interpolation has no target.
             let history = match after.first() {
                 Some((t, next)) => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
                 None => beyond::<G>(rules, *last_at, last, *at, limits),
@@ -74,7 +75,8 @@ impl<B: Body> Track<B> {
             let two_point = match after {
                 [] => beyond::<G>(rules, *last_at, last, *at, limits),
                 [(t, next)] => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
-                // Only the last two are remembered, and both are later: the earlier of them is the nearest.
+                // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
+                // nearest.
                 [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
             };
             let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
