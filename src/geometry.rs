@@ -1,4 +1,4 @@
-//! Angles and cut polygons, with the same result on every platform.
+//! Angles and clipped polygons, with the same result on every platform.
 
 #[cfg(any(feature = "arena", feature = "quakeworld"))]
 mod polygon;
@@ -7,7 +7,7 @@ use glam::Vec3;
 #[cfg(any(feature = "arena", feature = "quakeworld"))]
 pub(crate) use polygon::Polygon;
 
-/// The angle between a direction and the way to a point, in radians; how far off an aim is.
+/// Returns the angle in radians between a direction and the way to a point: the error of an aim.
 pub(crate) fn angle_off(from: Vec3, direction: Vec3, point: Vec3) -> f32 {
     let to = point - from;
     libm::atan2f(direction.cross(to).length(), direction.dot(to))

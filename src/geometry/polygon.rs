@@ -1,4 +1,4 @@
-//! Convex polygons, cut by planes.
+//! Convex polygons, clipped by planes.
 
 use glam::DVec3;
 
@@ -8,11 +8,12 @@ pub(crate) struct Polygon {
     corners: Vec<DVec3>,
 }
 
-/// What is nearer to a plane than this lies on it.
+/// Points nearer to a plane than this lie on it, in units.
 const ON_PLANE: f64 = 1e-3;
 
 impl Polygon {
-    /// A square on the plane `normal . p = distance` that reaches so far to all sides of the point nearest to the origin.
+    /// Creates a square on the plane `normal . p = distance`. It extends by `reach` to each side of the plane's point
+    /// nearest to the origin.
     pub(crate) fn on_plane(normal: DVec3, distance: f64, reach: f64) -> Polygon {
         let least = if normal.x.abs() < 0.6 { DVec3::X } else { DVec3::Y };
         let right = normal.cross(least).normalize_or_zero() * reach;
@@ -21,7 +22,7 @@ impl Polygon {
         Polygon { corners: vec![middle - right - up, middle + right - up, middle + right + up, middle - right + up] }
     }
 
-    /// The parts in front of a plane and behind it. What lies in the plane is in neither.
+    /// Returns the parts in front of and behind a plane. A polygon in the plane is in neither part.
     pub(crate) fn cut(&self, normal: DVec3, distance: f64) -> [Option<Polygon>; 2] {
         let off = |corner: &DVec3| normal.dot(*corner) - distance;
         [1.0, -1.0].map(|side| {
@@ -41,8 +42,8 @@ impl Polygon {
         })
     }
 
-    /// The stretch that a polygon on a steep plane covers when it is seen from above: both ends, the least and the greatest height.
-    /// `None` of what is seen as a point.
+    /// Returns the segment that a polygon on a steep plane covers when seen from above: both ends, the minimum and the
+    /// maximum height. Returns `None` when the segment is a point.
     pub(crate) fn seen_from_above(&self, normal: DVec3) -> Option<([f32; 2], [f32; 2], f32, f32)> {
         let along = DVec3::new(-normal.y, normal.x, 0.0);
         let order = |a: &&DVec3, b: &&DVec3| along.dot(**a).total_cmp(&along.dot(**b));
