@@ -1,10 +1,10 @@
-//! What a proxy needs of a game's network protocol: somebody who hears the datagrams of a session as they pass between its
-//! clients and its server, and makes records of them.
+//! The interface between the proxy and a game's network protocol: a listener that decodes the datagrams of a session
+//! into records.
 
 use crate::record::{Header, Record};
 use crate::units::Micros;
 
-/// Which way a datagram goes.
+/// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From a client to the server.
@@ -13,51 +13,52 @@ pub enum Direction {
     Down,
 }
 
-/// A datagram that passes.
+/// A datagram that passes through the proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<'a> {
-    /// When it came, on the session's clock.
+    /// The arrival time on the session's clock.
     pub at: Micros,
-    /// Which client's it is. Each connection has a number of its own.
+    /// The client's number, unique per connection.
     pub client: u16,
     /// Which way it goes.
     pub direction: Direction,
-    /// What it holds.
+    /// The contents.
     pub bytes: &'a [u8],
-    /// When it goes on to where it is to go; `None` if it is lost on purpose.
+    /// The time at which the proxy forwards it; `None` if the modelled link drops it.
     pub released: Option<Micros>,
 }
 
-/// What was heard so far.
+/// The counters of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Heard {
-    /// Datagrams.
+    /// The number of datagrams.
     pub datagrams: u64,
-    /// Those that could not be read; they pass all the same.
+    /// The number of datagrams that could not be decoded. They are forwarded all the same.
     pub undecoded: u64,
-    /// Players whose usercmds were heard.
+    /// The number of players whose usercmds were decoded.
     pub players: u64,
-    /// Usercmds, each once.
+    /// The number of distinct usercmds.
     pub usercmds: u64,
-    /// Snapshots of players in the game.
+    /// The number of snapshots of players in the game.
     pub snapshots: u64,
 }
 
-/// Hears a session of one protocol.
+/// Decodes the sessions of one protocol.
 ///
-/// Whatever the bytes are, it does not panic, and its memory and its work per datagram are bounded: it stands in the open.
+/// A listener is exposed to the open network. It must not panic on any input, and its memory and its work per datagram
+/// must be bounded.
 pub trait Listen {
-    /// Hears a datagram. Times never go backwards from one call to the next. `out` takes the records that follow from it; a
-    /// record of when it was released may lie ahead of the time.
+    /// Takes a datagram. Times never decrease between calls. `out` receives the resulting records; the record of a
+    /// forwarding time may lie in the future.
     fn hear(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record));
 
-    /// The header of the log, as soon as enough was heard to know what is played. No record is made before. An error is in
-    /// what was asked for, a map that is not the session's for one.
+    /// Returns the log's header once the session is identified. No record is made before that. An error means that the
+    /// request does not fit the session, for example because of another map.
     fn header(&mut self) -> Option<Result<Header, String>>;
 
-    /// What was heard so far.
+    /// Returns the counters so far.
     fn heard(&self) -> Heard;
 
-    /// Tells what it still knows at the end.
+    /// Writes the remaining records at the end.
     fn finish(&mut self, out: &mut dyn FnMut(Record));
 }
