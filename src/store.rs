@@ -1,7 +1,8 @@
-//! Files: the only room that opens, writes and renames them. Every error names its file.
+//! File access: the only module that opens, writes and renames files. Every error names its file.
 //!
-//! What is written stands under a temporary name in the same folder until it is complete, so that the final name
-//! never holds half a file. What may be written where is for [`Targets`] to say. A recording in progress is `NAME.hitlog.part`, which `recover` can read if it is killed.
+//! An output has a temporary name in the same folder until it is complete, so that the final name never holds half a
+//! file. [`Targets`] decides which files may be written. A recording in progress is `NAME.hitlog.part`; `recover` can
+//! read it after a kill.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens files")]
 
@@ -39,21 +40,21 @@ use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
 use crate::record::Session;
 use crate::trace::Trace;
 
-/// How much a file is read at a time.
+/// The size of a read, in bytes.
 const READ_AHEAD: usize = 256 << 10;
 
-/// The most bytes that a file may have that is neither log nor trace.
+/// The largest file other than logs and traces, in bytes.
 pub const LARGEST_OTHER: u64 = 64 << 20;
 
 /// Opens a file for reading; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be opened, or is a directory.
+/// When the file cannot be opened, or is a directory.
 pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
     Ok(BufReader::with_capacity(READ_AHEAD, open_file(path)?))
 }
 
-/// The same as it is, to be read here and there.
+/// Opens a file unbuffered, for random access.
 ///
 /// # Errors
 /// As [`open`].
@@ -66,11 +67,11 @@ pub fn open_file(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Reads a whole file of any kind but logs and traces, such as a map, a scenario or a golden: of at most
-/// [`LARGEST_OTHER`] bytes, for a device may have no end.
+/// Reads a whole file of at most [`LARGEST_OTHER`] bytes, such as a map, a scenario or a golden. The limit exists
+/// because a device may be endless.
 ///
 /// # Errors
-/// When it cannot be opened or read, or is larger.
+/// When the file cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
     let read = open(path)?.take(LARGEST_OTHER + 1).read_to_end(&mut bytes);
@@ -81,7 +82,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// Reads a whole file of any kind but logs and traces that must be a regular one: whoever opens a pipe may wait for ever.
+/// Reads a whole file like [`read_bytes`], but refuses pipes and devices, because opening a pipe can block forever.
 ///
 /// # Errors
 /// As [`read_bytes`]; also for a pipe or a device.
@@ -90,10 +91,10 @@ pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
     read_bytes(path)
 }
 
-/// Refuses what is there but is no regular file.
+/// Refuses a path that exists but is not a regular file.
 ///
 /// # Errors
-/// For a pipe or a device.
+/// When the path is a pipe or a device.
 pub fn check_regular(path: &Path) -> Result<(), StoreError> {
     match path.metadata() {
         Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::NotRegular { path: path.into() }),
@@ -101,27 +102,27 @@ pub fn check_regular(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// What a file is, from its first bytes.
+/// Detects the kind of a file from its first bytes.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// When the file cannot be opened or read.
 pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
-/// What a regular file is that is no small one; `None` of any other, and of what cannot be read.
+/// Detects the kind of a large regular file. Returns `None` for small or other files, and for unreadable ones.
 #[cfg(feature = "pipelines")]
 pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
-    // Of a pipe nothing may be read here: it cannot be read again.
+    // A pipe must not be read here, because it cannot be read again.
     let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
     if is_long { kind_of(path).ok() } else { None }
 }
 
-/// Opens a log or a trace, and says which it is. Of anything else only the first bytes are there to be read, so that
-/// what is wrong with it can be said.
+/// Opens a log or a trace and returns its kind. For any other file, the reader holds only the first bytes, which are
+/// enough for an error message.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// When the file cannot be opened or read.
 pub fn open_either(path: &Path) -> Result<(FileKind, impl Read + use<>), StoreError> {
     let (mut file, mut head) = (open(path)?, Vec::new());
     let read = file.by_ref().take(READ_AHEAD as u64).read_to_end(&mut head);
@@ -131,10 +132,10 @@ pub fn open_either(path: &Path) -> Result<(FileKind, impl Read + use<>), StoreEr
     Ok((kind, Cursor::new(head).chain(file.take(rest))))
 }
 
-/// Reads a whole log or trace, and says which it is; of anything else the first bytes.
+/// Reads a whole log or trace and returns its kind. For any other file, returns only the first bytes.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// When the file cannot be opened or read.
 pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
     let (kind, mut file) = open_either(path)?;
     let mut bytes = Vec::new();
@@ -142,34 +143,34 @@ pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
     Ok((kind, bytes))
 }
 
-/// Reads a whole log that must be sound.
+/// Reads a whole, undamaged log.
 ///
 /// # Errors
-/// When it cannot be opened, or is not a sound log.
+/// When the file cannot be opened, or is not an undamaged log.
 pub fn read_log(path: &Path) -> Result<Session, StoreError> {
     log::read_session(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
-/// Reads a log that may be cut off, and says where.
+/// Reads a log that may be cut off. Returns the place of the cut.
 ///
 /// # Errors
-/// When it cannot be opened, or is damaged otherwise.
+/// When the file cannot be opened, or has other damage.
 pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Torn>), StoreError> {
     log::read_prefix(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
-/// Opens a log to be read chunk by chunk.
+/// Opens a log for reading by chunk.
 ///
 /// # Errors
-/// When it cannot be opened, or does not begin like a log.
+/// When the file cannot be opened, or does not start like a log.
 pub fn open_log(path: &Path) -> Result<LogReader<impl Read + use<>>, StoreError> {
     LogReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
-/// Reads what is whole of a damaged log.
+/// Recovers the undamaged parts of a log.
 ///
 /// # Errors
-/// When it cannot be opened, or nothing of it can be read.
+/// When the file cannot be opened, or nothing can be recovered.
 pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
     log::recover(&read_either(path)?.1).map_err(|source| StoreError::content(path, source))
 }
@@ -177,12 +178,12 @@ pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
 /// Reads a whole trace.
 ///
 /// # Errors
-/// When it cannot be opened, or is not a sound trace.
+/// When the file cannot be opened, or is not an undamaged trace.
 pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
     log::read_trace(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
-/// Reads a whole trace that must be a regular file: whoever opens a pipe may wait for ever.
+/// Reads a whole trace like [`read_trace`], but refuses pipes and devices, because opening a pipe can block forever.
 ///
 /// # Errors
 /// As [`read_trace`]; also for a pipe or a device.
@@ -191,10 +192,10 @@ pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
     read_trace(path)
 }
 
-/// Opens a trace to be read chunk by chunk.
+/// Opens a trace for reading by chunk.
 ///
 /// # Errors
-/// When it cannot be opened, or does not begin like a trace.
+/// When the file cannot be opened, or does not start like a trace.
 pub fn open_trace(path: &Path) -> Result<TraceReader<impl Read + use<>>, StoreError> {
     TraceReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
 }

@@ -1,34 +1,34 @@
-//! What a path that is to be written to leads to: a pipe or device, or a file, perhaps through links.
+//! The destination of an output path: a stream (pipe or device) or a file, with links resolved.
 
 use std::fs::Permissions;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 
-/// More links in a row are a circle; Linux's own bound.
+/// The most links to follow; more count as a cycle. This is Linux's own limit.
 const LINKS_MAX: usize = 40;
 
-/// Where what is written to a path ends up.
+/// The destination of an output path.
 pub(super) enum Destination {
-    /// A pipe, a device, or whatever a process has open: it is written to as it is.
+    /// A pipe, a device, or a file that a process has open. It is written directly.
     Stream,
-    /// A file that is, or will be, here.
+    /// A file at this path, existing or new.
     File(FileDestination),
 }
 
-/// A file to be written.
+/// An output file.
 pub(super) struct FileDestination {
-    /// With all links followed, so that writing it leaves them.
+    /// The path with all links resolved, so that writing keeps the links.
     pub(super) path: PathBuf,
-    /// Those of the file that stands there.
+    /// The permissions of the existing file.
     pub(super) permissions: Option<Permissions>,
 }
 
 impl Destination {
-    /// Follows `path`.
+    /// Resolves `path`.
     ///
     /// # Errors
-    /// When it is a directory or is to be in none, or its links lead in a circle.
+    /// When the path is a directory, its parent does not exist, or its links form a cycle.
     pub(super) fn of(path: &Path) -> Result<Destination, StoreError> {
         if super::standard::is_meant(path) {
             return Ok(Destination::Stream);
@@ -53,7 +53,7 @@ impl Destination {
 }
 
 impl FileDestination {
-    /// The folder that it is in.
+    /// Returns the folder of the file.
     pub(super) fn folder(&self) -> &Path {
         match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -62,8 +62,8 @@ impl FileDestination {
     }
 }
 
-/// Where the links at `path` end; `None` where they lead to what a process has open, such as `/dev/stdout`, which must be
-/// written to and not replaced even when a file is behind it.
+/// Returns the end of the links at `path`. Returns `None` when it is a file that a process has open, such as
+/// `/dev/stdout`. Such a file must be written directly, not replaced.
 fn follow(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let mut end = path.to_owned();
     for _ in 0..LINKS_MAX {

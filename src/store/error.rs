@@ -1,4 +1,4 @@
-//! What can go wrong with a file, named with it.
+//! The errors of file access. Each names its file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -6,61 +6,61 @@ use std::path::{Path, PathBuf};
 use super::Recording;
 use crate::log::{LogError, WriteError};
 
-/// Why a file could not be read or written.
+/// The reason why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no place for a temporary folder.
+    /// The system has no place for a temporary folder.
     #[error("no temporary folder: {0}")]
     NoTemporaryFolder(#[source] std::io::Error),
-    /// It is not there.
+    /// The file does not exist.
     #[error("{}: there is no such file", path.display())]
     NotFound {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// It was never finished.
+    /// Only an unfinished recording exists.
     #[error("{}: there is only {}, an unfinished recording: `hitreg recover {}` makes a log of it", path.display(), unfinished.display(), unfinished.display())]
     OnlyUnfinished {
-        /// Which.
+        /// The recording's final path.
         path: PathBuf,
-        /// What is there of it.
+        /// The unfinished file.
         unfinished: PathBuf,
     },
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{}: it cannot be read: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It goes on and on.
+    /// The file is too large.
     #[error("{}: this is larger than any file of its kind ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
     TooLarge {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// A pipe or a device where a file is meant, which nobody waits for.
+    /// The path is a pipe or a device, but must be a file.
     #[error("{}: this is no regular file", path.display())]
     NotRegular {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// What is in it is not what it should be.
+    /// The contents are invalid.
     #[error("{}: {source}", path.display())]
     Content {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the contents.
         source: LogError,
     },
-    /// A directory where a file is meant.
+    /// The path is a directory, but must be a file.
     #[error("{}: this is a directory; name a file in it", path.display())]
     IsDirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// The folder to write into is not there.
+    /// The folder of the output does not exist.
     #[error("{}: there is no directory {}; make it first", path.display(), parent.display())]
     NoParent {
         /// The file.
@@ -71,10 +71,10 @@ pub enum StoreError {
     /// The disk is full.
     #[error("{}: the disk is full; nothing was left under this name", path.display())]
     DiskFull {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// The disk is full, in the middle of a recording.
+    /// The disk became full during a recording.
     #[error(
         "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {}` makes {} of it",
         unfinished.display(),
@@ -82,30 +82,30 @@ pub enum StoreError {
         path.display()
     )]
     RecordingFull {
-        /// Where the recording stands.
+        /// The unfinished recording.
         unfinished: PathBuf,
-        /// Where it was to be in the end.
+        /// The recording's final path.
         path: PathBuf,
     },
-    /// Whoever was reading has stopped.
+    /// The reader of the pipe closed it.
     #[error("{}: the program reading this pipe has closed it", path.display())]
     ClosedPipe {
-        /// Which.
+        /// The pipe.
         path: PathBuf,
     },
-    /// Links that lead to each other.
+    /// The links form a cycle.
     #[error("{}: these links lead in a circle", path.display())]
     Circle {
-        /// Where they begin.
+        /// The first link.
         path: PathBuf,
     },
-    /// A pipe or device where a file is needed, which is renamed when it is whole.
+    /// The path is a pipe or a device, but the output needs a file that can be renamed when it is complete.
     #[error("{}: this is a pipe or device, and this log needs a file: it is written piece by piece, and renamed when it is whole", path.display())]
     NoFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// It is read by the command that would write it.
+    /// The output is an input of the same command.
     #[error("{}: this is an input of the command{}; give its output another name", path.display(), by_name(path, input))]
     IsInput {
         /// The output.
@@ -113,57 +113,57 @@ pub enum StoreError {
         /// The input that is the same file.
         input: PathBuf,
     },
-    /// Two outputs of a command.
+    /// Two outputs of the command have the same path.
     #[error("{}: this is to be written twice; give each output a name of its own", path.display())]
     WrittenTwice {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// Something else stands there.
+    /// The existing file is of another kind.
     #[error("{}: what is here is no {wanted} of hitreg's, and is not replaced: name another file, or move it away", path.display())]
     Foreign {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What would be written.
+        /// The kind of the output.
         wanted: &'static str,
     },
-    /// A recording stands there.
+    /// The path holds a recording.
     #[error("{}: there is a {what} here already: name another file, or replace it with --force", path.display())]
     WouldReplace {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// The kind of the existing file.
         what: &'static str,
     },
-    /// An earlier recording was not finished.
+    /// The path holds an unfinished recording.
     #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free; where one was made of it already, move it away", path.display(), path.display())]
     Unfinished {
-        /// Which.
+        /// The unfinished file.
         path: PathBuf,
     },
-    /// Another process is at it.
+    /// Another process is writing the recording.
     #[error("{}: another recording is being written here; give this one another name", path.display())]
     BeingRecorded {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// It is not unfinished yet.
+    /// The recording is still in progress.
     #[error("{}: this is still being recorded: end it first, or name another file with -o for what there is by now", path.display())]
     StillRecorded {
-        /// Which.
+        /// The unfinished file.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{}: {source}", path.display())]
     Unwritable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: WriteError,
     },
 }
 
-/// The input's own name, where it is another.
+/// Returns a suffix with the input's name, if it differs from the output's.
 fn by_name(path: &Path, input: &Path) -> String {
     if path == input { String::new() } else { format!(", as {}", input.display()) }
 }

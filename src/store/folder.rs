@@ -1,4 +1,4 @@
-//! Folders that one process at a time works in.
+//! Folders that only one process at a time may use.
 #![expect(clippy::disallowed_types, reason = "a lock needs an open file")]
 
 use std::fs::{File, TryLockError};
@@ -9,62 +9,62 @@ use super::StoreError;
 use super::target::Target;
 use super::unnamed::UnnamedFolder;
 
-/// A folder of hitreg's own, in which it may write what it likes.
+/// A folder that hitreg owns, where it may write any file.
 #[derive(Clone, Debug)]
 pub struct OwnFolder(PathBuf);
 
 impl OwnFolder {
-    /// Makes it if need be.
+    /// Opens the folder and creates it if necessary.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the folder cannot be created.
     pub fn open(folder: &Path) -> std::io::Result<OwnFolder> {
         std::fs::create_dir_all(folder)?;
         Ok(OwnFolder(folder.to_owned()))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// A file in it.
+    /// Returns a target for a file in the folder.
     pub fn file(&self, name: &str) -> Target {
         Target::own(self.0.join(name))
     }
 }
 
-/// A folder that no other process works in for as long as this is held.
+/// A folder locked against other processes until this value is dropped.
 #[derive(Debug)]
 pub struct LockedFolder {
     folder: OwnFolder,
     _lock: File,
 }
 
-/// Why a folder is not available.
+/// The reasons why a folder is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process works in it.
+    /// Another process has locked the folder.
     #[error("{}: another process works in this folder", folder.display())]
     Taken {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
     },
-    /// It cannot be made, changed or removed.
+    /// The folder cannot be created, changed or removed.
     #[error("{}: {source}", folder.display())]
     Io {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl LockedFolder {
-    /// Makes the folder if need be, and locks it. Its path is absolute from then on.
+    /// Creates the folder if necessary and locks it. Its path becomes absolute.
     ///
     /// # Errors
-    /// When it cannot be made, or another process has locked it.
+    /// When the folder cannot be created, or another process has locked it.
     pub fn open(folder: &Path) -> Result<LockedFolder, FolderError> {
         let fail = |source| FolderError::Io { folder: folder.to_owned(), source };
         let path = std::path::absolute(folder).map_err(fail)?;
@@ -77,15 +77,15 @@ impl LockedFolder {
         }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &OwnFolder {
         &self.folder
     }
 
-    /// Removes the files in it with this ending.
+    /// Removes the files in the folder whose names end with `ending`.
     ///
     /// # Errors
-    /// When the folder cannot be listed, or a file not be removed.
+    /// When the folder cannot be listed, or a file cannot be removed.
     pub fn remove_ending_in(&self, ending: &str) -> Result<(), FolderError> {
         let remove = || {
             for entry in std::fs::read_dir(self.folder.path())? {
@@ -99,37 +99,37 @@ impl LockedFolder {
         remove().map_err(|source| FolderError::Io { folder: self.folder.0.clone(), source })
     }
 
-    /// Removes it with all that is in it.
+    /// Removes the folder and its contents.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When the folder cannot be removed.
     pub fn remove(self) -> Result<(), FolderError> {
         std::fs::remove_dir_all(self.folder.path())
             .map_err(|source| FolderError::Io { folder: self.folder.0.clone(), source })
     }
 }
 
-/// A folder for what is needed now and not later.
+/// A temporary folder, removed on drop.
 #[derive(Debug)]
 pub struct TemporaryFolder(UnnamedFolder);
 
 impl TemporaryFolder {
-    /// A file in it.
+    /// Returns a target for a file in the folder.
     pub fn file(&self, name: &str) -> Target {
         Target::own(self.0.path().join(name))
     }
 }
 
-/// A folder for what is needed now and not later; it goes away with what this gives back.
+/// Creates a temporary folder, which is removed when the returned value is dropped.
 ///
 /// # Errors
-/// When the system has no place for one.
+/// When the system has no place for a temporary folder.
 #[cfg(feature = "pipelines")]
 pub(crate) fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     UnnamedFolder::new().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
 }
 
-/// All files below a folder whose names end like this, in order. Links to folders are not followed.
+/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed.
 ///
 /// # Errors
 /// When a folder cannot be listed.

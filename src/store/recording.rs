@@ -10,8 +10,8 @@ use crate::log::{BackgroundLogWriter, Options, WhenFull, WriteError};
 use crate::record::{Header, OwnRow, Record};
 use crate::units::Micros;
 
-/// A recording in progress. Until [`Recording::finish`] it stands under [`Recording::unfinished_path`], where a kill
-/// or a crash leaves all of it but the last second.
+/// A recording in progress. Until [`Recording::finish`], it is at [`Recording::unfinished_path`]. After a kill or a
+/// crash, this file holds everything except the last second.
 pub struct Recording {
     target: Target,
     path: PathBuf,
@@ -20,16 +20,16 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins a recording that will be at `target`; where that is a link, the file that it leads to.
+    /// Starts a recording whose final path is `target`, with links resolved.
     ///
     /// # Errors
-    /// When it cannot be written, or an unfinished recording is there already, by a process that runs or by one that was
-    /// killed.
+    /// When the file cannot be written, or when an unfinished recording exists there, whether its process still runs or
+    /// was killed.
     pub fn begin(target: &Target, header: &Header) -> Result<Recording, StoreError> {
         Recording::begin_with(target, header, Options::live(), WhenFull::Wait)
     }
 
-    /// The same with other chunks, and another answer to a slow disk.
+    /// Like [`Recording::begin`], with other chunk options and another reaction to a slow disk.
     ///
     /// # Errors
     /// As [`Recording::begin`].
@@ -42,14 +42,14 @@ impl Recording {
         Claim::new(target)?.begin(header, options, when_full)
     }
 
-    /// Where a recording stands until it is finished: `NAME.hitlog.part`.
+    /// Returns the path of an unfinished recording: `NAME.hitlog.part`.
     pub fn unfinished_path(path: &Path) -> PathBuf {
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         name.into()
     }
 
-    /// Where the file of this number stands of a recording in many files: `NAME-0001.hitlog`.
+    /// Returns the path of one file of a recording in several files: `NAME-0001.hitlog`.
     pub fn numbered(path: &Path, number: u32) -> PathBuf {
         let mut name = path.file_stem().unwrap_or_default().to_owned();
         name.push(format!("-{number:04}"));
@@ -60,7 +60,7 @@ impl Recording {
         path.with_file_name(name)
     }
 
-    /// The highest number that a file of such a recording has, finished or not; 0 where there is none.
+    /// Returns the highest number among the files of such a recording, finished or not; 0 when there are none.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -81,10 +81,10 @@ impl Recording {
         Ok(last)
     }
 
-    /// How many bytes of it are in the file by now.
+    /// Returns the number of bytes written to the file so far.
     ///
     /// # Errors
-    /// When the file system does not tell.
+    /// When the file system does not report the size.
     pub fn written_bytes(&self) -> Result<u64, StoreError> {
         let file = std::fs::metadata(&self.unfinished);
         Ok(file.map_err(|source| StoreError::open(&self.unfinished, source))?.len())
@@ -93,63 +93,63 @@ impl Recording {
     /// Adds a record.
     ///
     /// # Errors
-    /// When it does not fit the header, or the recording cannot be written any more.
+    /// When the record does not fit the header, or the recording can no longer be written.
     pub fn push(&mut self, record: &Record) -> Result<(), StoreError> {
         self.writer.push(record).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
-    /// Adds a row of a kind or column that only the header knows, along with the record that it belongs to.
+    /// Adds a row of a table or column that only the header defines, together with the record that it belongs to.
     pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), StoreError> {
         self.writer.push_row(at, row, of).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
-    /// How many chunks were dropped because the disk was too slow.
+    /// Returns the number of chunks dropped because the disk was too slow.
     pub fn dropped_chunks(&self) -> u64 {
         self.writer.dropped_chunks()
     }
 
-    /// Writes what is still in memory, so that it survives a kill.
+    /// Writes all buffered records, so that they survive a kill.
     ///
     /// # Errors
-    /// When the recording cannot be written any more.
+    /// When the recording can no longer be written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.writer.flush().map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
-    /// Ends a recording that is not worth keeping, and leaves nothing of it.
+    /// Ends the recording and removes its file.
     ///
     /// # Errors
-    /// When it could not be removed.
+    /// When the file cannot be removed.
     pub fn abandon(self) -> Result<(), StoreError> {
         drop(self.writer);
         std::fs::remove_file(&self.unfinished).map_err(|source| StoreError::write(&self.unfinished, source.into()))
     }
 
-    /// Ends the recording and gives it its name.
+    /// Ends the recording and gives the file its final name.
     ///
     /// # Errors
-    /// When it could not be written or renamed; what is whole of it stays where it was.
+    /// When the file cannot be written or renamed. The part written so far stays in the unfinished file.
     pub fn finish(self) -> Result<(), StoreError> {
         let fail = |source: WriteError| stopped(&self.unfinished, &self.path, source);
         let file = self.writer.finish().map_err(fail)?;
         file.sync_data().map_err(|source| fail(source.into()))?;
-        // A log that came there meanwhile stays, and this one where it was.
+        // If a log appeared at the final path in the meantime, both files stay where they are.
         self.target.check()?;
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| fail(source.into()))
     }
 }
 
-/// The place of a recording that is to begin. Nothing is left there when none does.
+/// The reserved place of a recording. Dropping it before the recording starts removes the file.
 pub struct Claim {
     target: Target,
     path: PathBuf,
     unfinished: PathBuf,
-    /// `None` once the recording has begun.
+    /// `None` after the recording has started.
     file: Option<File>,
 }
 
 impl Claim {
-    /// Takes the place of a recording that will be at `target`.
+    /// Reserves the place of a recording whose final path is `target`.
     ///
     /// # Errors
     /// As [`Recording::begin`].
@@ -166,10 +166,10 @@ impl Claim {
         Ok(claimed)
     }
 
-    /// Begins the recording.
+    /// Starts the recording.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn begin(mut self, header: &Header, options: Options, when_full: WhenFull) -> Result<Recording, StoreError> {
         let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
         let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;
@@ -182,13 +182,13 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // An empty file that stays is in nobody's way.
+            // A leftover empty file is harmless.
             let _ = std::fs::remove_file(&self.unfinished);
         }
     }
 }
 
-/// A recording that was not finished, and that nobody writes any more.
+/// An unfinished recording whose process has ended.
 #[derive(Debug)]
 pub struct Unfinished {
     path: PathBuf,
@@ -196,15 +196,16 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// The name that a recording at `path` was to have; `None` for what is no unfinished one by its name.
+    /// Returns the final path of the unfinished recording at `path`; `None` when its name is not that of an unfinished
+    /// recording.
     pub fn name(path: &Path) -> Option<PathBuf> {
         (path.extension()? == "part").then(|| path.with_extension(""))
     }
 
-    /// Takes an unfinished recording, so that nobody else begins with it.
+    /// Locks an unfinished recording for this process.
     ///
     /// # Errors
-    /// When it cannot be opened, or is still being written.
+    /// When the file cannot be opened, or is still being written.
     pub fn take(path: &Path) -> Result<Unfinished, StoreError> {
         let file = File::open(path).map_err(|source| StoreError::open(path, source))?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
@@ -213,17 +214,17 @@ impl Unfinished {
         Ok(Unfinished { path: path.to_owned(), _lock: file })
     }
 
-    /// Removes it, after all that was whole of it has been saved elsewhere.
+    /// Removes the file. The caller must have saved its contents elsewhere.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When the file cannot be removed.
     pub fn remove(self) -> Result<(), StoreError> {
         std::fs::remove_file(&self.path).map_err(|source| StoreError::write(&self.path, source.into()))
     }
 }
 
-/// Opens the file of an unfinished recording for this process alone. An empty one has nothing to be lost: whoever began it was
-/// killed before its header was written.
+/// Opens and locks the file of an unfinished recording. An empty file holds no data and may be reused: its process was
+/// killed before it wrote the header.
 fn claim(unfinished: &Path) -> Result<File, StoreError> {
     let fail = |source: std::io::Error| StoreError::write(unfinished, source.into());
     let (file, is_new) = match File::options().write(true).create_new(true).open(unfinished) {
@@ -235,7 +236,7 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::BeingRecorded { path: unfinished.into() }),
-        // Not every file system has locks. Without one only the name tells who was first.
+        // Some file systems have no locks. Without a lock, only a newly created file is safe.
         Err(TryLockError::Error(_)) if is_new => {}
         Err(TryLockError::Error(_)) => return Err(StoreError::Unfinished { path: unfinished.into() }),
     }
@@ -245,7 +246,8 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Why a recording cannot go on. What was written until then is not lost when the disk is full, and the error says so.
+/// Returns the error of a recording that cannot go on. When the disk is full, the error says that the data so far is
+/// safe.
 fn stopped(unfinished: &Path, path: &Path, source: WriteError) -> StoreError {
     match StoreError::write(unfinished, source) {
         StoreError::DiskFull { path: unfinished } => StoreError::RecordingFull { unfinished, path: path.into() },

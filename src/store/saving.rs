@@ -1,4 +1,5 @@
-//! Writing whole files: under a temporary name until they are complete, so that the final name never holds half a file.
+//! Writing of whole files. A file has a temporary name until it is complete, so that the final name never holds half a
+//! file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,10 +15,10 @@ use crate::log::{self, Options, WriteError};
 use crate::record::Session;
 use crate::trace::Trace;
 
-/// Writes a whole session.
+/// Writes a whole session as a log.
 ///
 /// # Errors
-/// When it cannot be written; nothing is left under that name then.
+/// When it cannot be written. Nothing is then left under the final name.
 pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
     save(target, |out| log::write_session(out, session, options).map(drop))
 }
@@ -25,25 +26,25 @@ pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<
 /// Writes a trace.
 ///
 /// # Errors
-/// When it cannot be written; nothing is left under that name then.
+/// When it cannot be written. Nothing is then left under the final name.
 pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
     save(target, |out| log::write_trace(out, trace).map(drop))
 }
 
-/// Writes bytes: a golden, a report.
+/// Writes bytes, such as a golden or a report.
 ///
 /// # Errors
-/// When they cannot be written; nothing is left under that name then.
+/// When they cannot be written. Nothing is then left under the final name.
 #[cfg(feature = "pipelines")]
 pub(crate) fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
     save(target, |out| Ok(out.write_all(bytes)?))
 }
 
-/// Writes a file so that its name holds all of it or what it held before. A pipe or device is written to as it is; through a
-/// link the file that it leads to is written, and a file that is replaced leaves its permissions to the new one.
+/// Writes a file atomically: its name holds either the complete new contents or the old ones. Pipes and devices are
+/// written directly. Links are followed, and a replaced file passes on its permissions.
 ///
 /// # Errors
-/// When it cannot be written, or `write` says so.
+/// When the file cannot be written, or `write` fails.
 pub fn save(
     target: &Target,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
@@ -51,14 +52,14 @@ pub fn save(
     prepare(target, write)?.put()
 }
 
-/// A file that is whole, and does not have its name yet.
+/// A complete file without its final name.
 pub struct Prepared<'a> {
     target: &'a Target,
-    /// `None` for what went into a pipe or device already.
+    /// `None` when the contents already went to a pipe or device.
     file: Option<(UnnamedFile, PathBuf)>,
 }
 
-/// Writes a file that gets its name later, along with others.
+/// Writes a file that gets its final name later, together with others.
 ///
 /// # Errors
 /// As [`save`].
@@ -95,10 +96,10 @@ pub(crate) fn prepare<'a>(
 }
 
 impl Prepared<'_> {
-    /// Gives the file its name.
+    /// Gives the file its final name.
     ///
     /// # Errors
-    /// When it cannot be renamed, or something came there meanwhile that may not be replaced.
+    /// When it cannot be renamed, or a file appeared there in the meantime that must not be replaced.
     pub fn put(self) -> Result<(), StoreError> {
         let Some((unfinished, path)) = self.file else { return Ok(()) };
         self.target.check()?;
@@ -106,10 +107,10 @@ impl Prepared<'_> {
     }
 }
 
-/// Gives a file another name.
+/// Moves a file.
 ///
 /// # Errors
-/// When what stands there may not be replaced, or it cannot be renamed.
+/// When the existing file at the target must not be replaced, or the file cannot be renamed.
 #[cfg(feature = "pipelines")]
 pub(crate) fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
     super::check_regular(from)?;
@@ -118,10 +119,10 @@ pub(crate) fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
     std::fs::remove_file(from).map_err(|source| StoreError::write(from, source.into()))
 }
 
-/// Removes a file of the kind that may stand there.
+/// Removes a file of the target's kind.
 ///
 /// # Errors
-/// When it cannot be removed, or something of another kind stands there.
+/// When it cannot be removed, or a file of another kind is there.
 pub fn remove(target: &Target) -> Result<(), StoreError> {
     target.check()?;
     std::fs::remove_file(target.path()).map_err(|source| StoreError::write(target.path(), source.into()))

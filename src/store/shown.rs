@@ -1,20 +1,20 @@
-//! Paths in JSON. A name that is no Unicode is shown as well as it can be: a result is not lost because of it.
+//! Serialisation of paths as JSON. Names that are not Unicode are shown lossily, so that the result is not lost.
 
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
 
-/// One.
+/// Serialises a path.
 pub(crate) fn path<S: Serializer>(path: &impl AsRef<Path>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.as_ref().display())
 }
 
-/// One, or none.
+/// Serialises an optional path.
 pub(crate) fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.as_ref().display().to_string()).serialize(to)
 }
 
-/// Several.
+/// Serialises a list of paths.
 #[cfg(feature = "cli")]
 pub(crate) fn paths<S: Serializer>(paths: &[impl AsRef<Path>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(paths.iter().map(|path| path.as_ref().display().to_string()))

@@ -1,19 +1,19 @@
-//! Standard input and output under the name `-`; a file of that name is `./-`.
+//! Standard input and output under the name `-`. A file of that name is `./-`.
 
 use std::fs::File;
 use std::path::Path;
 
-/// Whether a path is `-`.
+/// Returns whether a path is `-`.
 pub fn is_meant(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Standard input, as a file of its own.
+/// Returns standard input as a file.
 pub(super) fn input() -> std::io::Result<File> {
     duplicate(std::io::stdin())
 }
 
-/// Standard output, as a file of its own.
+/// Returns standard output as a file.
 pub(super) fn output() -> std::io::Result<File> {
     duplicate(std::io::stdout())
 }

@@ -1,7 +1,8 @@
-//! What a command may write to. Every file is written through a [`Target`], and every target comes from [`Targets`], which
-//! knows what the command reads, or from a folder that is hitreg's own: no command can forget to look first.
+//! The files that a command may write. Every output goes through a [`Target`]. A target comes from [`Targets`], which
+//! knows the command's inputs, or from a folder that hitreg owns. No command can therefore skip the checks.
 //!
-//! A target is made before the work begins, so that nothing runs for ten minutes and is refused then. It is looked at once
+//! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
+//! is replaced.
 //! more before it is replaced.
 
 use std::io::Read;
@@ -12,18 +13,18 @@ use super::destination::Destination;
 use super::{READ_AHEAD, StoreError};
 use crate::log::{self, FileKind};
 
-/// What kind of file is to be written. Only a file of the same kind is ever replaced.
+/// The kind of an output. Only a file of the same kind is ever replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A recording.
     Log,
-    /// What a replay put out.
+    /// The output of a replay.
     Trace,
     /// The expected outcome beside a log.
     Golden,
     /// A report for CI systems.
     Junit,
-    /// Rows as CSV or JSONL; one that has these columns is one of the same.
+    /// Rows as CSV or JSONL, with these columns. Only a table with the same columns is of the same kind.
     Table(Vec<String>),
     /// A manual page.
     Manual,
@@ -35,11 +36,11 @@ pub enum Kind {
     Events,
     /// A page of `report`.
     Page,
-    /// What another process asked for, in a place where nothing stands.
+    /// The answer to a request of another process, written only where no file exists.
     Answer,
 }
 
-/// All that a command writes.
+/// The outputs of a command.
 #[derive(Debug, Default)]
 pub struct Targets {
     inputs: Vec<PathBuf>,
@@ -47,14 +48,14 @@ pub struct Targets {
     given: Mutex<Vec<PathBuf>>,
 }
 
-/// A place to write to, which was found to be free or to hold what may be replaced.
+/// An output path that is free, or holds a file that may be replaced.
 #[derive(Clone, Debug)]
 pub struct Target {
     path: PathBuf,
     guard: Option<Guard>,
 }
 
-/// What a target is held against.
+/// The checks of a target.
 #[derive(Clone, Debug)]
 struct Guard {
     kind: Kind,
@@ -63,21 +64,22 @@ struct Guard {
 }
 
 impl Targets {
-    /// Those of a command that reads `inputs`. Logs and traces are replaced only where that was asked for.
+    /// Creates the targets of a command that reads `inputs`. Logs and traces are replaced only if
+    /// `may_replace_recordings` is set.
     pub fn new(inputs: impl IntoIterator<Item = PathBuf>, may_replace_recordings: bool) -> Targets {
         Targets { inputs: inputs.into_iter().collect(), may_replace_recordings, given: Mutex::default() }
     }
 
-    /// A place for a file of this kind.
+    /// Returns a target for a file of this kind.
     ///
     /// # Errors
-    /// When nothing can be written there; when it is an input of the command, by whatever spelling or link, or another of
-    /// its outputs; when something stands there that is not of the same kind, or a recording that may not be replaced.
+    /// When the path cannot be written. Also when it is an input of the command (by any spelling or link) or another of
+    /// its outputs, or when it holds a file of another kind or a recording that must not be replaced.
     pub fn file(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
         self.guarded(path, kind, self.may_replace_recordings)
     }
 
-    /// The same, where a recording that stands there can be made again.
+    /// Like [`Targets::file`], for a recording that can be created again and may be replaced.
     ///
     /// # Errors
     /// As [`Targets::file`].
@@ -85,10 +87,10 @@ impl Targets {
         self.guarded(path, kind, true)
     }
 
-    /// A place for an input that is to be made anew: it is what its reader asked for.
+    /// Returns a target for an input that is to be created again, as the command requested.
     ///
     /// # Errors
-    /// As [`Targets::file`], but for its being an input.
+    /// As [`Targets::file`], except that the path may be an input.
     pub fn file_anew(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
         let target = Target { path: path.to_owned(), guard: Some(guard) };
@@ -113,29 +115,29 @@ impl Targets {
 }
 
 impl Target {
-    /// A file in a folder that is hitreg's own.
+    /// Returns a target in a folder that hitreg owns.
     pub(super) fn own(path: PathBuf) -> Target {
         Target { path, guard: None }
     }
 
-    /// The same place once more, where by now stands what the command itself has written.
+    /// Returns the same target for a second write, which may replace what the command itself has written.
     #[must_use]
     pub fn made_again(&self) -> Target {
         let guard = self.guard.clone().map(|guard| Guard { may_replace_recordings: true, ..guard });
         Target { path: self.path.clone(), guard }
     }
 
-    /// As it was asked for.
+    /// Returns the path as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A pipe or device has no name to be given at the end: it is written to as it is.
+    /// Returns whether the path is a pipe or a device, which is written directly.
     pub fn is_stream(&self) -> bool {
         matches!(Destination::of(&self.path), Ok(Destination::Stream))
     }
 
-    /// Where it leads, after a look at what stands there.
+    /// Checks the existing file and returns the destination.
     pub(super) fn check(&self) -> Result<Destination, StoreError> {
         let destination = Destination::of(&self.path)?;
         if let (Destination::File(file), Some(guard)) = (&destination, &self.guard)
@@ -148,10 +150,10 @@ impl Target {
 }
 
 impl Guard {
-    /// Whether what stands at `end` may be replaced; `asked` is the path that led there.
+    /// Checks whether the file at `end` may be replaced. `asked` is the path that led there.
     fn look_at(&self, asked: &Path, end: &Path) -> Result<(), StoreError> {
         for input in &self.inputs {
-            // Opening a pipe to look at it would wait for its writer.
+            // Opening a pipe to inspect it would wait for its writer.
             let is_file = std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
             if is_file && same_file::is_same_file(input, end).unwrap_or(false) {
                 return Err(StoreError::IsInput { path: asked.into(), input: input.clone() });
@@ -190,7 +192,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file that begins like this is one.
+    /// Returns whether a file with these first bytes is of this kind.
     fn is_of(&self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
@@ -215,7 +217,7 @@ impl Kind {
     }
 }
 
-/// The columns that the first line of a table names: the header of CSV, or the keys of an object.
+/// Returns the column names in the first line of a table: the header of CSV, or the keys of a JSON object.
 #[cfg(feature = "pipelines")]
 fn columns_in(line: &str) -> Vec<String> {
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {

@@ -31,7 +31,7 @@ fn frame(seq: u32) -> FrameRecord {
     FrameRecord { at: Micros(i64::from(seq) * 15_625), command }
 }
 
-/// A place for a log where whatever stands there is ours.
+/// Returns a target whose existing file may be replaced.
 fn again(path: &Path) -> Target {
     Target::own(path.to_owned())
 }
@@ -107,7 +107,7 @@ fn a_killed_recording_can_be_recovered() {
         recording.push(&Record::Frame(PlayerId(0), *frame)).unwrap();
     }
     assert!(matches!(Recording::begin(&again(&path), &session.header), Err(StoreError::BeingRecorded { .. })));
-    // What a kill leaves: the writer is never finished.
+    // A killed process never finishes the writer.
     recording.flush().unwrap();
     drop(recording);
     let unfinished = Recording::unfinished_path(&path);
@@ -119,7 +119,7 @@ fn a_killed_recording_can_be_recovered() {
     });
     let damage = saved.expect("what was flushed can be read");
     assert!(damage.torn.is_some() && damage.holes.is_empty());
-    // The thread that wrote it may still have it open for a moment.
+    // The writer's thread may keep the file open for a moment.
     let refused = (0..500).find_map(|_| match Recording::begin(&again(&path), &session.header) {
         Err(StoreError::BeingRecorded { .. }) => {
             std::thread::sleep(std::time::Duration::from_millis(10));

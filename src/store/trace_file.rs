@@ -1,4 +1,4 @@
-//! A trace in a file, of which only the rows are in memory that are being looked at.
+//! A trace in a file, which keeps only the requested rows in memory.
 
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use super::{READ_AHEAD, StoreError, open_trace};
 use crate::log::TraceIndex;
 use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
-/// A trace in a file that can be read again and again.
+/// A trace in a file that can be read repeatedly.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     path: PathBuf,
@@ -17,22 +17,22 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Looks through a trace in a regular file.
+    /// Indexes a trace in a regular file.
     ///
     /// # Errors
-    /// When it cannot be opened, or is not a sound trace.
+    /// When the file cannot be opened, or is not an undamaged trace.
     pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
         super::check_regular(path)?;
         let index = open_trace(path)?.index().map_err(|source| StoreError::content(path, source))?;
         Ok(TraceFile { path: path.to_owned(), index: Arc::new(index) })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The rows of a part that begins there.
+    /// Reads the rows of the part at `offset`.
     fn part(&self, offset: u64, only: &[&str]) -> Result<Table, StoreError> {
         let mut file = File::open(&self.path).map_err(|source| StoreError::open(&self.path, source))?;
         file.seek(SeekFrom::Start(offset)).map_err(|source| StoreError::open(&self.path, source))?;
@@ -58,7 +58,7 @@ impl TraceSource for TraceFile {
         })
     }
 
-    /// As long as the file stands.
+    /// Valid as long as the file exists unchanged.
     fn shared(&self) -> Option<SharedTrace> {
         Some(Arc::new(self.clone()))
     }

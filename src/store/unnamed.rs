@@ -1,12 +1,11 @@
-//! Files and folders that are there only while the program runs. All of them are known, so that a program that is told to end
-//! leaves none of them behind.
+//! Temporary files and folders. All of them are registered, so that a program that is told to end removes them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A file that has no final name yet. Dropped, it is gone.
+/// A file without its final name, removed on drop.
 pub(super) struct UnnamedFile {
     file: tempfile::NamedTempFile,
     /// Dropped after the file.
@@ -14,14 +13,14 @@ pub(super) struct UnnamedFile {
 }
 
 impl UnnamedFile {
-    /// A new one, readable by whoever may read other files there.
+    /// Creates a file with the default permissions (mode 0666 less the umask on Unix).
     pub(super) fn in_folder(folder: &Path) -> std::io::Result<UnnamedFile> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".hitreg-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut paths = known_paths();
-        // Where it would have been is nothing that people know of.
+        // The error must not show the temporary name, which the user does not know.
         let file = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
         let known = Known::among(&mut paths, file.path());
         Ok(UnnamedFile { file, known })
@@ -31,7 +30,7 @@ impl UnnamedFile {
         self.file.as_file()
     }
 
-    /// Gives it its name, in place of what has that name now.
+    /// Gives the file its final name and replaces any existing file.
     pub(super) fn put(self, path: &Path) -> std::io::Result<()> {
         let UnnamedFile { file, known } = self;
         let paths = known_paths();
@@ -42,7 +41,7 @@ impl UnnamedFile {
     }
 }
 
-/// A folder for what is needed now and not later. Dropped, it is gone with all that is in it.
+/// A temporary folder, removed with its contents on drop.
 #[derive(Debug)]
 pub(super) struct UnnamedFolder {
     folder: tempfile::TempDir,
@@ -64,18 +63,18 @@ impl UnnamedFolder {
     }
 }
 
-/// Removes all of them, for a program that ends now: from here on none is made, and none gets its name.
+/// Removes all temporary files and folders before the program ends. After that, none can be created or renamed.
 #[cfg(feature = "cli")]
 pub(crate) fn remove_unnamed() {
     let paths = known_paths();
     for path in &*paths {
-        // What is gone already is as it should be, and nothing can be done about what cannot be removed.
+        // A missing file is fine, and a file that cannot be removed cannot be helped.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
     std::mem::forget(paths);
 }
 
-/// That one of them is known, for as long as this lives.
+/// The registration of one temporary path, until dropped.
 #[derive(Debug)]
 struct Known(PathBuf);
 
@@ -92,7 +91,7 @@ impl Drop for Known {
     }
 }
 
-/// Locked while one of them is made or gets its name.
+/// Returns the registered paths. The lock is held while a file is created or renamed.
 fn known_paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     PATHS.lock().unwrap_or_else(PoisonError::into_inner)
