@@ -1,8 +1,8 @@
-//! A machine that looks for faults. One seed picks a session and everything that goes wrong with it (a [`Plan`]); it is played
-//! in virtual time, recorded, replayed, torn, merged, compared, and held against what must be true of every session
-//! ([`Property`]). The same seed comes to the same, on any machine.
+//! The soak test: a search for faults. A seed determines a session and everything that goes wrong in it (a [`Plan`]).
+//! The session is played in virtual time, recorded, replayed, cut, merged and compared. Every [`Property`] that must
+//! hold for all sessions is checked. The same seed gives the same result on any machine.
 //!
-//! A plan that broke something is made smaller, for as long as it breaks the same.
+//! A plan that breaks a property is reduced as long as it breaks the same property.
 
 mod agree;
 mod bounds;
@@ -27,47 +27,47 @@ pub use plan::{Fault, Limits, Plan, PlayerPlan};
 pub use play::Stage;
 pub use smaller::smaller;
 
-/// What must be true of every session.
+/// The properties that must hold for every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Property {
-    /// Nothing panics, and every plan can be played.
+    /// Every plan can be played, without a panic.
     Plays,
-    /// No client has more than the documented bounds give it, whatever it says.
+    /// No client exceeds the documented bounds, whatever it claims.
     Bounds,
-    /// A log holds what was recorded, to the bit.
+    /// A log holds exactly what was recorded.
     Log,
-    /// A replay has every recorded state.
+    /// A replay reproduces every recorded state.
     Replay,
     /// The world can be saved, restored and run again at any tick.
     Rollback,
-    /// Datagrams make no difference to a replay.
+    /// A replay with encoded datagrams equals one without.
     Datagrams,
-    /// The session recorded again from its own input is the same.
+    /// A session recorded again from its own input is the same.
     Rerecord,
-    /// `verify` finds nothing.
+    /// `verify` finds no difference.
     Verify,
-    /// Who lost nothing and interpolates is judged by what was on the screen.
+    /// A player who interpolates and lost no snapshot is judged by its own view.
     ViewError,
-    /// Who is alone and lost nothing predicts without error.
+    /// A player who is alone and lost nothing predicts without error.
     Prediction,
-    /// A trace differs in nothing from itself.
+    /// A trace does not differ from itself.
     DiffSelf,
-    /// B against A is A against B, the other way round.
+    /// The diff of B and A mirrors the diff of A and B.
     DiffMirror,
-    /// A recorder that is killed loses at most a second.
+    /// A killed recorder loses at most one second.
     Crash,
-    /// A full disk leaves a log that opens.
+    /// A full disk leaves a log that can be opened.
     FullDisk,
-    /// A log that is cut anywhere gives back what is before, and says where it is cut.
+    /// A log that is cut anywhere gives back the part before the cut and names the place.
     Torn,
-    /// A bit that has flipped anywhere is found.
+    /// A flipped bit is detected, wherever it is.
     Flipped,
-    /// The server's log alone has every recorded state when it is replayed, whatever clients said.
+    /// A replay of the server's log alone reproduces every recorded state, whatever the clients claimed.
     Heard,
-    /// The sides of a session make the whole again.
+    /// The logs of a session's sides can be merged into the whole.
     Merge,
-    /// What a session was shrunk for it still shows.
+    /// A shrunk session still shows what it was shrunk for.
     Shrink,
 }
 
@@ -94,25 +94,25 @@ named!(Property {
 });
 
 impl Property {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// A property that did not hold.
+/// A broken property.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Broken {
-    /// Which.
+    /// The property.
     pub property: Property,
-    /// How it shows.
+    /// A description of the failure.
     pub detail: String,
 }
 
-/// What sessions were held against.
+/// Counts of what the checks exercised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exercised {
-    /// How many sessions each property was held against, and found something to hold.
+    /// For each property, the number of sessions in which it had something to check.
     pub held: BTreeMap<Property, u64>,
     /// Server ticks.
     pub ticks: u64,
@@ -120,7 +120,7 @@ pub struct Exercised {
     pub usercmds: u64,
     /// Shots.
     pub shots: u64,
-    /// Shots whose view error had to be 0.
+    /// Shots whose view error had to be 0 units.
     pub view_errors: u64,
     /// Predictions that had to be exact.
     pub predictions: u64,
@@ -133,7 +133,7 @@ impl Exercised {
         *self.held.entry(property).or_default() += 1;
     }
 
-    /// Adds what other sessions were held against.
+    /// Adds the counts of other sessions.
     pub fn add(&mut self, other: &Exercised) {
         for (property, sessions) in &other.held {
             *self.held.entry(*property).or_default() += sessions;
@@ -147,10 +147,10 @@ impl Exercised {
     }
 }
 
-/// Plays a plan, and holds what comes of it against every property, up to the first that does not hold.
+/// Plays a plan and checks every property, up to the first that is broken.
 ///
 /// # Errors
-/// When one does not hold.
+/// When a property is broken.
 pub fn run(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
     match catch_unwind(AssertUnwindSafe(|| check::check(stage, plan))) {
         Ok(found) => found,

@@ -142,7 +142,7 @@ impl<G: Game> Categories<G> {
         self.reactions.push(reaction);
     }
 
-    /// Adds the entities that are new in the newest update, and removes those that left.
+    /// Adds the entities that are new in the newest update, and removes the ones that left.
     fn learn(&mut self, moment: &Moment<G>) {
         if self.known_at.replace(moment.newest.tick) == Some(moment.newest.tick) {
             return;

@@ -19,7 +19,7 @@ pub(super) struct Repeats {
     redundancy: Option<Redundancy>,
     /// The send times of the last packets, by number.
     sent: VecDeque<(u32, Micros)>,
-    /// The newest packet echoed, and the number of packets lost by then.
+    /// The newest packet echoed, and the number of packets lost up to it.
     echoed: Option<(u32, u16)>,
 }
 

@@ -24,8 +24,8 @@ impl Limits {
     }
 }
 
-/// Places a body between two states. A body that is new, or was teleported in between, is placed at the newer state:
-/// "just move the object to the latest known position and start interpolating from there" (Bernier 2001).
+/// Places a body between two states. A body that is new, or was teleported in between, is placed at the newer state.
+/// Bernier (2001) says to "just move the object to the latest known position and start interpolating from there".
 #[inline]
 pub(crate) fn between<G: Game>(
     before: Option<(Micros, &G::Body)>,

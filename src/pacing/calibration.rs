@@ -40,8 +40,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// Takes note of a frame whose input arrived at `arrived` and which is, or was, computed at `computed`. To be called
-    /// once for each packet, with its newest frame, also when that is too late or too early to be used.
+    /// Adds a frame whose input arrived at `arrived` for a tick at `computed`. Call it once per packet with the newest
+    /// frame, even when that is too late or too early to be used.
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {
         // Clamps false times so that the mean cannot overflow. No honest client is off by an hour.
         let lead = (computed - arrived).clamp(Micros::from_s(-3600), Micros::from_s(3600));

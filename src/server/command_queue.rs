@@ -11,8 +11,9 @@ use crate::usercmd::Usercmd;
 
 /// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
 const STAND_INS_MAX: u32 = 24;
-/// Of more usercmds in a row it is not noted that they never came: a hostile client's numbers jump by thousands in each packet,
-/// and what a packet costs must not depend on them. Quake's `UPDATE_BACKUP`; a client does not remember older ones either.
+/// The most consecutive missing usercmds that are recorded. A hostile client's numbers can jump by thousands per
+/// packet, and the cost of a packet must not depend on that. The value is Quake's `UPDATE_BACKUP`; clients do not keep
+/// older usercmds either.
 const NOTED_MAX: u32 = 64;
 
 impl<G: Game> Server<G> {

@@ -152,8 +152,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.network.bytes_matter()
     }
 
-    /// Runs from the first tick to the last, and tells the observer everything on the way. Client frames and arrivals
-    /// after the last tick do not happen.
+    /// Runs from the first tick to the last and reports every event to the observer. Client frames and arrivals after
+    /// the last tick do not happen.
     pub fn run(
         &mut self,
         ticks: impl IntoIterator<Item = Micros>,

@@ -1,4 +1,4 @@
-//! Compares replays: one with itself, and one with that under other settings, from both sides.
+//! Comparison of replays: one with itself, and one with a replay under other settings, in both directions.
 
 use super::Property::{DiffMirror, DiffSelf};
 use super::check::{Finding, broken, otherwise, replayed};
@@ -37,7 +37,7 @@ pub(super) fn check(
     }
 }
 
-/// Where a comparison is not the mirror of another.
+/// Returns where a comparison is not the mirror of the other.
 fn unlike(there: &TraceDiff, back: &TraceDiff) -> Option<String> {
     if there.verdict != back.verdict || there.worst != back.worst {
         return Some(format!("{:?} {:?} and {:?} {:?}", there.verdict, there.worst, back.verdict, back.worst));
@@ -78,7 +78,7 @@ fn mirrored_rows(rows: Rows) -> Rows {
     Rows { a: rows.b, b: rows.a, only_in_a: rows.only_in_b, only_in_b: rows.only_in_a, ..rows }
 }
 
-/// The counts of the shots, from the other side; each of those that changed is looked at by itself.
+/// Returns the counts of shots as seen from the other side. Changed shots are checked one by one.
 fn mirrored(hits: &Hits, there: &Hits) -> Hits {
     let here: Vec<_> = hits.changed.first().collect();
     let changed_alike = there.changed.len() == here.len()

@@ -1,8 +1,8 @@
-//! Watches a session while it is played: whatever a client says, it has no more than the documented bounds give it.
+//! Checks during a session that no client exceeds the documented bounds, whatever it claims:
 //!
 //! - No shot is judged farther in the past than `lag_compensation.max_unlag_ms`.
-//! - Nobody's usercmds take more time than has gone by, and `server.command_credit_ms`.
-//! - What a usercmd says of its time counts within `lag_compensation.max_claim_error_ms` of what its round trip shows.
+//! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`.
+//! - The time of a usercmd counts only within `lag_compensation.max_claim_error_ms` of what its round trip shows.
 
 use std::collections::BTreeMap;
 
@@ -18,48 +18,48 @@ use crate::settings::{ClockMode, Frames, Schedule, Settings};
 use crate::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// What was found.
+/// The results of the checks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    /// The first that was broken, in words.
+    /// The first violation, as text.
     pub(super) broken: Option<String>,
-    /// How many shots were held against them.
+    /// The number of shots checked.
     pub(super) shots: u64,
-    /// How many usercmds were.
+    /// The number of usercmds checked.
     pub(super) usercmds: u64,
-    /// Usercmds that a server had no time for.
+    /// The number of usercmds that the server refused for lack of time.
     pub(super) refused: u64,
 }
 
-/// Watches, and lets the recorder see everything.
+/// An observer that checks bounds and passes all events to the recorder.
 pub(super) struct Watching<'a> {
     recorder: Recorder<'a, Tape, Arena>,
     found: Bounds,
     max_unlag: Micros,
     credit: Micros,
-    /// The server's time budget begins with one tick's.
+    /// The tick interval, which is the server's initial time budget.
     tick: Micros,
     players: Vec<Spent>,
     now: Micros,
-    /// How far a usercmd's time may be from the truth and count; `None` where nobody knows.
+    /// The bound on a false usercmd time; `None` when the truth is unknown.
     claim: Option<Claim>,
-    /// What was executed since the last tick: its time is not known before the tick is over.
+    /// Usercmds executed since the last tick. The tick's time is known only when it ends.
     waiting: Vec<(PlayerId, CommandSeq, Execution)>,
 }
 
-/// What is known of the time of a client that lies.
+/// The known timing of a lying client.
 struct Claim {
-    /// How far off at most.
+    /// The greatest accepted error.
     most: Micros,
-    /// How far its settings have it draw behind its clock.
+    /// How far behind its clock its settings make it draw.
     behind: Micros,
-    /// What its clock really showed, and how far behind it says that it drew, by usercmd.
+    /// The real time on its clock and the claimed drawing delay, by usercmd.
     truth: BTreeMap<CommandSeq, (Micros, Micros)>,
 }
 
 #[derive(Default)]
 struct Spent {
-    /// What was sent, by number; a client that lies may send a number twice.
+    /// The usercmds sent, by number. A lying client may send a number twice.
     sent: BTreeMap<CommandSeq, u8>,
     last: u8,
     ms: i64,
@@ -89,7 +89,7 @@ impl Bounds {
 }
 
 impl Claim {
-    /// Where the round trip is always the same, every snapshot comes, and no frame is later than it should be.
+    /// Returns the bound when the round trip is constant, every snapshot arrives, and no frame is late.
     fn of(plan: &Plan, settings: &Settings) -> Option<Claim> {
         let known = [Fault::Lies, Fault::Settings, Fault::Leaving];
         let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
@@ -98,7 +98,7 @@ impl Claim {
             && settings.client.clock == ClockMode::Adopt
             && settings.client.frames == Frames::Regular
             && settings.server.rate_bytes_per_s >= 100_000;
-        // Between a snapshot and the next the server knows no better than that, nor within a frame or a tick.
+        // The server's knowledge has the resolution of a snapshot interval, a frame and a tick.
         let server = &settings.server;
         let intervals = [server.update_hz, server.tick_hz, server.tick_hz, settings.client.cmd_hz].map(Hz::interval);
         let unsure = intervals.into_iter().fold(Micros::ZERO, |sum, interval| sum + interval);

@@ -1,4 +1,4 @@
-//! Holds a session against every property, the cheap ones always and the others by the seed's own chances.
+//! Checks a session against every property: the cheap ones always, the others with probabilities drawn from the seed.
 
 use super::Property::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
 use super::plan::Plan;
@@ -15,7 +15,7 @@ use crate::trace::schema::{TableSet, corrections, shots};
 use crate::units::Seed;
 use crate::verify::{Against, Verdict, judge};
 
-/// Whether something holds.
+/// The result of a check.
 pub(super) type Finding = Result<(), Broken>;
 
 pub(super) fn broken(property: Property, detail: impl Into<String>) -> Broken {
@@ -35,7 +35,7 @@ pub(super) fn check(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
         exercised.held(Bounds);
     }
     disk::check(&played, &mut rng, &mut exercised)?;
-    // A replay makes honest packets of the input that was recorded.
+    // A replay makes honest packets from the recorded input.
     let has_input = played.session.players.iter().any(|player| !player.frames.is_empty());
     heard(&played, &mut exercised)?;
     if plan.lie.is_none() && has_input && !played.session.ticks.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn check(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
     Ok(exercised)
 }
 
-/// The server's log alone, whatever the clients' packets said.
+/// Checks the server's log alone, whatever the clients' packets claimed.
 fn heard(played: &Played, exercised: &mut Exercised) -> Finding {
     let session = played.heard();
     if session.ticks.is_empty() || !session.players.iter().any(PlayerRecords::is_heard_only) {
@@ -106,7 +106,7 @@ pub(super) fn replayed(session: &Session, options: &Options, property: Property)
     replay::replay::<Arena>(session, options, &mut |_| {}).map_err(|error| broken(property, error.to_string()))
 }
 
-/// Whether a replay has every recorded state.
+/// Checks that a replay reproduces every recorded state.
 pub(super) fn as_recorded(property: Property, session: &Session, replayed: &Replayed) -> Finding {
     if let Some(difference) = &replayed.first_difference {
         return Err(broken(property, format!("the replay is another from tick {} on", difference.tick)));
@@ -133,7 +133,7 @@ fn rerecords(session: &Session, exercised: &mut Exercised) -> Finding {
     Ok(())
 }
 
-/// Shrinks what shows a hit, or else a correction, and looks whether it still does.
+/// Shrinks a session that shows a hit or a correction, and checks that it still does.
 fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
     let shows = |session: &Session| -> Result<u64, replay::ReplayError> {
         let tables = TableSet::named([shots::SCHEMA.name, corrections::SCHEMA.name]);
@@ -154,7 +154,7 @@ fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
     if !matches!(shows(&shrunk.session), Ok(1..)) {
         return Err(broken(Shrink, "what was shrunk does not show it any more"));
     }
-    // Fewer of one kind counts for more than whatever there is more of the kinds after it.
+    // The counts are ordered: fewer items of one kind outweigh more items of later kinds.
     let counts = |of: fn(&Removed) -> usize| shrunk.removed.iter().map(of).collect::<Vec<_>>();
     if counts(|removed| removed.after) > counts(|removed| removed.before) {
         return Err(broken(Shrink, "what was shrunk is larger than before"));
@@ -163,7 +163,7 @@ fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
     Ok(())
 }
 
-/// The settings of a session, with another value for one of them.
+/// Returns the settings of a session with another value for one of them.
 pub(super) fn otherwise(plan: &Plan, rng: &mut Rng) -> Settings {
     let others = [
         ("interpolation.lerp_ms", "50"),

@@ -1,4 +1,4 @@
-//! The recorder and its disk: killed while it records, a full disk, a file that is cut off or has a flipped bit.
+//! Disk faults of the recorder: a kill while recording, a full disk, a truncated file, a flipped bit.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use crate::record::{Record, Session, When, each_stream};
 use crate::rng::Rng;
 use crate::units::Micros;
 
-/// How hard zstd tries on headers here: at a log's own level, they would take a third of the time.
+/// The zstd level for headers. A log's usual level would take a third of the time here.
 const QUICK: i32 = 1;
 
-/// A disk of so many bytes. What does not fit is an error, after as much of it as fits.
+/// A disk with limited room. A write that does not fit stores as much as fits and fails.
 #[derive(Clone)]
 struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -48,10 +48,10 @@ impl Write for Disk {
     }
 }
 
-/// What a recorder promises: at most so much of the session is unwritten at any time.
+/// The recorder's promise: the most session time that is unwritten at any moment.
 const UNWRITTEN_MOST: Micros = Micros::from_s(1);
 
-/// Writes a session down in several ways, all but one of which go wrong.
+/// Records a session in several ways; all but one of them fail.
 pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
     let tape = &played.tape;
     let whole = recorded(played, tape.len(), Disk::of(usize::MAX), true).0;
@@ -80,7 +80,7 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     }
     match log::recover(&left) {
         Ok(_) => {
-            // The chunk that could not be written is lost, and what was pushed until that was seen.
+            // The failed chunk is lost, and also the records pushed until the failure was noticed.
             let lost = lost_of(FullDisk, played, taken, &left)?;
             if lost > UNWRITTEN_MOST {
                 return Err(broken(FullDisk, format!("with room for {room} bytes it lost {} ms", lost.as_ms_f64())));
@@ -94,12 +94,12 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     flipped(played, &whole, rng, exercised)
 }
 
-/// Without its header a log is nothing.
+/// Returns whether a log of this size has an incomplete header. Such a log cannot be recovered.
 fn is_within_header(played: &Played, bytes: usize) -> bool {
     bytes < recorded(played, 0, Disk::of(usize::MAX), false).0.len()
 }
 
-/// Records the first `count` records; what is on the disk then, and how many it took.
+/// Records the first `count` records. Returns the contents of the disk and the number of records taken.
 fn recorded(played: &Played, count: usize, disk: Disk, ends: bool) -> (Vec<u8>, usize) {
     let options = Options { header_level: QUICK, ..Options::live() };
     let Ok(mut writer) = LogWriter::new(disk.clone(), &played.session.header, options) else {
@@ -111,13 +111,14 @@ fn recorded(played: &Played, count: usize, disk: Disk, ends: bool) -> (Vec<u8>, 
         }
     }
     if ends {
-        // A disk that is full by then shows in what is on it.
+        // A full disk shows in its contents.
         let _ = writer.finish();
     }
     (disk.content(), count)
 }
 
-/// How much session time a log lacks of the first `count` records; an error when it has anything but the first of them.
+/// Returns how much session time of the first `count` records a log lacks. An error means that the log holds anything
+/// other than a prefix of them.
 fn lost_of(property: Property, played: &Played, count: usize, left: &[u8]) -> Result<Micros, super::Broken> {
     let (found, damage) = log::recover(left).map_err(|error| broken(property, error.to_string()))?;
     let (prefix, records) = prefix(played, &found);
@@ -131,7 +132,7 @@ fn lost_of(property: Property, played: &Played, count: usize, left: &[u8]) -> Re
     Ok(first_lost.zip(last).map_or(Micros::ZERO, |(first, last)| last - first))
 }
 
-/// The session of as many of the first records as another has of all kinds, and how many they are.
+/// Returns the session of as many first records as `of` has in total, and their number.
 fn prefix(played: &Played, of: &Session) -> (Session, usize) {
     let players = of.players.iter().flat_map(|player| player.streams());
     let records = players.chain(of.streams()).map(|stream| stream.len()).sum::<usize>() + of.states.len();
@@ -169,13 +170,13 @@ fn torn(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised)
     Ok(())
 }
 
-/// About as long as what follows the last records.
+/// The approximate length of a log's end after its last records.
 const END_BYTES: usize = 128;
 
 fn flipped(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised) -> Finding {
     let mut bytes = whole.to_vec();
     let (mut place, bit) = (rng.below(bytes.len() as u64) as usize, rng.below(8));
-    // The end has many fields in a few bytes.
+    // The end of a log has many fields in a few bytes.
     if rng.chance(0.4) {
         place = bytes.len() - 1 - place % bytes.len().min(END_BYTES);
     }
@@ -203,7 +204,7 @@ fn same(property: Property, found: &Session, expected: &Session, what: &str) -> 
     }
 }
 
-/// Where two sessions are not the same first, by kind.
+/// Returns the first kind of record in which two sessions differ.
 pub(super) fn unlike(a: &Session, b: &Session) -> String {
     if a.header != b.header {
         return "the header".to_owned();

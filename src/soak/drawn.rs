@@ -1,4 +1,4 @@
-//! What must be exact where nothing is in the way: view errors, and predictions.
+//! Checks of results that must be exact without interference: view errors and predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Who has every snapshot in order, and draws between two of them, is judged by what was on the screen.
+/// Checks that a player who has every snapshot in order, and interpolates between two of them, is judged by its own
+/// view.
 fn view_errors(plan: &Plan, trace: &Trace, exercised: &mut Exercised) -> Finding {
     let views = views::Columns::of(trace);
     let interpolated = (0..views.rows).filter(|row| views.how.get(*row) == "interpolated");
@@ -57,11 +58,11 @@ fn view_errors(plan: &Plan, trace: &Trace, exercised: &mut Exercised) -> Finding
     Ok(())
 }
 
-/// Causes that who is alone has, and whose commands have all run.
+/// Causes of corrections that a player has when alone and without lost usercmds.
 const CAUSED: [&str; 4] = ["knockback", "spawn_or_death", "teleport", "mover"];
 
-/// Nobody is in the way of who is alone. Of what was acked at once, if every usercmd ran, and once, it ran as it was predicted:
-/// whatever was lost before, the snapshot that said so has set right.
+/// Checks the predictions of a player who is alone. If every usercmd of an ack ran once, each ran as predicted. Earlier
+/// losses were corrected by the snapshot that showed them.
 fn predictions(session: &Session, trace: &Trace, exercised: &mut Exercised) -> Finding {
     let executed = session.players.iter().flat_map(|player| &player.executed);
     let mut ran: BTreeMap<u32, bool> = BTreeMap::new();

@@ -1,15 +1,16 @@
-//! Somebody on the way who sees every datagram, and sends others in its place: changed, cut, kept for later, of somebody else,
-//! made up. Nobody at either end may take any of them for what it is not.
+//! An attacker on the network path who sees every datagram and sends others: modified, truncated, delayed, from another
+//! connection, or forged. Neither end may accept any of them as authentic.
 
 use crate::rng::Rng;
 use crate::session::Intruder;
 use crate::units::{Micros, PlayerId, Seed};
 
-/// An intruder whose chances come from a seed.
+/// An attacker whose choices come from a seed.
 pub(super) struct Meddler {
     rng: Rng,
     chance: f64,
-    /// One datagram of somebody, to be sent as another's, and its number: what arrives at one time does so by number.
+    /// A stored datagram to send in place of another, with its number. Datagrams that arrive at the same time are
+    /// ordered by number.
     kept: (u32, Vec<u8>),
 }
 
@@ -26,7 +27,7 @@ impl Meddler {
             1 => bytes.extend((0..self.rng.below(40)).map(|n| n as u8)),
             2 => bytes.iter_mut().skip(1).for_each(|byte| *byte = self.rng.next_u64() as u8),
             3 => return std::mem::replace(&mut self.kept, (number, bytes)),
-            // As it is: a datagram that comes again.
+            // Unchanged: a duplicate.
             4 => {}
             _ => {
                 if let Some(byte) = bytes.get_mut(place) {
@@ -43,7 +44,7 @@ impl Intruder for Meddler {
         if !self.rng.chance(self.chance) {
             return None;
         }
-        // Nothing arrives at the moment at which it is sent: clocks are set by that.
+        // Arrival must be later than sending, because clocks are set by it.
         let after = Micros(1 + self.rng.below(200_000) as i64);
         let (number, bytes) = self.worsened(number, datagram);
         Some((after, number, bytes))

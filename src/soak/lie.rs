@@ -1,4 +1,4 @@
-//! A client that lies: the real one, with what it says changed on the way out.
+//! A lying client: the real client, with its packets changed before sending.
 
 use serde::Serialize;
 
@@ -11,18 +11,19 @@ use crate::rng::Rng;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use crate::usercmd::Input;
 
-/// What a client says that is not so.
+/// The false claims of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lie {
-    /// Its clock shows so many ms more.
+    /// The offset of the claimed clock in ms.
     pub clock_ms: i32,
-    /// It draws the others so many ms behind its clock.
+    /// The claimed drawing delay behind the clock, in ms.
     pub lerp_ms: Option<u16>,
-    /// Each of its usercmds takes so many ms.
+    /// The claimed duration of each usercmd, in ms.
     pub msec: Option<u8>,
-    /// So many numbers of usercmds are left out before each.
+    /// The number of usercmd numbers skipped before each usercmd.
     pub gap: u32,
-    /// The snapshots that it acks are so many older than the newest that it has; below 0, newer ones that it cannot have.
+    /// How many snapshots the ack is older than the newest received. Negative values ack snapshots that the client
+    /// cannot have.
     pub ack_back: i32,
 }
 
@@ -42,7 +43,7 @@ impl Lie {
     }
 }
 
-/// A client that lies about something, or an honest one.
+/// A client that may lie.
 pub(super) struct Liar {
     client: Client<Arena>,
     lie: Option<Lie>,
@@ -78,7 +79,7 @@ impl ClientPipeline<Arena> for Liar {
         let Some(lie) = self.lie else { return commanded };
         let packet = &mut commanded.packet;
         if lie.gap > 0 {
-            // Numbers within a packet are consecutive.
+            // Numbers within a packet must be consecutive.
             packet.commands.drain(..packet.commands.len().saturating_sub(1));
         }
         for command in &mut packet.commands {

@@ -1,4 +1,4 @@
-//! What one seed picks: preset, settings, map, players, their connections, and everything that goes wrong.
+//! The plan of a seed: preset, settings, map, players, their connections, and all faults.
 
 use std::collections::BTreeSet;
 
@@ -10,63 +10,63 @@ use crate::rng::Rng;
 use crate::settings::{PRESETS, Settings};
 use crate::units::{Micros, Seed, named};
 
-/// A session and its faults, all from one seed.
+/// A session and its faults, all drawn from one seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// The seed.
     pub seed: u64,
-    /// The settings' preset.
+    /// The settings preset.
     pub preset: &'static str,
     /// Settings that differ from the preset.
     pub settings: Vec<(&'static str, &'static str)>,
-    /// Whether it is played in the orchard, and not in the courtyard.
+    /// Whether the map is the orchard; otherwise it is the courtyard.
     pub in_orchard: bool,
-    /// How long it is, in ms of the session.
+    /// The length of the session in ms.
     pub length_ms: u32,
-    /// Who plays; the first is player 0.
+    /// The players; the first is player 0.
     pub players: Vec<PlayerPlan>,
-    /// Server ticks come late by up to so many µs.
+    /// The most lateness of a server tick, in µs.
     pub late_ticks_us: u32,
-    /// The chance of a tick that is left out.
+    /// The probability that a tick is left out.
     pub left_out_ticks: f64,
-    /// The chance that somebody else meddles with a datagram.
+    /// The probability that the attacker interferes with a datagram.
     pub intrusions: f64,
-    /// What player 0's client says that is not so.
+    /// The false claims of player 0's client.
     pub lie: Option<Lie>,
-    /// What went wrong at all.
+    /// The kinds of fault in the plan.
     pub faults: BTreeSet<Fault>,
 }
 
 /// One player of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlayerPlan {
-    /// To the server.
+    /// The link to the server.
     pub up: LinkModel,
-    /// From the server.
+    /// The link from the server.
     pub down: LinkModel,
-    /// Spans from and to, in ms, in which all that leaves in either direction is lost.
+    /// Outages, from and to in ms, in which all packets in both directions are lost.
     pub outages_ms: Vec<[f64; 2]>,
-    /// By how much faster its frames come than its settings say, in parts of a million.
+    /// How much faster its frames come than the settings say, in parts per million.
     pub drift_ppm: i32,
-    /// A span from and to, in ms, in which it makes no frame.
+    /// A span, from and to in ms, without frames.
     pub stall_ms: Option<[u32; 2]>,
-    /// When it makes no frame any more, in ms.
+    /// The time of its last frame, in ms.
     pub leaves_ms: Option<u32>,
 }
 
-/// What can go wrong. Each can be left out of a plan, and the rest stays as it is.
+/// The kinds of fault. Each can be removed from a plan without changing the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// Other settings than the preset's.
+    /// Settings that differ from the preset.
     Settings,
     /// Lost packets, alone or in bursts.
     Loss,
-    /// Jitter, packets out of order and twice.
+    /// Jitter, reordering and duplication.
     Jitter,
-    /// A narrow line.
+    /// A line with low bandwidth.
     Narrow,
-    /// Spans without any packet.
+    /// Outages.
     Outages,
     /// Clients whose clocks run fast or slow.
     Drift,
@@ -74,9 +74,9 @@ pub enum Fault {
     Stalls,
     /// Clients that leave.
     Leaving,
-    /// Server ticks that come late or never.
+    /// Server ticks that are late or left out.
     Ticks,
-    /// Datagrams that somebody else has made, changed or kept.
+    /// Datagrams that an attacker forged, modified or delayed.
     Intruder,
     /// A client that lies.
     Lies,
@@ -96,23 +96,24 @@ named!(Fault {
     Lies = "lies",
 });
 
-/// What is left of a seed's plan.
+/// The restrictions that reduce a seed's plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// No more players than so many.
+    /// The most players.
     pub players: Option<usize>,
-    /// No longer than so many ms.
+    /// The greatest length in ms.
     pub length_ms: Option<u32>,
-    /// Without these.
+    /// The faults to remove.
     pub without: BTreeSet<Fault>,
 }
 
-/// The chance of each fault but lies.
+/// The probability of each fault except lies.
 const OFTEN: f64 = 0.35;
-/// A session with a client that lies is held against its lies alone, because its own replay would not lie.
+/// The probability of lies. A session with a lying client is checked for its lies only, because its replay would not
+/// lie.
 const SELDOM: f64 = 0.2;
 
-/// Settings and values that they are tried with.
+/// Settings, with the values to try.
 const SETTINGS: &[(&str, &[&str])] = &[
     ("prediction.mode", &["off", "movement", "weapons"]),
     ("prediction.push_latency_ms", &["0", "-50", "-10000"]),
@@ -140,11 +141,11 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("wire.message_max_bytes", &["400", "900"]),
 ];
 
-/// Values of `client.frames`. It is picked by numbers of its own, so that seeds from before it was are what they were.
+/// Values of `client.frames`. They are drawn from a separate random stream, so that existing seeds keep their plans.
 const FRAMES: &[&str] = &["regular", "capped", "hitches", "loaded"];
 
 impl Plan {
-    /// The plan of a seed, as far as the limits leave it.
+    /// Returns the plan of a seed, reduced by the limits.
     pub fn of(seed: u64, limits: &Limits) -> Plan {
         let mut plan = Plan::whole(seed);
         plan.players.truncate(limits.players.unwrap_or(usize::MAX).max(1));
@@ -155,7 +156,8 @@ impl Plan {
         plan
     }
 
-    /// All that a seed picks. Each fault has numbers of its own, so that leaving one out changes no other.
+    /// Returns the full plan of a seed. Each fault has its own random stream, so that removing one does not change the
+    /// others.
     fn whole(seed: u64) -> Plan {
         let chances = |about: u64| Rng::new(Seed(seed), 0x736f_616b_0000_0000 | about);
         let mut rng = chances(0);
@@ -170,10 +172,10 @@ impl Plan {
             }
         }
         if faults.contains(&Fault::Lies) {
-            // A lie shows where somebody is shot at, which takes time; nothing of such a session is replayed.
+            // Lies show only when players shoot at each other, which takes time. Nothing of such a session is replayed.
             (length_ms, players) = (2 * length_ms + 2_000, players + 1);
             if rng.chance(0.6) {
-                // What it gains is known to the ms only where nothing else is wrong.
+                // The gain of a lie is known to the ms only without other faults.
                 faults.retain(|fault| [Fault::Lies, Fault::Settings].contains(fault));
             }
         }
@@ -229,7 +231,7 @@ impl Plan {
         }
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::preset(self.preset).unwrap_or_default();
         for (key, value) in self.settings.iter().copied() {
@@ -239,12 +241,12 @@ impl Plan {
         settings
     }
 
-    /// How long it is.
+    /// Returns the length.
     pub fn length(&self) -> Micros {
         Micros::from_ms(self.length_ms.into())
     }
 
-    /// Whether all that a player was sent came, once and in its order.
+    /// Returns whether everything sent to a player arrives once and in order.
     pub fn comes_whole(&self, down: &LinkModel) -> bool {
         let plain = down.loss == Loss::None && down.reorder == 0.0 && down.rate_bytes_per_s.is_none();
         plain && !self.faults.contains(&Fault::Outages) && !self.faults.contains(&Fault::Intruder)
@@ -254,7 +256,7 @@ impl Plan {
 impl PlayerPlan {
     fn whole(rng: &mut Rng, length_ms: u32) -> PlayerPlan {
         let mut link = || LinkModel {
-            // Nothing takes no time at all.
+            // A link always has some delay.
             delay_ms: 1.0 + (rng.unit_f64() * 120.0).floor(),
             jitter: match rng.below(3) {
                 0 => Jitter::Uniform(rng.unit_f64() * 30.0),
@@ -279,7 +281,7 @@ impl PlayerPlan {
         let stall = span(800);
         let leaves_ms = (length_ms / 4) + rng.below(u64::from(length_ms)) as u32;
         let drift_ppm = rng.below(400_000) as i32 - 200_000;
-        // Not everybody is as badly off.
+        // Some players get no fault of a kind.
         let some = |rng: &mut Rng| rng.chance(0.5);
         PlayerPlan {
             up,
@@ -314,7 +316,7 @@ impl PlayerPlan {
 }
 
 impl Fault {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,4 @@
-//! Plays a plan in virtual time, and keeps everything that was recorded, in the order in which it was.
+//! Plays a plan in virtual time, and keeps all records in order.
 
 use std::sync::Arc;
 
@@ -18,36 +18,36 @@ use crate::settings::Settings;
 use crate::units::{Hz, Micros, PlayerId, Seed};
 use crate::usercmd::Input;
 
-/// What is the same for all plans: the maps, ready to be played on.
+/// The data shared by all plans: the prepared maps.
 pub struct Stage {
     courtyard: Course,
     orchard: Course,
 }
 
-/// A map, and the ways that bots go there, which take longer to work out than most plans to play.
+/// A map with the routes of its bots. Computing the routes takes longer than playing most plans.
 struct Course {
     rules: Arc<ArenaRules>,
     routes: Arc<Routes>,
 }
 
-/// A session that was played, and its records as they came.
+/// A played session, and its records in order.
 pub(super) struct Played {
-    /// With what clients recorded, and what the server heard of it.
+    /// With the clients' own records, and the packets as the server received them.
     pub(super) session: Session,
     pub(super) tape: Vec<Record>,
-    /// What of the documented bounds was not kept.
+    /// The result of the bounds checks.
     pub(super) bounds: Bounds,
 }
 
 impl Played {
-    /// As one program records a session of which it sees both sides.
+    /// Returns the session as one program records both sides.
     pub(super) fn seen(&self) -> Session {
         let mut session = self.session.clone();
         session.players.iter_mut().for_each(|records| records.heard.clear());
         session
     }
 
-    /// As the server records it alone.
+    /// Returns the session as the server records it alone.
     pub(super) fn heard(&self) -> Session {
         let mut session = self.session.clone();
         session.players.iter_mut().for_each(|records| records.take(By::Client, PlayerRecords::default()));
@@ -107,7 +107,7 @@ fn header(plan: &Plan, rules: &ArenaRules, settings: &Settings) -> Result<Header
     Ok(Header { settings: settings.to_pairs(), ..scenario.header::<Arena>(rules)? })
 }
 
-/// Keeps records as they come.
+/// A sink that keeps all records in order.
 pub(super) struct Tape(Vec<Record>);
 
 impl RecordSink for Tape {
@@ -126,11 +126,11 @@ fn links(player: &PlayerPlan, seed: Seed, index: u64) -> Links<Holed> {
     Links { up: link(&player.up, 0), down: link(&player.down, 1) }
 }
 
-/// The times of the ticks, some of them late and some left out.
+/// Returns the times of the ticks; some are late and some are left out.
 fn ticks(plan: &Plan, hz: Hz) -> impl Iterator<Item = Micros> {
     let mut rng = Rng::new(Seed(plan.seed), 0x7469_636b);
     let (late, left_out, end) = (u64::from(plan.late_ticks_us), plan.left_out_ticks, plan.length());
-    // No tick comes later than the one after it.
+    // A tick never comes later than the next one.
     let late = late.min(hz.interval().0.unsigned_abs().saturating_sub(1));
     let ticks = (1..).map(move |n| hz.turn(n)).take_while(move |at| *at <= end);
     ticks.filter_map(move |at| {

@@ -1,4 +1,4 @@
-//! Takes a session apart into the logs of its sides, each by a clock of its own, and puts it together again.
+//! Splits a session into the logs of its sides, each with its own clock, and merges them again.
 
 use super::Exercised;
 use super::Property::Merge;
@@ -16,7 +16,7 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     let clocks: Vec<Micros> =
         session.players.iter().map(|_| Micros(rng.below(20_000_000_000) as i64 - 10_000_000_000)).collect();
     let mut sides = sides(&played.session, &clocks);
-    // A client's log may never come.
+    // One client's log may be missing.
     let lost =
         (session.players.len() > 1 && rng.chance(0.3)).then(|| 1 + rng.below(session.players.len() as u64) as usize);
     let lost = lost.filter(|side| !played.session.players[side - 1].heard.is_empty());
@@ -27,7 +27,7 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     sides.rotate_left(turn);
     let merged = match merge(sides) {
         Ok(merged) => merged,
-        // Who was heard, but never heard anything, has nothing to set its clock by.
+        // A player who was heard but received nothing has no reference for its clock.
         Err(MergeError::Unbounded { player, .. }) if session.players[usize::from(player.0)].received.is_empty() => {
             return Ok(());
         }
@@ -57,7 +57,7 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     if lost.is_none() && all_heard && back != whole_session {
         return Err(broken(Merge, unlike(&back, &whole_session)));
     }
-    // Nothing is left of who was never heard.
+    // A player who was never heard leaves nothing to compare.
     if back.players.iter().all(|player| player.frames.is_empty() && player.heard.is_empty()) {
         return Ok(());
     }
@@ -67,8 +67,8 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     Ok(())
 }
 
-/// A session up to so many µs before its last tick: as clocks are set by the traffic, within half a round trip, what a client
-/// did about the last tick may come after it.
+/// Returns a session without its last `us` µs. Merging sets clocks from the traffic, with an error of up to half a
+/// round trip. A client's records near the last tick may therefore come after it.
 fn without_end(session: &Session, us: i64) -> Session {
     let mut session = session.clone();
     let end = session.ticks.last().map_or(Micros::ZERO, |last| last.at - Micros(us));
@@ -77,7 +77,7 @@ fn without_end(session: &Session, us: i64) -> Session {
     session
 }
 
-/// The server's log first, then the clients', whose clocks show so much less.
+/// Returns the server's log, then the clients' logs. Each client's clock is slow by the given time.
 fn sides(session: &Session, clocks: &[Micros]) -> Vec<Session> {
     let side = |player| {
         let side = Side { session: SessionId(7), player };

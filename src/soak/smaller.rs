@@ -1,13 +1,13 @@
-//! Makes a plan that broke something smaller, for as long as it breaks the same.
+//! Reduces a plan that breaks a property, as long as it breaks the same property.
 
 use super::Broken;
 use super::plan::{Fault, Limits, Plan};
 
-/// No session is made shorter than that, in ms.
+/// The shortest session, in ms.
 const SHORTEST_MS: u32 = 100;
 
-/// Less of a seed's plan that breaks the same property: without the faults that it does not need, with the fewest players,
-/// as short as halving makes it. With what breaks in the end.
+/// Returns restrictions under which a seed's plan breaks the same property, and the failure. It removes faults that are
+/// not needed, reduces players to the minimum, and halves the length as often as possible.
 pub fn smaller(
     breaks: &dyn Fn(&Plan) -> Option<Broken>,
     seed: u64,
@@ -30,7 +30,7 @@ pub fn smaller(
     }
 }
 
-/// What a plan could lose next, the most telling first.
+/// Returns the next restrictions to try, the most informative first.
 fn candidates(seed: u64, limits: &Limits) -> Vec<Limits> {
     let plan = Plan::of(seed, limits);
     let without = |fault: &Fault| {
