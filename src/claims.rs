@@ -1,11 +1,12 @@
-//! The statements of the founding documents, each as a measurement: Bernier 2001, the latency compensation page, and the
-//! NeREIDS live protocol.
+//! Claims: the statements of the founding documents, each as a measurement. The documents are Bernier 2001, the latency
+//! compensation page, and the NeREIDS live protocol.
 //!
-//! A claim is a file in `fixtures/claims` (the statement, its source, a scene for the real pipelines, what is expected and
-//! how the claimed mechanism is switched off) and a measure, which reads what the pipelines put out and nothing else.
-//! A claim that holds with its mechanism switched off would show nothing; a test sees to it that none does.
+//! A claim consists of a file in `fixtures/claims` and a measure. The file holds the statement, its source, a scene for
+//! the real pipelines, the expected figures, and how to switch off the claimed mechanism. The measure reads only what
+//! the pipelines put out. A claim that holds without its mechanism would prove nothing; a test checks that there is
+//! none.
 
-/// A claim of a theme: its file in `fixtures/claims` is named as it is.
+/// A claim of a theme. Its file in `fixtures/claims` has the same name.
 macro_rules! claim {
     ($theme:ident, $name:literal, $measure:expr) => {
         $crate::claims::Claim {
@@ -50,55 +51,55 @@ use script::{Expect, Script};
 pub struct Claim {
     /// Its name.
     pub name: &'static str,
-    /// What it is about.
+    /// The theme.
     pub theme: Theme,
     text: &'static str,
     measure: fn(&Experiment) -> Result<Figures, ClaimError>,
 }
 
-/// What claims are about, in the order in which they are listed.
+/// The themes of claims, in the order in which they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theme {
-    /// Dumb clients, prediction, weapons.
+    /// Clients without prediction, prediction, weapons.
     Prediction,
     /// Where the others are drawn.
     Display,
-    /// Whom a shot hits.
+    /// Which player a shot hits.
     LagCompensation,
-    /// Update rate, choke, clock.
+    /// Update rate, choke, clocks.
     Server,
     /// The NeREIDS live protocol.
     Nereids,
 }
 
-/// Whether a claim is measured with its mechanism or without.
+/// Whether a claim is measured with its mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// As it is meant to be.
+    /// With the mechanism.
     On,
-    /// Switched off, so that the claim must not hold.
+    /// Without it; the claim must then fail.
     Off,
 }
 
-/// A claim and what came out.
+/// A measured claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
     /// The claim's name.
     pub name: &'static str,
-    /// What it is about.
+    /// The theme.
     pub theme: Theme,
     /// The statement.
     pub claim: String,
-    /// The document, and where in it.
+    /// The document and the place in it.
     pub source: String,
-    /// How it is measured.
+    /// How the claim is measured.
     pub how: String,
-    /// What brings the claimed about.
+    /// The mechanism behind the claim.
     pub mechanism: String,
-    /// How that is switched off.
+    /// How the mechanism is switched off.
     pub off: String,
-    /// What was expected and measured.
+    /// The expected and measured figures.
     pub figures: Vec<Figure>,
     /// Whether every figure is as expected.
     pub holds: bool,
@@ -107,53 +108,53 @@ pub struct Checked {
 /// One figure of a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// The name.
     pub figure: String,
     /// Its unit; empty for counts.
     pub unit: String,
-    /// What the document says, with the tolerance: `500 ± 20`, `at least 3`.
+    /// The document's value with its tolerance: `500 ± 20`, `at least 3`.
     pub expected: String,
-    /// Why the tolerance is what it is.
+    /// The reason for the tolerance.
     pub because: String,
-    /// What came out; `None` when it never happened.
+    /// The measured value; `None` when it never occurred.
     pub measured: Option<f64>,
-    /// Whether that is as expected.
+    /// Whether the value is as expected.
     pub holds: bool,
 }
 
-/// Why a claim cannot be measured: its file is wrong.
+/// The errors of a claim's file.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// The text is not a claim.
+    /// The text is not a valid claim.
     #[error("it is no claim: {0}")]
     Syntax(String),
     /// A setting is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The map cannot be played on.
+    /// The map is invalid.
     #[error("its map: {0}")]
     Map(#[from] MapError),
-    /// Bots cannot play it.
+    /// Bots cannot play the scene.
     #[error(transparent)]
     Bots(#[from] SynthError),
-    /// It is to be played, and has nothing to play.
+    /// The measure needs a scene, but the claim has none.
     #[error("it has no scene to play")]
     NoScene,
-    /// The measure wants a variant that is not there.
+    /// The measure needs a variant that the claim does not have.
     #[error("it has no variant `{0}`")]
     NoVariant(String),
-    /// A variant changes the input of nobody.
+    /// A variant changes the input of a player that the scene does not have.
     #[error("it has no player `{0}`")]
     NoPlayer(String),
-    /// A figure is expected that is not measured.
+    /// The claim expects a figure that the measure does not return.
     #[error("nothing measures `{0}`")]
     NoFigure(String),
-    /// A figure is expected to be nothing in particular.
+    /// An expected figure has no bounds.
     #[error("`{0}` needs `is`, `at_least` or `at_most`")]
     NoBounds(String),
 }
 
-/// Figures by name, as a measure puts them out.
+/// The measured figures by name.
 type Figures = Vec<(&'static str, Option<f64>)>;
 
 fn count(number: usize) -> Option<f64> {
@@ -170,7 +171,7 @@ fn median(values: &[f64]) -> Option<f64> {
     crate::stats::percentile(&sorted, 50.0)
 }
 
-/// All claims, by theme.
+/// Returns all claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     [
         prediction::CLAIMS,
@@ -190,15 +191,15 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
 }
 
 impl Claim {
-    /// Measures it.
+    /// Measures the claim.
     ///
     /// # Errors
-    /// When its file is wrong.
+    /// When its file is invalid.
     pub fn check(&self, mechanism: Mechanism) -> Result<Checked, ClaimError> {
         self.check_as(self.text, mechanism)
     }
 
-    /// Measures it by a text that need not be its own.
+    /// Measures the claim with another text.
     fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<Checked, ClaimError> {
         let script: Script = crate::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
@@ -218,10 +219,10 @@ impl Claim {
         })
     }
 
-    /// The statement and its source, without measuring anything.
+    /// Returns the statement and its source, without measuring.
     ///
     /// # Errors
-    /// When its file is wrong.
+    /// When the claim's file is invalid.
     pub fn statement(&self) -> Result<(String, String), ClaimError> {
         let script: Script =
             crate::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
@@ -230,7 +231,7 @@ impl Claim {
 }
 
 impl Theme {
-    /// As a heading.
+    /// Returns the theme as a heading.
     pub fn title(self) -> &'static str {
         match self {
             Theme::Prediction => "Prediction",

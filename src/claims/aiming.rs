@@ -1,5 +1,5 @@
-//! What aiming at others is like besides its lead: at one who dodges, over a line whose latency fluctuates, and as it looks to
-//! one who is shot at. Player 0 shoots, player 1 runs.
+//! Aiming, apart from leading: at a dodging target, over a line with fluctuating latency, and as the target sees the
+//! shooter. Player 0 shoots, player 1 runs.
 
 use glam::Vec3;
 
@@ -38,7 +38,7 @@ fn running_one_way(experiment: &Experiment) -> Result<Figures, ClaimError> {
         let runner = body_of(&tick.bodies, RUNNER)?;
         Some(f64::from(angle_off(runner.origin, looking(runner.viewangles), shot.muzzle).to_degrees()))
     };
-    // The shooter on the screen of the one who is hit, when he is hit.
+    // The shooter as drawn on the target's screen at the time of the hit.
     let beside = |shot: &SeenShot| {
         let frame = seen.frames_of(RUNNER).rfind(|frame| frame.at <= shot.at)?;
         let shooter = &frame.drawn(SHOOTER)?.body;
@@ -58,7 +58,7 @@ fn hits(seen: &Seen) -> impl Iterator<Item = &SeenShot> {
     seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 
-/// Where one looks, on the level.
+/// Returns the horizontal direction of a view.
 fn looking(viewangles: Vec3) -> Vec3 {
     let (sin, cos) = libm::sincosf(viewangles.y.to_radians());
     Vec3::new(cos, sin, 0.0)

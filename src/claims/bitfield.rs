@@ -1,4 +1,4 @@
-//! The update bitfield of NeREIDS in the datagrams of a session, read by the positions that the document has.
+//! The NeREIDS update bitfield in the datagrams of a session, decoded by the positions in the document.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -18,11 +18,11 @@ use crate::wire::{Receiver, Sender};
 
 pub(super) const CLAIMS: &[Claim] = &[claim!(Nereids, "update-bitfield", update_bitfield)];
 
-/// Who is told.
+/// The receiving client.
 const LISTENER: PlayerId = PlayerId(0);
 
-/// What each bit tells, by NeREIDS's list of what is to be updated, and which variables of a body these are. Bits 1 and 0 have the
-/// orientation besides.
+/// The meaning of each bit in NeREIDS's list of updates, and the corresponding fields of a body. Bits 1 and 0 also
+/// carry the orientation.
 const DOCUMENT: [(usize, &str, &[&str]); 8] = [
     (7, "7, controller or AI decision", &["decision"]),
     (6, "6, an event, and when it applies", &["alive", "respawn_us", "teleports", "event_in_us"]),
@@ -78,7 +78,7 @@ fn update_bitfield(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(figures)
 }
 
-/// Which bits the way from the old state to the new sets, by the document.
+/// Returns the bits that the document sets for the change from the old state to the new.
 fn bits_by_the_document(update: &Update) -> u8 {
     let mut bits = 0;
     for (bit, _, names) in DOCUMENT {
@@ -87,14 +87,14 @@ fn bits_by_the_document(update: &Update) -> u8 {
     let on_ground = body(&update.new).is_some_and(|body| body.on_ground);
     let [pitch, yaw, roll] = turn();
     let differs = |cell: usize| update.old[cell] != update.new[cell];
-    // Who stands turns about the up axis, and nods; a head that is level with the body is the body's.
+    // A standing player turns about the up axis and nods. A head level with the body has no bit of its own.
     let is_level = update.new[pitch] == 0 && update.new[roll] == 0;
     bits |= u8::from(differs(yaw) || differs(roll) || (!on_ground && differs(pitch))) << 1;
     bits |= u8::from(on_ground && differs(pitch) && !(is_level && bits & 2 != 0));
     bits
 }
 
-/// A walker's decision: how long until it applies, in µs, and the tick at which it has.
+/// Returns the time in µs until a walker's decision applies, and the tick at which it did.
 fn sets_out(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.bits & 0x80 != 0).then_some(())?;
@@ -103,7 +103,7 @@ fn sets_out(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
     Some((i64::from(new.event_in_us), applied.at))
 }
 
-/// A death: how long until the dead come back, in µs, and the tick at which they have.
+/// Returns the time in µs until a dead player respawns, and the tick at which it did.
 fn comes_back(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
     let (old, new, entity) = (body(&update.old)?, body(&update.new)?, update.entity);
     (old.alive && !new.alive && update.bits & 0x40 != 0).then_some(())?;
@@ -111,7 +111,7 @@ fn comes_back(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
     Some((i64::from(new.respawn_us), seen.since(update.tick).find(lives)?.at))
 }
 
-/// A footstep: how long until the next, in µs, and the tick at which it is.
+/// Returns the time in µs until the next footstep, and the tick at which it was.
 fn steps_again(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.changes("step_left") && update.bits & 4 != 0).then_some(())?;
@@ -120,19 +120,19 @@ fn steps_again(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
 }
 
 impl Seen {
-    /// The ticks from that of a number on.
+    /// Returns the ticks from the given number on.
     fn since(&self, tick: u16) -> impl Iterator<Item = &SeenTick> {
         self.ticks.iter().skip(usize::from(tick).saturating_sub(1))
     }
 
-    /// What the server had of an entity when an update of it left.
+    /// Returns the server's state of an entity when an update of it was sent.
     fn cells(&self, update: &Update) -> Option<Vec<u32>> {
         let mut body = *body_of(&self.since(update.tick).next()?.bodies, update.entity)?;
         body.strip_client_only();
         Some(cells_of(&body))
     }
 
-    /// For each update of a kind, how far the time of application that it tells is off from when it did apply, in ms.
+    /// Returns, for each update of a kind, the difference in ms between the announced and the real time of application.
     fn applied(&self, updates: &[Update], what: impl Fn(&Seen, &Update) -> Option<(i64, Micros)>) -> Vec<f64> {
         let off = |update: &Update| {
             let (in_us, at) = what(self, update)?;
@@ -140,7 +140,7 @@ impl Seen {
             Some((at - told).as_ms_f64().abs())
         };
         let mut told = BTreeSet::new();
-        // An update is repeated until it is acked.
+        // An update repeats until it is acked, so only its first copy counts.
         let is_first = |update: &&Update| what(self, update).is_some_and(|(_, at)| told.insert((update.entity, at)));
         updates.iter().filter(is_first).filter_map(off).collect()
     }
@@ -156,7 +156,7 @@ impl Update {
     }
 }
 
-/// The datagrams that leave for one client.
+/// The datagrams sent to one client.
 #[derive(Clone, Default)]
 struct Overheard(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -177,7 +177,7 @@ impl Intruder for Overheard {
     }
 }
 
-/// The same session as a server would tell it whose bodies have no roles: the document's list is not gone by.
+/// Sends the same session from a server whose bodies have no roles, so that the document's list is not used.
 fn told_without_roles(seen: &Seen, listening: &mut Listening) {
     let mut sender = Sender::<Roleless>::new(LISTENER, seen.players);
     let mut receiver = Receiver::<Roleless>::new();
@@ -190,13 +190,13 @@ fn told_without_roles(seen: &Seen, listening: &mut Listening) {
         let sent = snapshot(number, Tick(number), tick.bodies.iter().map(stripped).collect());
         let Ok(encoded) = sender.encode(&sent, None, usize::MAX) else { continue };
         listening.read(&encoded.datagram);
-        // The sender takes acks of what was decoded; what it was does not matter here.
+        // Only the ack is needed; the decoded contents do not matter here.
         let _ = receiver.decode(&encoded.datagram, CommandSeq(number));
         sender.handle_ack(&receiver.received());
     }
 }
 
-/// A body of which everything is a value.
+/// A body in which every field has the value role.
 #[derive(Clone, Debug, PartialEq)]
 struct Roleless(ArenaBody);
 
@@ -274,7 +274,7 @@ fn turn() -> [usize; 3] {
     [first, first + 1, first + 2]
 }
 
-/// The cells of a variable.
+/// Returns the cells of a field.
 fn cells_named(name: &str) -> impl Iterator<Item = usize> {
     let is_of = move |field: &Field| field.name.split('.').next() == Some(name);
     (0..).zip(ArenaBody::fields()).filter(move |(_, field)| is_of(field)).map(|(cell, _)| cell)

@@ -1,4 +1,4 @@
-//! The rendering categories of NeREIDS, each on something in the orchard that is drawn by it. Player 0 looks.
+//! The rendering categories of NeREIDS, each on an entity of the orchard. Player 0 watches.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {
     for pair in bells.windows(2) {
         let [(before, a, from), (now, b, to)] = pair else { continue };
         let same = a == b && from.body.teleports == to.body.teleports && from.body.teleports > 0;
-        // While it rings; at its end the sound stands still.
+        // Only while the bell rings; the sound position stays constant at its end.
         if same && (1..1_950_000).contains(&played_us(to)) {
             let heard = played_us(to) - played_us(from);
             uneven.push((heard - (now.at - before.at).0).abs() as f64 / 1000.0);
@@ -116,7 +116,7 @@ fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let mut off = Vec::new();
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
-        // The present of one's own avatar: when a usercmd that is made now runs.
+        // The present of the own avatar: the time at which a usercmd made now runs.
         let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
         let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
         let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
@@ -141,7 +141,7 @@ fn start_of_a_fall(experiment: &Experiment) -> Result<Figures, ClaimError> {
         if a != b || from.body.teleports != to.body.teleports || from.body.on_ground || to.body.on_ground {
             continue;
         }
-        // What it moves by in a frame, but for what its speed says.
+        // The movement in one frame, minus that due to its velocity.
         let fell = to.body.velocity * (now.at - before.at).as_s_f64() as f32;
         shifts.push(f64::from((to.body.origin - from.body.origin - fell).length()));
         let truth = to.by.and_then(|by| seen.truth(b.0, by.at)).filter(|_| to.body.velocity.z < -220.0);
@@ -159,7 +159,7 @@ fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let mut off = Vec::new();
     let mut moving = 0;
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Walker) {
-        // The server timeline: what the client's clock shows.
+        // The server timeline, which is the client's clock.
         let at = placed.by.map_or(frame.command.server_time, |by| by.at);
         let Some(truth) = seen.truth(id.0, at) else { continue };
         moving += usize::from(placed.body.velocity != Vec3::ZERO);
@@ -222,7 +222,7 @@ fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
         unsteady.extend(Flight::go_on(&mut flight, frame, id, placed, told));
         let lands = last.server_time + Micros(i64::from(told.event_in_us));
         let at = placed.by.map_or(last.server_time, |by| by.at);
-        // Drawn after the time of its landing, it has landed.
+        // An arrow drawn after its landing time has landed.
         if frame.command.server_time + Micros::from_ms(120) >= lands && at <= lands + Micros::from_s(1) {
             missed.push(f64::from(placed.body.origin.distance(told.goal)));
         }
@@ -236,18 +236,18 @@ fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// An arrow from frame to frame.
+/// An arrow followed from frame to frame.
 struct Flight {
     arrow: (EntityId, u32),
     at: Micros,
     place: Vec3,
-    /// How far it went in the frame before.
+    /// The distance covered in the previous frame.
     step: Option<f64>,
 }
 
 impl Flight {
-    /// Goes on with an arrow in the next frame, and says by how much its step there is longer or shorter than the one
-    /// before. Nothing of one that has arrived, or is first seen.
+    /// Follows an arrow to the next frame. Returns the difference between its step there and the one before. Returns
+    /// `None` for an arrow that has landed or is new.
     fn go_on(
         flight: &mut Option<Flight>,
         frame: &SeenFrame,
@@ -310,7 +310,7 @@ fn by_all(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// What the looker's screen shows of everything of a kind, frame by frame.
+/// Returns everything of a kind on the watcher's screen, by frame.
 fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
     let mut all: Vec<_> = seen
         .inspected(0)
@@ -321,13 +321,13 @@ fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<A
     all
 }
 
-/// How many arrows the looker's last screen before a time shows.
+/// Returns the number of arrows on the watcher's last screen before a time.
 fn arrows(seen: &Seen, before: Micros) -> usize {
     let frame = seen.frames_of(0).rfind(|frame| frame.at <= before);
     frame.map_or(0, |frame| frame.drawn.iter().filter(|(_, placed)| placed.body.kind == BodyKind::Arrow).count())
 }
 
-/// How far the sound of a bell has played.
+/// Returns the played length of a bell's sound, in µs.
 fn played_us(placed: &Placed<ArenaBody>) -> i64 {
     -i64::from(placed.body.event_in_us)
 }

@@ -1,4 +1,4 @@
-//! Whom a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
+//! Which player a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let heard = tones(&led);
     let delay = |heard: &Micros| {
         let shot = fired.iter().copied().filter(|shot| shot <= heard).max_by_key(|shot| shot.0)?;
-        // Shots are farther apart than the round trip takes, so the last one before is the one.
+        // Shots are farther apart than the round trip, so the last earlier shot is the right one.
         Some((*heard - shot).as_ms_f64())
     };
     let delays: Vec<f64> = heard.iter().filter_map(delay).collect();
@@ -230,7 +230,7 @@ fn false_stamps(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// The middle of the leads that hit, in units.
+/// Returns the median lead of the hits, in units.
 fn lead_that_hits(seen: &Seen) -> Option<f64> {
     let leads: Vec<f64> =
         hits(seen).filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
@@ -246,7 +246,7 @@ fn share_of_hits(seen: &Seen) -> Option<f64> {
     (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
 }
 
-/// When the shooter heard that it hit.
+/// Returns the times at which the shooter heard its hits.
 fn tones(seen: &Seen) -> Vec<Micros> {
     let is_tone =
         |effect: &&crate::game::Effect| effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER);
@@ -254,36 +254,36 @@ fn tones(seen: &Seen) -> Vec<Micros> {
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }
 
-/// How far the runner was judged from where he was drawn when the shot was made.
+/// Returns the view error: the distance between where the runner was judged and where the shooter drew it.
 fn view_error(seen: &Seen, shot: &SeenShot) -> Option<f64> {
     let drawn = seen.frame_of(PlayerId(SHOOTER), shot.command)?.drawn(RUNNER)?.body.origin;
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(drawn)))
 }
 
-/// How far the runner was judged from where he was at that moment.
+/// Returns the distance between where the runner was judged and where it was at the time of judgement.
 fn moved_back(seen: &Seen, shot: &SeenShot) -> Option<f64> {
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(seen.truth(RUNNER, shot.at)?)))
 }
 
-/// The angle at the muzzle between where the runner was judged and where he was at that moment, in degrees.
+/// Returns the angle at the muzzle, in degrees, between where the runner was judged and where it was at that time.
 fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
     let judged = body_of(&shot.targets, RUNNER)?.origin;
     let off = angle_off(shot.muzzle, judged - shot.muzzle, seen.truth(RUNNER, shot.at)?);
     Some(f64::from(off.to_degrees()))
 }
 
-/// Hits whose target was behind something by then.
+/// Returns the number of hits on a target that was already in cover.
 fn hits_in_cover(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
     Ok(count(exposure(experiment, variant)?.in_cover as usize))
 }
 
-/// Shots that would have hit, had nothing of the map been in the way.
+/// Returns the number of shots that only the map stopped from hitting.
 fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
     let seen = experiment.play_variant(variant)?;
     Ok(count(seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::HitWorld).count()))
 }
 
-/// How those who were hit were in cover, by the tables of a replay.
+/// Returns from the tables of a replay how targets were in cover when they were hit.
 fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
     let prepared = experiment.variant(variant)?;
     let mut tables = Tables::new::<crate::arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
@@ -304,7 +304,7 @@ mod tests {
             assert_ne!(open, claim.text, "{name} has a wall");
             let checked = claim.check_as(&open, Mechanism::On).expect(name);
             assert!(!checked.holds, "{name} needs no wall");
-            // All else is as it was.
+            // Everything else is unchanged.
             let other = checked.figures.iter().filter(|figure| !figure.figure.contains("cover"));
             assert!(other.filter(|figure| !figure.figure.contains("wall")).all(|figure| figure.holds), "{checked:?}");
         }

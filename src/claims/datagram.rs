@@ -1,25 +1,25 @@
-//! Reads what a server's datagrams say of bodies, bit by bit as docs/wire.md has it, with nothing of the code that writes or
-//! reads them in a session.
+//! Decodes bodies in a server's datagrams bit by bit from docs/wire.md. It shares no code with the encoder and decoder
+//! of sessions.
 
 use std::collections::BTreeMap;
 
-/// Where the document puts the cells of a body.
+/// The document's positions of a body's cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Positions {
-    /// For each bit of the update bitfield the cells of its group, in the order of the body.
+    /// The cells of each bit of the update bitfield, in the order of the body.
     pub(super) groups: [Vec<usize>; 8],
-    /// Which cells are floats.
+    /// Whether each cell is a float.
     pub(super) is_float: Vec<bool>,
-    /// The cell that says whether it stands on the ground.
+    /// The cell that says whether the body is on the ground.
     pub(super) ground: usize,
-    /// Pitch, yaw and roll, which stand behind the groups of bits 1 and 0; `None` where they are cells like others.
+    /// Pitch, yaw and roll, which follow the groups of bits 1 and 0; `None` when they are ordinary cells.
     pub(super) turn: Option<[usize; 3]>,
 }
 
-/// An update of one entity as a datagram has it.
+/// One entity's update in a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Update {
-    /// The end of the tick's number.
+    /// The low 16 bits of the tick.
     pub(super) tick: u16,
     pub(super) entity: u16,
     pub(super) bits: u8,
@@ -27,26 +27,26 @@ pub(super) struct Update {
     pub(super) new: Vec<u32>,
 }
 
-/// What one client has been told, datagram by datagram.
+/// The state that one client has received so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listening {
     positions: Positions,
     parts: BTreeMap<u64, BTreeMap<u64, Vec<u8>>>,
-    /// By entity and snapshot.
+    /// The states by entity and snapshot.
     states: BTreeMap<(u16, u64), Vec<u32>>,
     pub(super) updates: Vec<Update>,
-    /// How many messages were not as the document says.
+    /// The number of messages that do not follow the document.
     pub(super) unread: usize,
 }
 
-/// Types of datagrams.
+/// Message types.
 const LIVE_FROM_SERVER: u64 = 8;
 const FRAGMENT_FROM_SERVER: u64 = 10;
-/// A seal's length, in bytes.
+/// The length of a seal in bytes.
 const SEAL: usize = 4;
-/// Filter and type.
+/// The length of filter and type in bytes.
 const BEGINNING: usize = 5;
-/// Widths of an integer's change, by class.
+/// The width of an integer's change in bits, by class.
 const WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
 
 impl Listening {
@@ -54,7 +54,7 @@ impl Listening {
         Listening { positions, ..Listening::default() }
     }
 
-    /// Takes a datagram with its seal.
+    /// Takes a sealed datagram.
     pub(super) fn hear(&mut self, datagram: &[u8]) {
         let Some((bytes, _seal)) = datagram.split_last_chunk::<SEAL>() else { return };
         let mut from = Bits { bytes, at: 32 };
@@ -73,7 +73,7 @@ impl Listening {
         }
     }
 
-    /// Takes a whole message without its seal.
+    /// Takes a complete message without its seal.
     pub(super) fn read(&mut self, message: &[u8]) {
         let mut updates = Vec::new();
         let read = self.read_message(&mut Bits { bytes: message, at: 8 * BEGINNING }, &mut updates);
@@ -120,7 +120,7 @@ impl Listening {
                 _ => return None,
             }
         }
-        // What fills the last byte.
+        // Only padding of the last byte may be left.
         (from.bytes.len() * 8 - from.at < 8).then_some(())
     }
 }
@@ -165,7 +165,7 @@ impl Positions {
     }
 }
 
-/// A row of bits, the lowest of each byte and number first.
+/// A bit reader: lowest bit first in bytes and numbers.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -228,7 +228,7 @@ impl Bits<'_> {
         }
     }
 
-    /// The number of the snapshot, and how far before it the usual base is.
+    /// Returns the snapshot's number, and the distance to the base that most entities use.
     fn frame(&mut self) -> Option<(u64, Option<u64>)> {
         let frame = if self.get(1)? == 1 {
             let (number, distance) = (self.get(16)?, self.get(6)?);

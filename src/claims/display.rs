@@ -1,4 +1,4 @@
-//! Where the others are drawn: extrapolation, interpolation, teleports. Player 0 looks, player 1 moves.
+//! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
 
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, body_of};
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 const VIEWER: u16 = 0;
 const MOVER: u16 = 1;
-/// A step below this is none, in units.
+/// A shorter step counts as standing still, in units.
 const REST_UNITS: f64 = 0.01;
 
 fn extrapolation_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
@@ -68,7 +68,7 @@ fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimErro
     let mut origin: Vec<f64> = Vec::new();
     let mut angle: Vec<f64> = Vec::new();
     for frame in seen.inspected(VIEWER) {
-        // The clock at the frame: the last update's time and what has passed since.
+        // The clock at the frame: the last update's time plus the time since.
         let Some(last) = seen.newest_for(VIEWER, frame.at) else { continue };
         let clock = last.server_time + (frame.at - last.at);
         let target = clock - Micros::from_ms(100);
@@ -144,7 +144,7 @@ fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
 fn teleport_flag(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play_without(VIEWER, Part::TeleportFlag)?;
     let steps = steps(&seen);
-    // Between the teleporter and where it leads nobody ever is.
+    // No player is ever between the teleporter and its destination.
     let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {
         let x = placed.body.origin.x;
         x > -8.0 && x < 88.0
@@ -172,7 +172,7 @@ fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// How far the mover is drawn from where the last update has it, in each frame.
+/// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.
 fn ahead_of_last(seen: &Seen) -> Vec<f64> {
     let ahead = |frame: &SeenFrame| {
         let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
@@ -181,26 +181,26 @@ fn ahead_of_last(seen: &Seen) -> Vec<f64> {
     seen.inspected(VIEWER).filter_map(ahead).collect()
 }
 
-/// How far the mover is drawn from where the server has it at that moment.
+/// Returns the distance between where the mover is drawn and where the server has it at that time.
 fn error_at_present(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
     Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(seen.truth(MOVER, frame.at)?)))
 }
 
-/// How far the mover is drawn from where it was at the time that the picture is of: the present where it is carried on,
-/// the time drawn where it is not.
+/// Returns the distance between where the mover is drawn and where it was at the drawn time. For an extrapolated mover,
+/// this is the present.
 fn error_of_picture(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
     let drawn = frame.drawn(MOVER)?;
     let of = if drawn.how == How::Extrapolated { frame.at } else { frame.drawn_at };
     Some(f64::from(drawn.body.origin.distance(seen.truth(MOVER, of)?)))
 }
 
-/// How far the mover is drawn from where it was drawn the frame before, for each frame.
+/// Returns, for each frame, the distance between the drawn origins of this frame and the previous one.
 pub(super) fn steps(seen: &Seen) -> Vec<f64> {
     let places: Vec<_> = seen.inspected(VIEWER).filter_map(|frame| Some(frame.drawn(MOVER)?.body.origin)).collect();
     places.windows(2).map(|pair| f64::from(pair[0].distance(pair[1]))).collect()
 }
 
-/// The longest that the mover is drawn in one place.
+/// Returns the longest time for which the mover is drawn in one place.
 pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
     let frames: Vec<(Micros, glam::Vec3)> =
         seen.inspected(VIEWER).filter_map(|frame| Some((frame.at, frame.drawn(MOVER)?.body.origin))).collect();
@@ -212,7 +212,7 @@ pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
     (0..frames.len()).filter_map(rests).reduce(f64::max)
 }
 
-/// How long ago the mover was where it is drawn, by the way that it has come since at its speed; median.
+/// Returns the median age of the drawn position, computed from the distance covered since then.
 fn behind_ms(seen: &Seen) -> Option<f64> {
     let behind = |frame: &SeenFrame| {
         let drawn = &frame.drawn(MOVER)?.body;
@@ -228,13 +228,13 @@ fn updates_per_s(seen: &Seen) -> Option<f64> {
     Some(updates as f64 / (to - from).as_s_f64())
 }
 
-/// Snapshots that left for the viewer and did not come, though a later one did.
+/// Returns the number of snapshots to the viewer that were lost although a later one arrived.
 fn lost_updates(seen: &Seen) -> Option<f64> {
     let newest = seen.received_by(VIEWER).map(|s| s.seq.0).max()?;
     Some(f64::from(newest) - seen.received_by(VIEWER).count() as f64)
 }
 
-/// The lowest place at which each bounce is drawn, in units above where it stands on the ground.
+/// Returns the lowest drawn height of each bounce, in units above the standing height.
 fn lowest_drawn(seen: &Seen) -> Vec<f64> {
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, MOVER)).map(|b| b.origin.z);
     let ground = ground.skip(200).fold(f32::INFINITY, f32::min);
@@ -243,7 +243,7 @@ fn lowest_drawn(seen: &Seen) -> Vec<f64> {
     let mut lows = Vec::new();
     let mut low = f32::INFINITY;
     for height in heights {
-        // In the upper half a bounce is over and the next begins.
+        // Above this height, one bounce ends and the next begins.
         if height > 22.0 {
             if low < 22.0 {
                 lows.push(f64::from(low));

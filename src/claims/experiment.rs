@@ -20,7 +20,7 @@ use crate::session::{Intruder, Links, Machine, Observer};
 use crate::settings::Settings;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 
-/// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
+/// The setup of a claim: its script, played with the claimed mechanism or without.
 #[derive(Clone, Debug)]
 pub(super) struct Experiment {
     script: Script,
@@ -39,12 +39,12 @@ impl Experiment {
         Experiment { script, is_off }
     }
 
-    /// Whether the mechanism is switched off. For mechanisms that no setting switches.
+    /// Returns whether the mechanism is switched off, for mechanisms that no setting controls.
     pub(super) fn is_off(&self) -> bool {
         self.is_off
     }
 
-    /// Plays the scene as it stands.
+    /// Plays the scene unchanged.
     ///
     /// # Errors
     /// When the script cannot be played.
@@ -52,7 +52,7 @@ impl Experiment {
         play_prepared(&self.prepare(&Variant::default())?, None)
     }
 
-    /// Plays the scene; if the mechanism is switched off, this player's client leaves this part out.
+    /// Plays the scene. If the mechanism is switched off, this player's client leaves out `part`.
     ///
     /// # Errors
     /// When the script cannot be played.
@@ -61,7 +61,7 @@ impl Experiment {
         play_prepared(&self.prepare(&Variant::default())?, without)
     }
 
-    /// Plays the scene; this player's client leaves this part out.
+    /// Plays the scene with a client of this player that leaves out `part`.
     ///
     /// # Errors
     /// When the script cannot be played.
@@ -69,8 +69,8 @@ impl Experiment {
         play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
     }
 
-    /// Plays the scene; this player's client tells the server which of its shots hit whom on its screen, over the channel that
-    /// is for requests. If the mechanism is switched off, the server believes it. Also returns how many results it heard.
+    /// Plays the scene with a client that reports to the server, by requests, which of its shots hit on its own screen.
+    /// If the mechanism is switched off, the server believes the reports. Also returns the number of reports received.
     ///
     /// # Errors
     /// When the script cannot be played.
@@ -87,7 +87,7 @@ impl Experiment {
         Ok((prepared.inspected(seen, input), results.heard()))
     }
 
-    /// Plays the scene; somebody sees all datagrams.
+    /// Plays the scene with a listener that sees all datagrams.
     ///
     /// # Errors
     /// When the script cannot be played.
@@ -100,15 +100,15 @@ impl Experiment {
     /// Plays a variant of the scene.
     ///
     /// # Errors
-    /// When there is none of that name, or it cannot be played.
+    /// When the variant does not exist or cannot be played.
     pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
         play_prepared(&self.variant(name)?, None)
     }
 
-    /// Plays a variant of the scene in which the way up from player 0 carries so many bytes a second.
+    /// Plays a variant of the scene in which player 0's link to the server carries `bytes_per_s` bytes per second.
     ///
     /// # Errors
-    /// When there is none of that name, or it cannot be played.
+    /// When the variant does not exist or cannot be played.
     pub(super) fn play_over(&self, name: &str, bytes_per_s: f64) -> Result<Seen, ClaimError> {
         let mut prepared = self.variant(name)?;
         for player in prepared.scene.players.iter_mut().take(1) {
@@ -119,10 +119,10 @@ impl Experiment {
         play_prepared(&prepared, None)
     }
 
-    /// A variant of the scene, ready to be played.
+    /// Returns a variant of the scene, ready to play.
     ///
     /// # Errors
-    /// When there is none of that name, or a setting is not to be had.
+    /// When the variant does not exist, or a setting is not available.
     pub(super) fn variant(&self, name: &str) -> Result<Prepared, ClaimError> {
         let variant = self.script.variants.get(name).ok_or_else(|| ClaimError::NoVariant(name.to_owned()))?;
         self.prepare(variant)
@@ -179,7 +179,7 @@ impl Prepared {
         seen
     }
 
-    /// Plays it for an observer; one player's client may leave out a part.
+    /// Plays the scene for an observer. One player's client may leave out a part.
     ///
     /// # Errors
     /// When the players cannot be placed.
@@ -191,7 +191,7 @@ impl Prepared {
         self.played::<Server<Arena>>(observer, without, None, |_| {})
     }
 
-    /// Plays it with a server of some kind, after the machine was made ready.
+    /// Plays the scene with another kind of server, after `make_ready` has prepared the machine.
     fn played<S: ServerPipeline<Arena>>(
         &self,
         observer: &mut impl Observer<Arena>,
@@ -241,7 +241,7 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
     Ok(ArenaMap::parse(name, text.as_bytes())?)
 }
 
-/// The players as they appear, at the places where the scene wants them.
+/// Returns the spawned players, moved to the scene's starting places.
 pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
     let place = |((id, body), player): (&(EntityId, ArenaBody), &Player)| {

@@ -1,6 +1,6 @@
-//! A session in which player 0's packets are forged on their way: its usercmds claim to be older than they are.
+//! A session in which player 0's packets are forged in transit: its usercmds claim to be older than they are.
 //!
-//! The same server and clients as everywhere, on links of constant delay, driven by the millisecond.
+//! Server and clients are the usual ones, on links with constant delay, driven in steps of one millisecond.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ use crate::units::{Micros, PlayerId, Seed};
 
 type Body = <Arena as Simulate>::Body;
 
-/// Plays a prepared scene whose player 0 stamps its usercmds with times that are so much too old.
+/// Plays a prepared scene in which player 0's usercmds carry times that are too old by `too_old`.
 ///
 /// # Errors
 /// When the players cannot be placed.
@@ -67,7 +67,7 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     Ok(seen)
 }
 
-/// What is on its way.
+/// The packets and snapshots in transit.
 struct Line {
     delays: Vec<Micros>,
     up: VecDeque<(Micros, PlayerId, ClientPacket)>,
@@ -84,7 +84,7 @@ impl ServerEnds<Body> for Line {
     }
 }
 
-/// A client's end that makes its usercmds older than they are.
+/// A client's connection end that makes its usercmds older than they are.
 struct Forging<'a> {
     line: &'a mut Line,
     player: PlayerId,
@@ -104,7 +104,7 @@ impl ClientEnd for Forging<'_> {
     }
 }
 
-/// What arrives by now, in the order of arrival.
+/// Returns the transmissions that have arrived by `now`, in order of arrival.
 fn take_due<T>(queue: &mut VecDeque<(Micros, PlayerId, T)>, now: Micros) -> Vec<(Micros, PlayerId, T)> {
     let (mut due, later): (Vec<_>, Vec<_>) = queue.drain(..).partition(|(at, ..)| *at <= now);
     queue.extend(later);

@@ -1,4 +1,4 @@
-//! The NeREIDS live protocol in whole sessions: redundancy, scheduling on the tick, the calibrated clock.
+//! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
 
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame};
@@ -45,7 +45,7 @@ fn three_lost(experiment: &Experiment) -> Result<Figures, ClaimError> {
 fn input_waits(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
         let seen = experiment.play_variant(name)?;
-        // From arrival at the server to the tick.
+        // The time from arrival at the server to the tick.
         let waits: Vec<f64> = seen
             .executed
             .iter()
@@ -69,7 +69,7 @@ fn loss_of_5_percent(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let inputs = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to).count();
     let lost = lost_packets(&seen);
     let in_a_row = |player: PlayerId, command: CommandSeq| {
-        // The input was in the packet of its own number and in the three after it.
+        // The input was in the packet with its own number and in the three packets after it.
         (0..4).all(|later| lost.contains(&(player, command.0 + later)))
     };
     let lost_input = lost_input(&seen);
@@ -126,8 +126,8 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let late = forged::play(&prepared, Micros::from_ms(1_000))?;
     let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
-    // About as early as is accepted, frame by frame: at first, for the client's clock is set by what it hears of it. Each input
-    // goes once, or one that comes too early would be accepted when it comes again.
+    // Frames that are almost too early. Each value gets its own session, because the client's clock adapts to the
+    // feedback. Each input is sent once; otherwise one that is too early would be accepted when it is repeated.
     let once = experiment.variant("once")?;
     let about_32 = (20..44).map(|frames| forged::play(&once, Micros::from_ms(-32 * frames)));
     let about_32: Vec<Seen> = about_32.collect::<Result<_, _>>()?;
@@ -158,7 +158,7 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// By how many frames input of player 0 that ran was ahead of the next one to be computed when it came, at most.
+/// Returns the greatest number of frames by which player 0's executed input was ahead on arrival.
 fn ahead_of_run(seen: &Seen) -> Option<f64> {
     let ran = seen.executed.iter().filter(|done| done.player == PlayerId(0) && done.how == Execution::Run);
     let ahead = ran.filter_map(|done| {
@@ -196,7 +196,7 @@ fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
         .filter(|sent| sent.player.0 == 0 && sent.at >= from && sent.at < to)
         .filter_map(|sent| sent.helper_ms.map(f64::from))
         .collect();
-    // What each packet's newest input was early by, before any filter.
+    // The unfiltered lead of each packet's newest input.
     let raw: Vec<f64> = seen
         .reached
         .iter()
@@ -230,17 +230,17 @@ fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// The packets that never reached the server, while frames are inspected.
+/// Returns the packets that were lost within the inspected time.
 fn lost_packets(seen: &Seen) -> Vec<(PlayerId, u32)> {
     let (from, to) = seen.inspect;
     let reached: std::collections::BTreeSet<(PlayerId, u32)> =
         seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
     let inspected = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to);
-    // A client sends a packet with each usercmd, so they have the same numbers.
+    // A client sends one packet for each usercmd, so both have the same numbers.
     inspected.map(|frame| (frame.player, frame.command.seq.0)).filter(|key| !reached.contains(key)).collect()
 }
 
-/// The usercmds that were made while frames are inspected, and never ran.
+/// Returns the usercmds made within the inspected time that never ran.
 fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
     let (from, to) = seen.inspect;
     let made: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
@@ -258,14 +258,14 @@ fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
     made.difference(&ran).copied().collect()
 }
 
-/// What 95 % of the changes from one to the next do not exceed.
+/// Returns the 95th percentile of the changes between successive values.
 fn change(values: &[f64]) -> Option<f64> {
     let mut changes: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     changes.sort_by(f64::total_cmp);
     percentile(&changes, 95.0)
 }
 
-/// From the 5th percentile to the 95th.
+/// Returns the difference between the 95th and the 5th percentile.
 fn spread(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     Some(percentile(&values, 95.0)? - percentile(&values, 5.0)?)

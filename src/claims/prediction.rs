@@ -1,4 +1,4 @@
-//! Dumb clients, and clients that predict.
+//! Clients with and without prediction.
 
 use glam::Vec3;
 
@@ -73,7 +73,7 @@ fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let regular = play("regular")?;
     let [irregular, capped, hitches, loaded] = ["irregular", "capped", "hitches", "loaded"].map(play);
     let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
-    // What a frame simulates, less the time until the next frame, which it is shown for.
+    // The simulated time of a frame minus the time for which it is shown.
     let off = |seen: &Seen| {
         let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
         let off =
@@ -106,7 +106,7 @@ fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
     let corrected = seen.received_by(0).find(|s| s.correction.is_some());
     let after = corrected.zip(made).map(|(snapshot, made)| (snapshot.at - made).as_ms_f64());
-    // What was shown before the correction and after it, where both have run the same usercmds.
+    // The drawn origins before and after the correction, once both have run the same usercmds.
     let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
     let end = seen.frames_of(0).last().and_then(|frame| frame.own);
     let there = seen.ticks.last().and_then(|tick| body_of(&tick.bodies, 0)).map(|body| body.origin);
@@ -187,7 +187,8 @@ fn effects_not_told(experiment: &Experiment) -> Result<Figures, ClaimError> {
 
 fn eye_height(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play_without(0, Part::ClientOnlyState)?;
-    // What the frame begins with: everything is acked by then, so it is the acked state with what the client keeps.
+    // The state at the start of the frame. All usercmds are acked, so it is the acked state with the client-only
+    // fields.
     let eyes: Vec<(Micros, f32)> = seen
         .frames
         .iter()
@@ -255,7 +256,7 @@ fn push_latency(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// From the first usercmd that asks to move to the first frame in which the own body is drawn elsewhere than before.
+/// Returns the time from the first usercmd with movement to the first frame in which the own body is drawn elsewhere.
 pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
     let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
     let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
@@ -264,7 +265,7 @@ pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
     Some(shown.at - pressed.at)
 }
 
-/// Player 0 fires twice, and the usercmd with the first shot is lost.
+/// Player 0 fires twice, and the usercmd of the first shot is lost.
 fn sound_cut(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let is_shot = |effect: &Effect| effect.kind == EffectKind::Pistol as u8;

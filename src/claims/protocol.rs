@@ -1,4 +1,4 @@
-//! The NeREIDS live protocol's parts by themselves: datagrams, priorities, the clock.
+//! Separate parts of the NeREIDS live protocol: datagrams, priorities, the clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 body! {
-    /// Somebody who walks.
+    /// A walking creature.
     pub(super) struct Creature {
         Movement origin: Vec3,
         Movement velocity: Vec3,
@@ -43,7 +43,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let mut wrapped_after = None;
     let mut last: Option<Tick> = None;
     for seq in 1..=2_000u32 {
-        // From shortly before the first wrap to beyond the second, a snapshot each 64 ticks.
+        // One snapshot every 64 ticks, from shortly before the first wrap to after the second.
         let counter = 65_000 + seq * 64;
         let sent = snapshot(seq, Tick(counter), vec![(EntityId(0), walker(seq, 0.0))]);
         let Ok(encoded) = sender.encode(&sent, None, 1_200) else { continue };
@@ -69,7 +69,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 fn entity_definition(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    // Without players every entity is the server's own.
+    // Without players, the server controls every entity.
     let mut sender = Sender::<Creature>::new(PlayerId(1), if experiment.is_off() { 0 } else { 2 });
     let mut receiver = Receiver::<Creature>::new();
     let mut definitions = Vec::new();
@@ -147,7 +147,7 @@ fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError>
     let seen = experiment.play()?;
     let (from, to) = seen.inspect;
     let made: Vec<_> = seen.inspected(0).map(|frame| (frame.at, frame.command.server_time)).collect();
-    // Frames come at fixed times, and a clock that is moved gives one of them another tick than the next.
+    // Frames come at fixed times, so an irregular step in server time shows that the clock was moved.
     let shifts = made.windows(2).filter(|pair| (pair[1].1 - pair[0].1) != (pair[1].0 - pair[0].0)).count();
     let is_inspected = |command| seen.frame_of(PlayerId(0), command).is_some_and(|f| f.at >= from && f.at < to);
     let not_run = seen.executed.iter().filter(|done| done.player.0 == 0 && is_inspected(done.command));
@@ -162,18 +162,18 @@ fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError>
     ])
 }
 
-/// How a client's clock went in a minute.
+/// The course of a client's clock over one minute.
 struct Steered {
-    /// From this on it stayed within 15 ms of what it should be.
+    /// The time after which it stayed within 15 ms of its target.
     settled_at: Micros,
     corrections: u32,
-    /// The sum of its movements after five seconds.
+    /// The total of its corrections after five seconds.
     moved_after: Micros,
 }
 
 impl Steered {
-    /// A client 60 ms from the server, with up to 50 ms of jitter each way; its clock begins so much off. Without the
-    /// mechanism it corrects by every helper that it hears, at once.
+    /// Simulates a client 60 ms from the server, with up to 50 ms of jitter in each direction. Its clock starts with an
+    /// error of `offset`. With `believes_all`, it corrects immediately by every helper.
     fn run(seed: Seed, offset: Micros, believes_all: bool) -> Steered {
         let (delay, jitter) = (Micros::from_ms(60), Micros::from_ms(50));
         let options = SteeringOptions::nereids();
@@ -221,7 +221,7 @@ impl Steered {
     }
 }
 
-/// Somebody who moves all the time.
+/// Returns a creature that moves all the time.
 fn walker(seq: u32, away_units: f32) -> Creature {
     Creature {
         origin: Vec3::new(away_units + seq as f32 * 0.37, 0.0, 36.0),
@@ -232,7 +232,7 @@ fn walker(seq: u32, away_units: f32) -> Creature {
     }
 }
 
-/// A snapshot of a session of 31.25 ticks a second.
+/// Returns a snapshot of a session with 31.25 ticks per second.
 pub(super) fn snapshot<B: Body>(seq: u32, tick: Tick, entities: Vec<(EntityId, B)>) -> Snapshot<B> {
     let frame = Frame { tick, server_time: Micros(i64::from(tick.0) * 32_000), entities };
     Snapshot {

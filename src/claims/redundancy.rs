@@ -1,4 +1,4 @@
-//! How often each input is sent: the adaptive redundancy that NeREIDS plans, in whole sessions. Player 0 sends.
+//! NeREIDS's plan of adaptive redundancy in whole sessions. Player 0 sends.
 
 use super::experiment::Experiment;
 use super::watch::Seen;
@@ -11,7 +11,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let share = |line: &str, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_variant(line)?, level));
-    // What each redundancy takes of a line; a tight one has room for 2:1 and not for 3:1.
+    // The rate of each redundancy level. The tight line has room for 2:1 but not for 3:1.
     let takes = |fixed: &str| Ok::<_, ClaimError>(bytes_per_s(&experiment.play_variant(fixed)?).unwrap_or_default());
     let (three, two, one) = (takes("three")?, takes("two")?, takes("one")?);
     let (tight, tighter) = ((three + two) / 2.0, (two + one) / 2.0);
@@ -39,7 +39,7 @@ fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<Figures, ClaimErr
     ])
 }
 
-/// In what share of the packets there are so many usercmds, in per cent.
+/// Returns the share of packets with this number of usercmds, in percent.
 fn share_at(seen: &Seen, level: u8) -> Option<f64> {
     let packets = seen.packets_of(0).count();
     let at = seen.packets_of(0).filter(|packet| packet.count == level).count();

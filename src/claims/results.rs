@@ -1,5 +1,5 @@
-//! What a client says of its own shots, as messages to the server; and a server that believes them, a wrapper around the real
-//! one.
+//! A client that reports the results of its own shots to the server, and a wrapper around the real server that believes
+//! the reports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,13 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Usercmd;
 use crate::wire::What;
 
-/// So many results go together.
+/// The number of results in one message.
 const TOGETHER: usize = 6;
-/// A usercmd's number and an entity's, in bytes.
+/// The bytes of one result: a usercmd number and an entity id.
 const RESULT_BYTES: usize = 6;
 
-/// What came of a client's shots by its own screen: on the client what is to be told, on the server what it heard.
+/// The shot results of a client by its own screen: the queue of results to send, and the results that the server
+/// received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     to_tell: Arc<Mutex<VecDeque<Told>>>,
@@ -34,7 +35,7 @@ struct Told {
 }
 
 impl Results {
-    /// Notes what a client takes its shots to hit.
+    /// Queues the shots that hit on the client's own screen.
     pub(super) fn note(&self, shots: &[(CommandSeq, u8, ArenaFire, Verdict)]) {
         let hit = |(command, _, _, verdict): &(CommandSeq, u8, ArenaFire, Verdict)| {
             Some(Told { command: *command, target: verdict.main_wound()?.target })
@@ -44,7 +45,7 @@ impl Results {
         }
     }
 
-    /// The way over which this player's client tells the server, which is that of requests.
+    /// Returns the channel by which this player's client reports: requests.
     pub(super) fn told_by(&self, player: PlayerId) -> Asking {
         let (telling, hearing) = (self.clone(), self.clone());
         Asking {
@@ -54,7 +55,7 @@ impl Results {
         }
     }
 
-    /// How many results have reached the server.
+    /// Returns the number of results that reached the server.
     pub(super) fn heard(&self) -> usize {
         self.heard.lock().map_or(0, |heard| heard.len())
     }
@@ -78,14 +79,14 @@ impl Results {
     }
 }
 
-/// The real server, but that a shot which it judged to miss hits after all where its shooter says so.
+/// The real server, except that a shot judged as a miss becomes a hit when its shooter says so.
 pub(super) struct Believing {
     server: Server<Arena>,
     rules: Arc<ArenaRules>,
     results: Results,
-    /// How many of the results that were heard it has taken.
+    /// The number of received results that it has processed.
     taken: usize,
-    /// Those of shots that are not judged yet: a result may come with its usercmd.
+    /// Results of shots that are not judged yet. A result may arrive together with its usercmd.
     early: Vec<(PlayerId, Told)>,
     usercmds: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
     judged: BTreeMap<(PlayerId, CommandSeq), (ArenaFire, Rewind<ArenaBody>)>,
@@ -94,7 +95,7 @@ pub(super) struct Believing {
 }
 
 impl Believing {
-    /// Believes the results that are heard.
+    /// Starts to believe the received results.
     pub(super) fn believe(&mut self, results: Results) {
         self.results = results;
     }
@@ -117,7 +118,7 @@ impl Believing {
             let (fire, rewind) = (*fire, rewind.clone());
             self.again.push_back(Judged { shooter, command: told.command, index: 0, fire, verdict, rewind });
         }
-        // The real one takes a world at any time, though sessions give it none but before the first tick.
+        // The real server accepts a new world at any time, although sessions set it only before the first tick.
         self.server.begin_from(world);
     }
 }
@@ -184,7 +185,7 @@ impl ServerPipeline<Arena> for Believing {
     }
 }
 
-/// What a hit that was told of sounds like, nobody hears.
+/// A sink that ignores the effects of a believed hit.
 struct Unheard;
 
 impl WorldSink for Unheard {

@@ -1,5 +1,5 @@
-//! What a claim's file says: the statement and where it stands, how it is measured, the scene that is played, what is
-//! expected, and how the claimed mechanism is switched off. Written in TOML, one file a claim, in `fixtures/claims`.
+//! The format of a claim's file: the statement and its source, the way of measuring, the scene, the expected figures,
+//! and how to switch off the mechanism. Each claim is one TOML file in `fixtures/claims`.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::link::LinkModel;
 pub(super) struct Script {
     /// The statement.
     pub(super) claim: String,
-    /// The document, and where in it.
+    /// The document and the place in it.
     pub(super) source: String,
-    /// How it is measured.
+    /// How the claim is measured.
     pub(super) how: String,
-    /// What brings the claimed about.
+    /// The mechanism behind the claim.
     pub(super) mechanism: String,
-    /// How that is switched off.
+    /// How the mechanism is switched off.
     pub(super) off: Off,
-    /// What is played; none where no session is needed.
+    /// The scene; `None` when the claim needs no session.
     pub(super) scene: Option<Scene>,
-    /// The scene played otherwise, by name.
+    /// Variants of the scene, by name.
     #[serde(default)]
     pub(super) variants: BTreeMap<String, Variant>,
-    /// What must come out.
+    /// The expected figures.
     pub(super) expect: Vec<Expect>,
 }
 
@@ -34,30 +34,30 @@ pub(super) struct Script {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Off {
-    /// In words.
+    /// A description.
     pub(super) how: String,
-    /// Settings that differ then.
+    /// Settings that change.
     #[serde(default)]
     pub(super) settings: BTreeMap<String, String>,
-    /// Rules that differ then.
+    /// Rules that change.
     #[serde(default)]
     pub(super) rules: RulesChange,
 }
 
-/// A session before it is played.
+/// The description of a session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scene {
     /// The settings' preset.
     pub(super) preset: String,
-    /// How long, in seconds.
+    /// The length in seconds.
     pub(super) seconds: f64,
-    /// The frames that are inspected, from and to; all, if it does not say.
+    /// The time of the inspected frames, from and to, in ms; `None` inspects all.
     pub(super) inspect_ms: Option<[f64; 2]>,
-    /// Where all chances start from.
+    /// The random seed.
     #[serde(default)]
     pub(super) seed: u64,
-    /// Where it is played.
+    /// The map.
     #[serde(default)]
     pub(super) map: MapName,
     /// Settings that differ from the preset.
@@ -66,7 +66,7 @@ pub(super) struct Scene {
     /// Rules that differ from Half-Life's.
     #[serde(default)]
     pub(super) rules: RulesChange,
-    /// Who plays.
+    /// The players.
     pub(super) players: Vec<Player>,
 }
 
@@ -81,29 +81,29 @@ pub(super) enum MapName {
     Corner,
     /// A floor with a teleporter that leads 96 units on.
     Teleporter,
-    /// The built-in orchard, with something for each rendering category.
+    /// The built-in orchard, with an entity for each rendering category.
     Orchard,
 }
 
-/// What a scene changes when it is played as a variant.
+/// The changes of a scene in a variant.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Variant {
-    /// Settings that differ.
+    /// Settings that change.
     pub(super) settings: BTreeMap<String, String>,
-    /// Rules that differ.
+    /// Rules that change.
     pub(super) rules: RulesChange,
-    /// Connections that differ, by player.
+    /// Connections that change, by player.
     pub(super) links: Vec<Connection>,
-    /// Where players start, by player; the others where the scene has them.
+    /// Starting places that change, by player.
     pub(super) starts: BTreeMap<String, [f32; 3]>,
-    /// How irregular all players' frames are, if they differ.
+    /// The frame jitter of all players, if it changes.
     pub(super) frame_jitter_ms: Option<f64>,
-    /// The input of players that differs, by player; no entry leaves it as it is.
+    /// Input that changes, by player.
     pub(super) input: BTreeMap<String, Vec<Step>>,
 }
 
-/// Rules that differ.
+/// Rules that change.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RulesChange {
@@ -115,13 +115,13 @@ pub(super) struct RulesChange {
     pub(super) friction: Option<f32>,
     /// Health points at the start.
     pub(super) health: Option<i32>,
-    /// From death to the next life.
+    /// The time from death to respawn, in ms.
     pub(super) respawn_ms: Option<u32>,
     /// In units/s per health point.
     pub(super) knockback_units_s: Option<f32>,
-    /// Whether players stop each other.
+    /// Whether players block each other.
     pub(super) player_collision: Option<bool>,
-    /// From one pistol shot to the next.
+    /// The time between pistol shots, in ms.
     pub(super) pistol_interval_ms: Option<u16>,
     /// Rounds in the pistol.
     pub(super) pistol_clip: Option<u16>,
@@ -129,13 +129,13 @@ pub(super) struct RulesChange {
     pub(super) pistol_damage: Option<i32>,
     /// Rounds in the launcher.
     pub(super) launcher_clip: Option<u16>,
-    /// From one launch to the next.
+    /// The time between launches, in ms.
     pub(super) launcher_interval_ms: Option<u16>,
-    /// How fast rockets fly, in units/s.
+    /// The speed of rockets, in units/s.
     pub(super) rocket_speed_units_s: Option<f32>,
-    /// How far their bursts reach, in units.
+    /// The radius of rocket bursts, in units.
     pub(super) rocket_radius_units: Option<f32>,
-    /// What the launcher shoots hits at once.
+    /// Whether the launcher's shots hit immediately.
     pub(super) launcher_hits_at_once: Option<bool>,
 }
 
@@ -143,18 +143,18 @@ pub(super) struct RulesChange {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Player {
-    /// The middle of the hull at the start, in units; where the map has it, if nobody's is said.
+    /// The starting origin in units: the middle of the hull. `None` uses the spawn point.
     pub(super) start: Option<[f32; 3]>,
     /// The connection.
     #[serde(default)]
     pub(super) link: Connection,
-    /// When the first client frame is; the others follow at `client.cmd_hz`.
+    /// The time of the first client frame; later frames follow at `client.cmd_hz`.
     #[serde(default)]
     pub(super) first_frame_ms: f64,
-    /// Each frame is later than its regular time by up to so much.
+    /// The most that a frame is later than its regular time, in ms.
     #[serde(default)]
     pub(super) frame_jitter_ms: f64,
-    /// What the player does.
+    /// The player's input.
     #[serde(default)]
     pub(super) input: Vec<Step>,
 }
@@ -163,45 +163,45 @@ pub(super) struct Player {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Connection {
-    /// Each way.
+    /// The delay in each direction, in ms.
     pub(super) delay_ms: f64,
-    /// To the server, where it differs.
+    /// The link to the server, if it differs.
     pub(super) up: Option<LinkModel>,
-    /// To the client, where it differs.
+    /// The link to the client, if it differs.
     pub(super) down: Option<LinkModel>,
-    /// Spans of time from and to, in ms; what leaves the client within one is lost.
+    /// Times, from and to in ms, in which all packets to the server are lost.
     pub(super) lose_up_ms: Vec<[f64; 2]>,
-    /// The same of what leaves the server.
+    /// Times, from and to in ms, in which all packets to the client are lost.
     pub(super) lose_down_ms: Vec<[f64; 2]>,
 }
 
-/// What a player does from a time on, until the next step.
+/// A player's input from a time until the next step.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Step {
-    /// From then on.
+    /// The start, in ms.
     pub(super) from_ms: f64,
-    /// In units/s.
+    /// The forward speed, in units/s.
     pub(super) forward: f32,
-    /// In units/s, to the right.
+    /// The speed to the right, in units/s.
     pub(super) side: f32,
-    /// Forward and side change their signs each so often.
+    /// The interval at which forward and side speed change their signs, in ms.
     pub(super) flip_ms: Option<f64>,
-    /// In degrees; where there is nobody to aim at.
+    /// The yaw in degrees, when there is no target to aim at.
     pub(super) yaw: f32,
-    /// In degrees, down is positive; where there is nobody to aim at.
+    /// The pitch in degrees, positive downward, when there is no target to aim at.
     pub(super) pitch: f32,
-    /// Buttons held.
+    /// The buttons held.
     pub(super) buttons: Vec<Button>,
-    /// Buttons are pressed for one frame each so often, instead of held.
+    /// The interval in ms at which the buttons are pressed for one frame, instead of held.
     pub(super) pulse_ms: Option<f64>,
-    /// Pressed in the first frame.
+    /// The impulse, sent in the first frame.
     pub(super) impulse: u8,
-    /// Aims at what the screen shows of this player.
+    /// The player to aim at, as drawn on the screen.
     pub(super) aim_at: Option<u16>,
-    /// How far before the target, along its motion, in units: from, to, and the step from one pulse to the next.
+    /// The lead along the target's motion, in units: from, to, and the step between pulses.
     pub(super) lead_units: [f32; 3],
-    /// How far above the target's middle, in units.
+    /// The aim above the target's middle, in units.
     pub(super) above_units: f32,
 }
 
@@ -219,24 +219,24 @@ pub(super) enum Button {
     Reload,
 }
 
-/// What one figure must be.
+/// The expected value of one figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expect {
-    /// Which figure.
+    /// The figure's name.
     pub(super) figure: String,
-    /// Its unit, as it is printed; none for counts.
+    /// The printed unit; empty for counts.
     #[serde(default)]
     pub(super) unit: String,
-    /// What it is.
+    /// The expected value.
     pub(super) is: Option<f64>,
-    /// And by how much it may differ.
+    /// The tolerance around the expected value.
     #[serde(default)]
     pub(super) within: f64,
-    /// Or the least that it may be.
+    /// The minimum.
     pub(super) at_least: Option<f64>,
-    /// Or the most.
+    /// The maximum.
     pub(super) at_most: Option<f64>,
-    /// Why it may differ by so much, or why it is so much.
+    /// The reason for the tolerance or the bound.
     pub(super) because: String,
 }

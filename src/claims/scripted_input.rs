@@ -1,4 +1,4 @@
-//! Players whose input a script says.
+//! Players with scripted input.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::usercmd::{Input, buttons};
 /// The scripted input of all players of a scene.
 pub(super) struct Scripted {
     players: Vec<ScriptedPlayer>,
-    /// What each frame's player saw of its own body, and by how much it led, in the order of frames.
+    /// The intention of each frame's player, in the order of frames.
     pub(super) meant: Vec<Meant>,
 }
 
-/// What a player meant in one frame.
+/// A player's intention in one frame.
 #[derive(Clone, Debug)]
 pub(super) struct Meant {
     /// The own body before the frame's usercmd.
     pub(super) own_before: Option<ArenaBody>,
-    /// How far before its target the player aims, in units.
+    /// The player's lead before its target, in units.
     pub(super) lead_units: f32,
 }
 
@@ -34,19 +34,19 @@ struct ScriptedPlayer {
     jitter: Micros,
     rng: Rng,
     late: LateFrames,
-    /// When its first frame would have been, were all frames since on time.
+    /// The time at which the first frame would have been if all frames since were on time.
     phase: Micros,
     frames: i64,
     /// The end of the last frame, in whole milliseconds.
     last_ms: i64,
-    /// The step whose impulse is pressed already.
+    /// The step whose impulse has been sent.
     begun: Option<usize>,
-    /// The last pulse that is pressed already, of the step.
+    /// The last pulse pressed, with its step.
     pulsed: Option<(usize, i64)>,
 }
 
 impl Scripted {
-    /// The input of a scene's players.
+    /// Creates the input of a scene's players.
     pub(super) fn new(scene: &Scene, settings: &Arc<Settings>) -> Scripted {
         let player = |(index, player): (u16, &Player)| {
             let own = settings.of_player(PlayerId(index));
@@ -133,7 +133,7 @@ impl Button {
     }
 }
 
-/// The lead at a pulse: from the first to the last and then again.
+/// Returns the lead at a pulse; it cycles from the first value to the last.
 fn lead_of(step: &Step, pulse: i64) -> f32 {
     let [from, to, by] = step.lead_units;
     if by <= 0.0 || to <= from {
@@ -143,7 +143,7 @@ fn lead_of(step: &Step, pulse: i64) -> f32 {
     from + by * (pulse % leads) as f32
 }
 
-/// The view that points at what the screen shows of the target, and the lead before it; `None` when nobody is there.
+/// Returns the view towards the target as drawn, with the lead added; `None` when the target is not drawn.
 fn aim(step: &Step, screen: &Screen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
     let target = step.aim_at?;
     let own = screen.own?;

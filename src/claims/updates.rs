@@ -1,4 +1,4 @@
-//! Updates and clocks: how often, when the line is full, and what time it is. Player 0 looks, player 1 runs.
+//! Updates and clocks: rates, a full line, and the client's clock. Player 0 watches, player 1 runs.
 
 use super::display::{longest_rest_ms, steps};
 use super::experiment::Experiment;
@@ -100,7 +100,7 @@ fn clock_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let behind = |seen: &Seen| -> Vec<f64> {
         seen.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect()
     };
-    // What the clock goes on by from frame to frame, less what has passed.
+    // The change of the clock between frames, minus the time passed.
     let jumps: Vec<f64> = behind(&rough).windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     Ok(vec![
         ("behind the server's clock, 80 ms away, median", median(&behind(&steady))),
@@ -110,7 +110,7 @@ fn clock_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// From one snapshot for player 0 to the next, in ms.
+/// Returns the times between snapshots for player 0, in ms.
 fn spacing_ms(seen: &Seen) -> Vec<f64> {
     let (from, to) = seen.inspect;
     let sent: Vec<Micros> = seen.sent_to(0).filter(|at| *at >= from && *at < to).collect();

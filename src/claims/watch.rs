@@ -1,5 +1,4 @@
-//! What a session showed: everything that the pipelines told their observer, by kind and in order of time. The measures
-//! read this and nothing else.
+//! The recorded events of a session, by kind and in order of time. Measures read nothing else.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
 use crate::wire::Told;
 
-/// A session as it was seen.
+/// The events of one session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) frames: Vec<SeenFrame>,
@@ -28,13 +27,13 @@ pub(super) struct Seen {
     pub(super) executed: Vec<SeenExecution>,
     pub(super) shots: Vec<SeenShot>,
     pub(super) impacts: Vec<(Micros, Verdict)>,
-    /// For each frame what its player meant; filled in when the session is over.
+    /// Each frame's intention; set after the session.
     pub(super) meant: Vec<Meant>,
-    /// Where each usercmd's frame is.
+    /// The index of each usercmd's frame.
     by_command: BTreeMap<(PlayerId, CommandSeq), usize>,
-    /// How many play; filled in likewise.
+    /// The number of players; set after the session.
     pub(super) players: u16,
-    /// From when to when frames are inspected; filled in likewise.
+    /// The time of the inspected frames; set after the session.
     pub(super) inspect: (Micros, Micros),
 }
 
@@ -44,17 +43,17 @@ pub(super) struct SeenFrame {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
     pub(super) command: Usercmd,
-    /// The own body as far as it is predicted.
+    /// The predicted own body.
     pub(super) own: Option<ArenaBody>,
-    /// Where the own body is drawn.
+    /// The origin at which the own body is drawn.
     pub(super) own_drawn: Option<Vec3>,
-    /// The own body as it is drawn, where drawing goes by category.
+    /// The own body as drawn, when drawing by category.
     pub(super) own_placed: Option<Placed<ArenaBody>>,
     pub(super) ran: u32,
-    /// How many usercmds the packet holds.
+    /// The number of usercmds in the packet.
     pub(super) carried: usize,
     pub(super) effects: Vec<Effect>,
-    /// What the client takes its shots to hit.
+    /// The client's verdicts on its shots.
     pub(super) shots: Vec<(CommandSeq, Verdict)>,
     pub(super) drawn: Vec<(EntityId, Placed<ArenaBody>)>,
     pub(super) drawn_at: Micros,
@@ -69,23 +68,23 @@ pub(super) struct SeenTick {
     pub(super) bodies: Vec<(EntityId, ArenaBody)>,
 }
 
-/// A snapshot on its way.
+/// A sent snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct SeenSent {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
     /// The calibration helper.
     pub(super) helper_ms: Option<i16>,
-    /// How many ticks each usercmd that is warned of was ahead.
+    /// How many ticks each usercmd of a warning was ahead.
     pub(super) warnings: Vec<i16>,
-    /// Whether the server agrees to where the client saw its avatar.
+    /// Whether the client's prediction matched the server's avatar.
     pub(super) saw_avatar_right: Option<bool>,
     pub(super) bytes: u16,
-    /// What the bits of its datagrams are for.
+    /// The bits of its datagrams by purpose.
     pub(super) told: Option<Told>,
 }
 
-/// A usercmd that the server dealt with.
+/// A usercmd that the server ran or dropped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenExecution {
     pub(super) player: PlayerId,
@@ -94,7 +93,7 @@ pub(super) struct SeenExecution {
     pub(super) how: Execution,
 }
 
-/// A snapshot that came.
+/// A received snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct SeenSnapshot {
     pub(super) player: PlayerId,
@@ -108,7 +107,7 @@ pub(super) struct SeenSnapshot {
     pub(super) correction: Option<Correction>,
 }
 
-/// A shot that was judged.
+/// A judged shot.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SeenShot {
     pub(super) shooter: PlayerId,
@@ -121,45 +120,45 @@ pub(super) struct SeenShot {
 }
 
 impl Seen {
-    /// The frames of one player.
+    /// Returns the frames of one player.
     pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
     }
 
-    /// Those of them that are inspected.
+    /// Returns the inspected frames of one player.
     pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
         let (from, to) = self.inspect;
         self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
     }
 
-    /// The packets that one player sent while frames are inspected.
+    /// Returns the packets that one player sent within the inspected time.
     pub(super) fn packets_of(&self, player: u16) -> impl Iterator<Item = &PacketRecord> {
         let (from, to) = self.inspect;
         let sent = self.packets.iter().filter(move |(sender, _)| sender.0 == player).map(|(_, packet)| packet);
         sent.filter(move |packet| packet.at >= from && packet.at < to)
     }
 
-    /// The newest snapshot that one player has at a time.
+    /// Returns the newest snapshot that one player has at a time.
     pub(super) fn newest_for(&self, player: u16, at: Micros) -> Option<&SeenSnapshot> {
         self.received_by(player).filter(|snapshot| snapshot.at <= at).max_by_key(|snapshot| snapshot.seq)
     }
 
-    /// The snapshots that one player received.
+    /// Returns the snapshots that one player received.
     pub(super) fn received_by(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenSnapshot> {
         self.received.iter().filter(move |snapshot| snapshot.player.0 == player)
     }
 
-    /// When snapshots for one player left.
+    /// Returns the send times of snapshots to one player.
     pub(super) fn sent_to(&self, player: u16) -> impl Iterator<Item = Micros> {
         self.sent.iter().filter(move |sent| sent.player.0 == player).map(|sent| sent.at)
     }
 
-    /// The frame in which a player made a usercmd.
+    /// Returns the frame in which a player made a usercmd.
     pub(super) fn frame_of(&self, player: PlayerId, command: CommandSeq) -> Option<&SeenFrame> {
         Some(&self.frames[self.index_of(player, command)?])
     }
 
-    /// How far before its target a player aimed in a usercmd, in units.
+    /// Returns a player's lead before its target in a usercmd, in units.
     pub(super) fn lead_of(&self, player: PlayerId, command: CommandSeq) -> Option<f32> {
         Some(self.meant.get(self.index_of(player, command)?)?.lead_units)
     }
@@ -168,7 +167,7 @@ impl Seen {
         self.by_command.get(&(player, command)).copied()
     }
 
-    /// Where the server had an entity, between ticks in a straight line.
+    /// Returns an entity's origin on the server, interpolated linearly between ticks.
     pub(super) fn truth(&self, entity: u16, at: Micros) -> Option<Vec3> {
         let origin = |tick: &SeenTick| body_of(&tick.bodies, entity).map(|body| body.origin);
         let after = self.ticks.partition_point(|tick| tick.at < at);
@@ -179,13 +178,13 @@ impl Seen {
     }
 }
 
-/// One entity's body.
+/// Returns one entity's body.
 pub(super) fn body_of(bodies: &[(EntityId, ArenaBody)], entity: u16) -> Option<&ArenaBody> {
     bodies.iter().find(|(id, _)| id.0 == entity).map(|(_, body)| body)
 }
 
 impl SeenFrame {
-    /// One other entity as it was drawn.
+    /// Returns one other entity as drawn.
     pub(super) fn drawn(&self, entity: u16) -> Option<&Placed<ArenaBody>> {
         self.drawn.iter().find(|(id, _)| id.0 == entity).map(|(_, placed)| placed)
     }

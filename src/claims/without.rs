@@ -1,4 +1,4 @@
-//! Clients that leave out a part of what a client does or is told, to show what it is for: wrappers around the real one.
+//! Clients that omit one part of a client's work, to show its purpose. They wrap the real client.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,41 +15,41 @@ use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 use crate::usercmd::Input;
 
-/// What is left out.
+/// The omitted part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The mark on usercmds that have run: without it their effects play at every run.
+    /// The mark on usercmds that have already run. Without it, effects play at every run.
     FirstRunMark,
-    /// Copying what only the client knows to the acked state.
+    /// Copying the client-only fields to the acked state.
     ClientOnlyState,
-    /// Heeding the mark of a teleport; a too large distance still is one.
+    /// Using the teleport mark. A distance over the limit still counts as a teleport.
     TeleportFlag,
-    /// Heeding warnings of frames that came too late or too early.
+    /// Reacting to warnings about usercmds that were too late or too early.
     Warnings,
-    /// Being told what never changes, but for the first time.
+    /// Receiving constant fields after the first time.
     Constants,
-    /// Saying truly where it sees its avatar.
+    /// Reporting the predicted avatar truthfully.
     Honesty,
-    /// Running the server's weapons: its pistol is twice as fast.
+    /// Running the server's weapon code: the client's pistol is twice as fast.
     SharedWeapons,
-    /// Knowing others as players: it takes them for something that only falls, and so for Simulated.
+    /// Knowing that others are players. The client treats them as falling objects, and so as Simulated.
     Kinds,
 }
 
-/// A client without one part, or a whole one.
+/// A client that may omit one part.
 pub(super) struct Without {
     client: Client<Arena>,
     setup: Setup<Arena>,
     player: PlayerId,
     part: Option<Part>,
-    /// The effects of the usercmds that may run again, where they are to be played again.
+    /// The effects of usercmds that may run again, for playing them again.
     effects: VecDeque<(CommandSeq, Vec<Effect>)>,
-    /// What has been sent and not been acked, where a client is to begin anew.
+    /// Usercmds sent but not acked, for a client that restarts.
     in_flight: VecDeque<(CommandSeq, Micros, Input)>,
     packets: u32,
-    /// Where it writes down which of its shots hit somebody on its own screen, as its own messages to the server.
+    /// Records which of its shots hit on its own screen, to be sent to the server.
     results: Option<Results>,
-    /// What it was told of, where it is told of what never changes only once.
+    /// The bodies already received, for a client that receives constant fields only once.
     known: BTreeSet<(EntityId, u32)>,
 }
 
@@ -70,7 +70,7 @@ impl Without {
         self
     }
 
-    /// The snapshot with nothing where a body has what never changes, but in bodies that it is the first to show.
+    /// Returns the snapshot without constant fields, except in bodies that appear for the first time.
     fn without_constants(&mut self, snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
         let fields = ArenaBody::fields();
         let mut entities = snapshot.frame.entities.clone();
@@ -91,7 +91,7 @@ impl Without {
         Snapshot { frame: Arc::new(Frame { entities, ..(*snapshot.frame).clone() }), ..snapshot.clone() }
     }
 
-    /// A new client, which knows what this snapshot says and nothing more, makes again what is in flight.
+    /// Restarts the client from this snapshot alone, and makes the usercmds in flight again.
     fn begin_anew(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
         self.client = Client::new(self.setup.clone(), self.player);
         self.client.number_from(snapshot.ack.next());
@@ -189,12 +189,12 @@ impl ClientPipeline<Arena> for Without {
     }
 }
 
-/// The snapshot without the bodies' marks of a teleport.
+/// Returns the snapshot without teleport marks.
 fn unmarked(snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
     with_bodies(snapshot, |_, body| ArenaBody { teleports: 0, ..*body })
 }
 
-/// The snapshot with apples for all players but the own one.
+/// Returns the snapshot with all players except the own one replaced by apples.
 fn falling(snapshot: &Snapshot<ArenaBody>, own: EntityId) -> Snapshot<ArenaBody> {
     with_bodies(snapshot, |id, body| match body.kind {
         BodyKind::Player if id != own => ArenaBody { kind: BodyKind::Apple, ..*body },

@@ -1,4 +1,5 @@
-//! What a client is told of: the visible and the near, and the most important first where a packet is full. Player 0 looks.
+//! The zone of knowledge: visible and near entities, and the most important first when a packet is full. Player 0
+//! watches.
 
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenSnapshot, body_of};
@@ -40,17 +41,17 @@ fn visible_objects(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-/// The updates for player 0 that left while frames are inspected.
+/// Returns the updates to player 0 that were sent within the inspected time.
 fn told_of(seen: &Seen) -> impl Iterator<Item = &SeenSnapshot> {
     let (from, to) = seen.inspect;
     seen.received_by(0).filter(move |snapshot| snapshot.server_time >= from && snapshot.server_time < to)
 }
 
-/// An update, and whether the one who looks could see player 1 then.
+/// An update, and whether the watcher could see player 1 at that time.
 struct Told {
     is_told: bool,
     is_in_sight: bool,
-    /// For how long no part of him had been in sight, if he had been before.
+    /// How long no part of player 1 had been in sight, if it was in sight before.
     hidden_for: Option<Micros>,
 }
 
@@ -72,7 +73,7 @@ impl Told {
     }
 }
 
-/// Players from 1 on stand the farther the greater their number, and move all the time.
+/// Players from 1 on stand farther away with increasing number, and move all the time.
 fn full_packets(experiment: &Experiment) -> Result<Figures, ClaimError> {
     let seen = experiment.play()?;
     let players = usize::from(seen.players);
