@@ -1,5 +1,6 @@
-//! Time keeping between server and client, independent of the wire: how early input arrives ([`Calibration`], on the
-//! server), the clock steered by it ([`Steering`], on the client), and how often each usercmd is sent ([`Redundancy`]).
+//! Time keeping between server and client, independent of the wire. [`Calibration`] measures on the server how early
+//! input arrives. [`Steering`] is the client clock that follows from it. [`Redundancy`] chooses how often each usercmd
+//! is sent.
 
 mod calibration;
 mod redundancy;

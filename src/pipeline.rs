@@ -2,8 +2,8 @@
 //! packets and times, and poll the results. Drivers (virtual time, replays, real sockets) use only these traits.
 //!
 //! hitreg's own netcode is [`server::Server`](crate::server::Server) and [`client::Client`](crate::client::Client). A
-//! game with its own netcode implements the traits for its own types and names them in its [`Netcode`]. hitreg then
-//! records, replays, compares and bisects it like any other game.
+//! game with its own netcode implements the traits and names its types in its [`Netcode`]. hitreg then records,
+//! replays, compares and bisects it like any other game.
 
 mod client;
 mod server;

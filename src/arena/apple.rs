@@ -1,4 +1,4 @@
-//! Apples: they hang, fall when the seed says so, lie for a while, and are hung up again.
+//! Apples. An apple hangs, falls when the seed decides, lies for a while, and hangs again.
 
 use glam::Vec3;
 
@@ -9,10 +9,10 @@ use super::rules::ArenaRules;
 use super::solid::Hull;
 use crate::units::Micros;
 
-/// How long an apple hangs, in µs.
+/// How long an apple hangs before it falls, in µs.
 const HANGS_US: std::ops::Range<u32> = 1_000_000..5_000_000;
 
-/// How long it lies, in µs.
+/// How long an apple lies on the ground, in µs.
 const LIES_US: u32 = 1_500_000;
 
 pub(crate) fn hang(twig: Vec3, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
@@ -20,7 +20,7 @@ pub(crate) fn hang(twig: Vec3, body: &mut ArenaBody, state: &mut PropState, stre
     state.wait_us = stream.draw(state, HANGS_US);
 }
 
-/// One tick.
+/// Advances an apple by one tick.
 pub(crate) fn step(
     rules: &ArenaRules,
     twig: Vec3,
@@ -44,7 +44,7 @@ pub(crate) fn step(
     }
 }
 
-/// Where physics alone takes it.
+/// Returns the apple after `dt` of physics alone.
 pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
     if falls(body) { fall(rules, Hull::Point, body, dt) } else { *body }
 }

@@ -1,5 +1,5 @@
-//! Arrows: where one is going to hit is decided when it leaves, and everybody is told at once where and when
-//! ("this arrow WILL hit that guy"). Its shooter does not wait to be told, and sees it leave.
+//! Arrows. The server decides at launch whom an arrow will hit, and announces place and time to all clients immediately
+//! ("this arrow WILL hit that guy"). The shooter's own client shows the launch without waiting for the server.
 
 use glam::Vec3;
 
@@ -15,10 +15,11 @@ use super::weapon::Shot;
 use crate::game::{Reason, Verdict, WorldSink, Wound};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId};
 
-/// How long one sticks where it hit, in µs: longer than anybody's news of it may take.
+/// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
 
-/// The arrow of a shot as it leaves, and whom it is going to hit among `players`. `None` of what shoots no arrows.
+/// Returns the arrow of a shot at launch, and the one of `players` that it will hit. Returns `None` for weapons that
+/// shoot no arrows.
 pub(crate) fn loose(
     rules: &ArenaRules,
     fire: &ArenaFire,
@@ -45,7 +46,7 @@ pub(crate) fn loose(
         viewangles: fire.viewangles,
         alive: true,
         goal: nearest.end,
-        // An arrow in the face is on its way for a moment, too: nothing is decided without an announcement.
+        // Even a point-blank arrow flies for a moment, because every hit must be announced first.
         event_in_us: ((takes_s * 1e6) as i32).max(1),
         teleports: launch_of(fire.shooter, fire.command),
         ..ArenaBody::default()
@@ -53,7 +54,7 @@ pub(crate) fn loose(
     Some((body, target))
 }
 
-/// Lets one go.
+/// Launches an arrow.
 pub(crate) fn launch(rules: &ArenaRules, world: &mut ArenaWorld, fire: &ArenaFire) {
     let Some((body, target)) = loose(rules, fire, world.player_bodies()) else { return };
     let target = target.and_then(|id| world.entity(id).map(|body| (id, body.teleports)));
@@ -62,7 +63,7 @@ pub(crate) fn launch(rules: &ArenaRules, world: &mut ArenaWorld, fire: &ArenaFir
     world.launch(flight, body);
 }
 
-/// Moves every arrow on its way, lets those hit whose time has come, and clears away those that have stuck for long.
+/// Moves all arrows in flight, applies the hits that are due, and removes arrows that have stuck long enough.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let first = world.first_flight();
     let mut landed = Vec::new();
@@ -77,7 +78,7 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
             world.flights[at] = flight;
             continue;
         }
-        // Whoever is going to be hit takes the arrow's goal along, unless they are gone first.
+        // The goal follows the target as long as the target lives the same life.
         let goal = flight.target.and_then(|(id, life)| {
             world.entity(id).filter(|body| body.is_target() && body.teleports == life).map(|body| body.origin)
         });
@@ -112,7 +113,7 @@ fn hit(
     Verdict { reason: Reason::Hit, wounds: vec![wound] }
 }
 
-/// The arrow further on its way to its goal, or there.
+/// Returns the arrow after `dt`, on its way to its goal or at it.
 pub(crate) fn simulate(arrow: &ArenaBody, dt: Micros) -> ArenaBody {
     let left_us = arrow.event_in_us;
     let dt_us = i32::try_from(dt.0.max(0)).unwrap_or(i32::MAX);
@@ -132,15 +133,16 @@ fn has_landed(arrow: &ArenaBody) -> bool {
     arrow.event_in_us <= 0
 }
 
-/// How many of a launch's bits are the usercmd's.
+/// The number of a launch's bits that hold the usercmd.
 const COMMAND_BITS: u32 = 24;
 
-/// What tells a projectile from every other: its shooter and their usercmd, which is one of 16 million (72 hours at 64 a second).
+/// Returns the launch id, which identifies a projectile by shooter and usercmd. Usercmd numbers repeat after 16 million
+/// (72 hours at 64 per second).
 pub(crate) fn launch_of(shooter: PlayerId, command: CommandSeq) -> u32 {
     u32::from(shooter.0) << COMMAND_BITS | command.0 & ((1 << COMMAND_BITS) - 1)
 }
 
-/// Whose it is, and which usercmd let it go.
+/// Returns the shooter of a projectile, and the usercmd that launched it.
 pub(crate) fn came_from(arrow: &ArenaBody) -> (PlayerId, CommandSeq) {
     let (shooter, command) = (arrow.teleports >> COMMAND_BITS, arrow.teleports & ((1 << COMMAND_BITS) - 1));
     (PlayerId(shooter as u16), CommandSeq(command))

@@ -1,4 +1,4 @@
-//! Bells: they ring when the seed says so, and once one rings, how far its sound has played follows from that alone.
+//! Bells. A bell rings when the seed decides. The position in its sound then follows from the start time alone.
 
 use super::body::ArenaBody;
 use super::effect::EffectKind;
@@ -7,7 +7,7 @@ use super::rules::ArenaRules;
 use crate::game::WorldSink;
 use crate::units::{EntityId, Micros};
 
-/// How long it is silent, in µs.
+/// How long a bell is silent between ringings, in µs.
 const SILENT_US: std::ops::Range<u32> = 1_000_000..3_000_000;
 
 pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
@@ -15,7 +15,7 @@ pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut 
     state.wait_us = stream.draw(state, SILENT_US);
 }
 
-/// One tick.
+/// Advances a bell by one tick.
 pub(crate) fn step(
     rules: &ArenaRules,
     id: EntityId,
@@ -38,13 +38,13 @@ pub(crate) fn step(
     }
 }
 
-/// The sound `dt` further on, or over.
+/// Returns the bell with its sound advanced by `dt`, up to its end.
 pub(crate) fn play(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
     let on_us = i32::try_from(dt.0).unwrap_or(i32::MAX);
     ArenaBody { event_in_us: body.event_in_us.saturating_sub(on_us).max(-length_us(rules, body)), ..*body }
 }
 
-/// How long the sound of the bell that hangs there is.
+/// Returns the length of a bell's sound in µs.
 fn length_us(rules: &ArenaRules, body: &ArenaBody) -> i32 {
     let place = body.origin.to_array();
     let bell = rules.map.props().bells.iter().find(|bell| bell.origin == place);

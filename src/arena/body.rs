@@ -1,4 +1,5 @@
-//! What snapshots carry and prediction advances: one kind of row for players, what they shoot, and the props of a map.
+//! The state of one entity, as snapshots carry it and prediction advances it. Players, projectiles and props share one
+//! type.
 
 use glam::Vec3;
 
@@ -9,42 +10,44 @@ use crate::game::{Cells, Field, Role, Said, Scope, body, cells};
 use crate::usercmd::Input;
 
 cells! {
-    /// What an entity is. All that a kind does not speak of stays at its default.
+    /// The kind of an entity. Fields that a kind does not use keep their defaults.
     pub enum BodyKind {
-        /// Somebody.
+        /// A player.
         Player,
-        /// A rocket in flight. It uses the place and motion of its row, and `teleports`, which tells it from an earlier
-        /// rocket of the same entity; everything else stays at its default.
+        /// A rocket in flight. It uses origin, velocity and `teleports`, which distinguishes it from earlier rockets
+        /// with the same entity id. All other fields keep their defaults.
         Rocket,
-        /// An arrow: where it is going to hit is decided when it leaves.
+        /// An arrow, whose target is decided at launch.
         Arrow,
-        /// A tree. It stands.
+        /// A tree, which never moves.
         Tree,
-        /// An apple: hangs, falls, lies. It hangs while it neither moves nor lies on the ground.
+        /// An apple, which hangs, falls and lies. It hangs when it neither moves nor is on the ground.
         Apple,
-        /// A bell, which rings now and then. Each ringing counts in `teleports`.
+        /// A bell. Each ringing increments `teleports`.
         Bell,
-        /// Somebody whom the server moves: walks from post to post.
+        /// A character that the server moves from post to post.
         Walker,
     }
 }
 
-/// What a walker decided.
+/// A walker's decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// The post that it leaves, from 0 in the order of the map.
+    /// The post that it leaves, from 0 in the map's order.
     pub from: u8,
-    /// The post that it walks to, along those in between.
+    /// The post that it walks to, passing the posts in between.
     pub to: u8,
 }
 
 cells! {
-    /// Rounds per weapon.
+    /// The rounds of each weapon.
     #[derive(Eq)]
     pub struct Rounds {
-        /// For the pistol.
+        /// Rounds of the pistol.
         pub pistol: u16,
-        /// For the shotgun.
+        /// Rounds of the shotgun.
+        ///
+        /// Rounds of the launcher.
         pub shotgun: u16,
         /// For the launcher.
         pub launcher: u16,
@@ -54,64 +57,65 @@ cells! {
 body! {
     /// A player, a projectile, or a prop.
     pub struct ArenaBody {
-        /// What it is.
+        /// The kind.
         Status kind: BodyKind,
         /// The middle of the hull, in units.
         Movement origin: Vec3,
-        /// In units/s.
+        /// The velocity in units/s.
         Movement velocity: Vec3,
         /// Pitch, yaw and roll of the last usercmd, in degrees.
         Movement viewangles: Vec3,
-        /// Standing on something.
+        /// Whether it stands on ground or on an object.
         Movement on_ground: bool,
-        /// Has the small hull.
+        /// Whether it has the small hull.
         Movement ducked: bool,
-        /// On the way down into the small hull.
+        /// Whether it is ducking but does not have the small hull yet.
         Movement in_duck: bool,
-        /// Runs down from 1,000 as ducking begins, in ms.
+        /// The duck timer in ms; runs down from 1,000 when ducking begins.
         Movement duck_time_ms: u16 as Time,
-        /// Buttons whose press has been acted on.
+        /// Held buttons whose press has already been handled.
         Movement old_buttons: u16 as Flag,
         /// Speed downward at the start of the last step in the air, in units/s.
         Movement fall_velocity: f32 as Velocity,
-        /// Until the next footstep, in ms.
+        /// The time until the next footstep, in ms.
         Movement step_time_ms: u16 as Time,
-        /// The next footstep is the left foot's.
+        /// Whether the next footstep is the left foot's.
         Movement step_left: bool,
-        /// How high the eyes are above the origin, in units: Bernier's example of what is never sent. The server moves
-        /// it too, but no rule reads it.
+        /// The height of the eyes above the origin, in units. It is Bernier's example of a client-only field. The
+        /// server computes it too, but no rule reads it.
         ClientOnly view_ofs_z: f32 as Position,
         /// The weapon in hand.
         Weapons weapon: WeaponId,
-        /// The weapon that is asked for; the one in hand, unless that is being holstered.
+        /// The requested weapon. It equals the weapon in hand, except while that one is being holstered.
         Weapons next_weapon: WeaponId,
-        /// Until the weapon in hand is holstered, or deployed, in ms.
+        /// The time until the weapon in hand is holstered or deployed, in ms.
         Weapons switch_ms: u16 as Time,
-        /// Until the weapon can fire again, in ms.
+        /// The time until the weapon can fire again, in ms.
         Weapons next_attack_ms: u16 as Time,
-        /// Until the clip is full, in ms; 0 while nobody reloads.
+        /// The time until the clip is full, in ms; 0 when not reloading.
         Weapons reload_ms: u16 as Time,
         /// Rounds in the clips.
         Weapons clip: Rounds,
-        /// Rounds besides.
+        /// Rounds outside the clips.
         Weapons reserve: Rounds,
-        /// Health points; none left is death.
+        /// Health points; the player dies at 0.
         Status health: i32,
-        /// Not dead.
+        /// Whether the player is alive.
         Status alive: bool,
-        /// Until the dead come back, in µs.
+        /// The time until a dead player respawns, in µs.
         Status respawn_us: u32 as Time("us"),
-        /// Others killed, less own deaths by own hand.
+        /// Kills of others, minus suicides.
         Status frags: i32,
-        /// How often it was put somewhere else at once, or begun anew. In a projectile, which launch it is: the player's
-        /// number in the upper 8 bits, and in the others that of the usercmd.
+        /// The number of teleports and respawns. In a projectile, it is the launch id: the player's number in the upper
+        /// 8 bits, the usercmd's number in the others.
         Movement teleports: u32,
-        /// What a walker decided last.
+        /// A walker's last decision.
         Status decision: Decision,
-        /// Until its event, in µs, and negative since: a walker's decision applies, an arrow is at its goal, a bell began
-        /// to ring (so this is, negative, how far its sound has played; it stays where the sound is over).
+        /// The time until the entity's event in µs; negative after it. The event is a walker's decision taking effect,
+        /// an arrow reaching its goal, or a bell starting to ring. For a bell, the negated value is the position in its
+        /// sound; it stays constant at the end.
         Status event_in_us: i32 as Time("us"),
-        /// Where an arrow is going to be, in units.
+        /// The goal of an arrow, in units.
         Status goal: Vec3 as Position,
     }
     role = role;
@@ -126,25 +130,25 @@ fn role(field: &Field) -> Role {
         "respawn_us" | "event_in_us" => Role::Event,
         "decision" => Role::Controller,
         "goal" => Role::Value,
-        // With "current timestamp into the action": how long it still takes.
+        // With "current timestamp into the action": the remaining time.
         "weapon" | "next_weapon" | "switch_ms" | "next_attack_ms" | "reload_ms" => Role::Action,
         _ => Role::by_default(field),
     }
 }
 
 impl ArenaBody {
-    /// The hull that this player has.
+    /// Returns the player's hull.
     pub fn hull(&self) -> Hull {
         if self.ducked { Hull::Ducked } else { Hull::Standing }
     }
 
-    /// Where this player's bullets leave, and what bots see from. Made from replicated state alone, so that server and
-    /// client agree whatever the client keeps to itself.
+    /// Returns the origin of this player's bullets and of a bot's view. It uses replicated state only, so that server
+    /// and client agree.
     pub fn eye(&self) -> Vec3 {
         self.origin + Vec3::Z * self.move_state().eye_height_units()
     }
 
-    /// True for a living player: solid, and worth shooting at.
+    /// Returns true for a living player, who is solid and can be shot.
     pub fn is_target(&self) -> bool {
         self.kind == BodyKind::Player && self.alive
     }
@@ -180,7 +184,7 @@ impl ArenaBody {
     }
 }
 
-/// The part of a usercmd that moves a player.
+/// Returns the part of a usercmd that movement uses.
 pub(crate) fn move_input(input: &Input) -> MoveInput {
     MoveInput {
         msec: input.msec,
@@ -193,7 +197,7 @@ pub(crate) fn move_input(input: &Input) -> MoveInput {
 }
 
 impl Rounds {
-    /// The rounds for one weapon.
+    /// Returns the rounds of one weapon.
     pub fn of(&self, weapon: WeaponId) -> u16 {
         match weapon {
             WeaponId::Pistol => self.pistol,
@@ -211,7 +215,7 @@ impl Rounds {
     }
 }
 
-/// One cell: 256 times the post that it leaves and the post that it walks to.
+/// Encodes a decision as one cell: 256 times `from`, plus `to`.
 impl Cells for Decision {
     const COUNT: usize = 1;
     fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {

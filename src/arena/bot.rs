@@ -1,7 +1,7 @@
-//! Bots: players made of a seed, who see what a client draws and press what a player could press.
+//! Bots: players driven by a seed. They see only what a client draws, and press only what a player could press.
 //!
-//! They look for each other along the map's waypoints, dodge, jump, duck, change weapons, take cover when they are hurt,
-//! and shoot with a hand that reacts late, lags and trembles. The same seed and the same views give the same inputs.
+//! Bots search for each other along the map's waypoints, dodge, jump, duck, change weapons and take cover when hurt.
+//! Their aim reacts late, lags and trembles. The same seed and the same views give the same inputs.
 
 mod eyes;
 mod hand;
@@ -25,16 +25,16 @@ use legs::{Legs, Stride, on_keys};
 pub(crate) use routes::Routes;
 use routes::yaw_towards;
 
-/// Keeps the streams of bots apart from those of usercmds and respawns.
+/// Separates the random streams of bots from those of usercmds and respawns.
 const BOT_STREAM: u64 = 1 << 62;
 
-/// Who has no more health than this takes cover, in points.
+/// A bot with at most this much health takes cover, in points.
 const HURT_HEALTH: i32 = 35;
 
-/// How long cover is kept to at most, in µs.
+/// The longest time that a bot stays in cover, in µs.
 const COVER: Micros = Micros(2_500_000);
 
-/// A trigger is pulled when the line passes a foe by no more than this, in units.
+/// A bot fires when its line of aim passes a foe within this distance, in units.
 const NEAR_ENOUGH_UNITS: f32 = 26.0;
 
 /// One bot.
@@ -51,22 +51,23 @@ pub struct Bot {
     choose_at: Micros,
     ask_again_at: Micros,
     cover_until: Micros,
-    /// Where on a foe's body it aims, above the origin, in units.
+    /// The aim point on a foe's body, in units above its origin.
     aim_height: f32,
 }
 
 impl Bot {
-    /// The bot that plays for one player. Works out the map's routes; for several bots, [`Bot::crew`] does so once.
+    /// Creates the bot of one player and computes the map's routes. To create several bots, use [`Bot::crew`], which
+    /// computes them once.
     pub fn new(seed: Seed, player: PlayerId, rules: &ArenaRules) -> Bot {
         Bot::on_routes(seed, player, &Arc::new(Routes::new(rules)))
     }
 
-    /// A bot for each of so many players.
+    /// Creates a bot for each of `players` players.
     pub fn crew(seed: Seed, players: u16, rules: &ArenaRules) -> Vec<Bot> {
         Bot::crew_on(seed, players, &Arc::new(Routes::new(rules)))
     }
 
-    /// The same, on routes that were worked out before.
+    /// Like [`Bot::crew`], with precomputed routes.
     pub(crate) fn crew_on(seed: Seed, players: u16, routes: &Arc<Routes>) -> Vec<Bot> {
         (0..players).map(|player| Bot::on_routes(seed, PlayerId(player), routes)).collect()
     }
@@ -89,8 +90,8 @@ impl Bot {
         }
     }
 
-    /// What the bot presses in a client frame of `msec`: `own` is its own body as its client predicts it, `eye` where its client
-    /// looks from, `others` what its client draws, `now` its client's clock.
+    /// Returns the bot's input for a client frame of `msec`. `own` is its predicted body, `eye` its point of view,
+    /// `others` what its client draws, and `now` its client's clock.
     pub fn think(
         &mut self,
         rules: &ArenaRules,
@@ -121,7 +122,7 @@ impl Bot {
 
     fn begin_anew(&mut self, own: &ArenaBody, now: Micros) {
         self.life = Some(own.teleports);
-        // Each life begins with the next weapon, so that a short session shows them all.
+        // Each life begins with the next weapon, so that a short session uses them all.
         self.favourite = WeaponId::ALL[(usize::from(self.me.0) + own.teleports as usize) % WeaponId::ALL.len()];
         self.choose_at = now + Micros::from_ms(4_000);
         self.hand.start_from(own.viewangles);
@@ -151,7 +152,7 @@ impl Bot {
         self.legs.follow(own, now)
     }
 
-    /// A place to look for others: of two, the one nearer the middle of the map, where people meet.
+    /// Returns a place to search. Of two random places it is the one nearer the middle of the map, where players meet.
     fn somewhere(&mut self) -> usize {
         let places = self.routes.places();
         let middle = places.iter().sum::<Vec3>() / places.len() as f32;
@@ -159,7 +160,7 @@ impl Bot {
         if places[a].distance(middle) <= places[b].distance(middle) { a } else { b }
     }
 
-    /// Turns the view, and says whether to pull the trigger.
+    /// Turns the view, and returns whether to fire.
     fn aim(&mut self, rules: &ArenaRules, own: &ArenaBody, eye: Vec3, foe: Option<&Foe>, msec: u8) -> bool {
         let Some(foe) = foe else {
             let stop = self.legs.next_stop().unwrap_or(own.origin + own.velocity);
@@ -175,7 +176,7 @@ impl Bot {
         foe.in_sight && off_deg < allowed_deg.max(1.0) && own.switch_ms == 0
     }
 
-    /// The impulse for another weapon, if another is wanted.
+    /// Returns the impulse that selects another weapon, or 0.
     fn choose_weapon(&mut self, own: &ArenaBody, foe: Option<&Foe>, now: Micros) -> u8 {
         let is_empty = |weapon: WeaponId| own.clip.of(weapon) == 0 && own.reserve.of(weapon) == 0;
         if now.0 >= self.choose_at.0 || is_empty(self.favourite) {
@@ -197,13 +198,13 @@ impl Bot {
         if self.favourite == own.next_weapon || now.0 < self.ask_again_at.0 {
             return 0;
         }
-        // Long enough for the server's answer where weapons are not predicted.
+        // Long enough for the server's answer when weapons are not predicted.
         self.ask_again_at = now + Micros::from_ms(400);
         self.favourite.impulse()
     }
 }
 
-/// From how far a weapon is best used, in units.
+/// Returns the best distance for a weapon, in units.
 fn best_distance(weapon: WeaponId) -> f32 {
     match weapon {
         WeaponId::Pistol => 420.0,
@@ -212,7 +213,7 @@ fn best_distance(weapon: WeaponId) -> f32 {
     }
 }
 
-/// Where to point: at the body as it is drawn, or, with what flies, at the feet where they will be.
+/// Returns the point to aim at: the body as drawn, or the predicted position of the feet for a rocket.
 fn aim_point(rules: &ArenaRules, own: &ArenaBody, foe: &Foe, height_units: f32) -> Vec3 {
     let body = &foe.body;
     if let Shot::Rocket { speed_units_s, .. } = rules.weapon(own.weapon).shot {

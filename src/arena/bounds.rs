@@ -1,20 +1,20 @@
-//! Boxes around brushes, generous enough that what misses the box misses the brush whatever the rounding.
+//! Bounding boxes of brushes. They are large enough that a path that misses the box misses the brush, despite rounding.
 
 use glam::Vec3;
 
 use super::brush::Facet;
 use super::solid::SURFACE_GAP_UNITS;
 
-/// Half the side of the cube in which boxes are trusted, in units. Sweeps that leave it are tried against everything.
+/// Half the side of the cube in which boxes are reliable, in units. Sweeps that leave it test every brush.
 pub(crate) const TRUSTED_UNITS: f32 = 65_536.0;
 
-/// Where an open brush is cut off: outside of the trusted cube, so that the cut shows nowhere.
+/// The distance at which open brushes are cut off, outside the reliable cube, in units.
 const CUT_UNITS: f64 = 4.0 * TRUSTED_UNITS as f64;
 
-/// What single precision may be off by inside of the trusted cube, with room to spare.
+/// An upper bound of single-precision rounding errors within the reliable cube, in units.
 const ROUNDING_UNITS: f64 = 0.25;
 
-/// A box with its sides along the axes.
+/// An axis-aligned box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) min: Vec3,
@@ -22,15 +22,15 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The box that holds nothing, and adds nothing to a union.
+    /// The empty box, which adds nothing to a union.
     pub(crate) const EMPTY: Bounds = Bounds { min: Vec3::splat(f32::INFINITY), max: Vec3::splat(f32::NEG_INFINITY) };
 
-    /// The box around the path from one point to another.
+    /// Returns the box around the path between two points.
     pub(crate) fn of_path(from: Vec3, to: Vec3) -> Bounds {
         Bounds { min: from.min(to), max: from.max(to) }
     }
 
-    /// The box around everywhere that is behind all planes or within the sweep's surface gap of that.
+    /// Returns the box around all points behind all planes, enlarged by the sweep's surface gap.
     pub(crate) fn of_convex(facets: &[Facet]) -> Bounds {
         let gap = f64::from(SURFACE_GAP_UNITS);
         let moved_out = |facet: &Facet| Facet { distance: facet.distance + gap, ..*facet };
@@ -56,7 +56,7 @@ impl Bounds {
         Bounds { min, max }
     }
 
-    /// Whether all of another box lies in it; false where a number is none.
+    /// Returns whether the box contains `other` completely; false when a number is NaN.
     #[inline]
     pub(crate) fn holds(&self, other: &Bounds) -> bool {
         let Bounds { min, max } = self;
@@ -68,7 +68,7 @@ impl Bounds {
             && other.max.z <= max.z
     }
 
-    /// Whether both have a point in common.
+    /// Returns whether both boxes have a point in common.
     #[inline]
     pub(crate) fn touches(&self, other: &Bounds) -> bool {
         let Bounds { min, max } = self;
@@ -84,12 +84,12 @@ impl Bounds {
         Bounds { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// Whether the box lies in the cube in which boxes are trusted; false where a number is none.
+    /// Returns whether the box lies in the reliable cube; false when a number is NaN.
     pub(crate) fn is_trusted(&self) -> bool {
         self.min.cmpge(Vec3::splat(-TRUSTED_UNITS)).all() && self.max.cmple(Vec3::splat(TRUSTED_UNITS)).all()
     }
 
-    /// Half of the surface's area.
+    /// Returns half of the surface area.
     pub(crate) fn surface(&self) -> f32 {
         let Vec3 { x, y, z } = self.max - self.min;
         x * y + y * z + z * x
@@ -100,7 +100,7 @@ impl Bounds {
     }
 }
 
-/// A cube around everything, so that open brushes have corners too.
+/// The planes of a cube around everything, which give open brushes corners too.
 fn cut_planes() -> impl Iterator<Item = Facet> {
     (0..6).map(|side| {
         let mut normal = [0.0; 3];
@@ -109,7 +109,7 @@ fn cut_planes() -> impl Iterator<Item = Facet> {
     })
 }
 
-/// The point that lies on all three planes, unless two of them are as good as parallel.
+/// Returns the point on all three planes, unless two of them are nearly parallel.
 pub(crate) fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
     let (bc, ca, ab) = (cross(b.normal, c.normal), cross(c.normal, a.normal), cross(a.normal, b.normal));
     let volume = dot(a.normal, bc);

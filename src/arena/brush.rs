@@ -1,4 +1,4 @@
-//! A convex solid, as level editors make them: everything behind all of its planes.
+//! A convex solid, as level editors define it: all points behind all of its planes.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use super::solid::{Face, Hull};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 4]", into = "[f64; 4]")]
 pub struct Facet {
-    /// Points out of the brush; of length 1.
+    /// The unit normal, pointing out of the brush.
     pub normal: [f64; 3],
-    /// From the world's origin, along the normal, in units.
+    /// The distance from the world's origin along the normal, in units.
     pub distance: f64,
 }
 
@@ -30,14 +30,15 @@ impl From<Facet> for [f64; 4] {
 }
 
 impl Facet {
-    /// The same plane, moved out by `hull`'s support: where the hull's origin is when the hull touches the plane.
+    /// Returns the plane moved out by the support of `hull`: the position of the hull's origin when the hull touches
+    /// the plane.
     fn moved_out(&self, hull: Hull) -> Facet {
         let half = hull.half_extent_units().to_array();
         let support: f64 = std::iter::zip(self.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
         Facet { normal: self.normal, distance: self.distance + support }
     }
 
-    /// The moved plane as sweeps use it: single precision from the first, as Half-Life's planes are.
+    /// Returns the moved plane for sweeps, in single precision throughout, as in Half-Life.
     fn face_for(&self, hull: Hull) -> Face {
         let normal = Vec3::from_array(self.normal.map(|n| n as f32));
         let support = normal.abs().dot(hull.half_extent_units());
@@ -45,39 +46,39 @@ impl Facet {
     }
 }
 
-/// Why planes do not make a brush.
+/// The reasons why planes do not form a brush.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum BrushError {
-    /// A plane has a number that is infinite or none.
+    /// A plane has an infinite or NaN number.
     #[error("plane {plane}: every number must be finite")]
     NotFinite {
-        /// Which plane, from 0.
+        /// The index of the plane, from 0.
         plane: usize,
     },
-    /// A normal is not of length 1, within a thousandth.
+    /// A normal does not have length 1, within a thousandth.
     #[error("plane {plane}: the normal has length {length}, it must be 1")]
     NotUnit {
-        /// Which plane, from 0.
+        /// The index of the plane, from 0.
         plane: usize,
-        /// The length that it has.
+        /// The length of the normal.
         length: f64,
     },
-    /// A brush without planes would be solid everywhere.
+    /// There are no planes, so the brush would be solid everywhere.
     #[error("a brush needs at least one plane")]
     NoPlanes,
 }
 
-/// A convex solid. It may be open on some sides (a single plane is a half space).
+/// A convex solid. It may be open on some sides; a single plane is a half space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Brush {
     facets: Vec<Facet>,
 }
 
 impl Brush {
-    /// A brush from its planes.
+    /// Creates a brush from its planes.
     ///
     /// # Errors
-    /// See [`BrushError`]. Planes that enclose nothing are no error: such a brush is never hit.
+    /// See [`BrushError`]. Planes that enclose nothing are valid; sweeps never hit such a brush.
     pub fn new(facets: Vec<Facet>) -> Result<Brush, BrushError> {
         if facets.is_empty() {
             return Err(BrushError::NoPlanes);
@@ -94,7 +95,7 @@ impl Brush {
         Ok(Brush { facets })
     }
 
-    /// A box with its sides along the axes, from its least to its greatest corner, in units.
+    /// Creates an axis-aligned box from its lowest and highest corners, in units.
     pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> Brush {
         let facets = (0..3).flat_map(|axis| {
             let side = |sign: f64, distance: f64| {
@@ -107,17 +108,17 @@ impl Brush {
         Brush { facets: facets.collect() }
     }
 
-    /// The planes, in the order they were given.
+    /// Returns the planes in their given order.
     pub fn facets(&self) -> &[Facet] {
         &self.facets
     }
 
-    /// What the origin of `hull` must stay out of.
+    /// Returns the faces that the origin of `hull` must stay outside of.
     pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = Face> {
         self.facets.iter().map(move |facet| facet.face_for(hull))
     }
 
-    /// A box outside of which no sweep of `hull` can hit this brush.
+    /// Returns a box outside which no sweep of `hull` can hit this brush.
     pub(crate) fn bounds_for(&self, hull: Hull) -> Bounds {
         let grown: Vec<Facet> = self.facets.iter().map(|facet| facet.moved_out(hull)).collect();
         Bounds::of_convex(&grown)

@@ -1,20 +1,20 @@
-//! A tree of boxes around brushes, so that a sweep tries only what is near its path.
+//! A tree of bounding boxes of brushes, so that a sweep tests only brushes near its path.
 
 use glam::{Vec3, Vec4};
 
 use super::bounds::Bounds;
 
-/// How many children a branch has, so that their boxes are tested side by side.
+/// The number of children of a branch. Their boxes are tested in parallel.
 const WIDTH: usize = 4;
 
-/// Down to this level items are split where the boxes come out smallest; below, they are halved, so that the tree stays
-/// shallow whatever the boxes.
+/// Down to this level, items are split by the smallest boxes. Below it, they are halved, so that the tree stays shallow
+/// for any boxes.
 const LEVELS_SPLIT_BY_SIZE: usize = 10;
 
-/// From this length on, in units, a path is worth more than a look at the box around it.
+/// For paths of at least this length in units, a more precise test than the box around the path pays off.
 const LONG_UNITS: f32 = 64.0;
 
-/// Up to four boxes, each coordinate of all four in one array. Unused places hold a box that nothing overlaps.
+/// Up to four boxes, with each coordinate of all four in one array. Unused slots hold a box that overlaps nothing.
 #[derive(Clone, Copy, Debug)]
 struct Branch {
     min: [Vec4; 3],
@@ -22,14 +22,14 @@ struct Branch {
     below: [Below; WIDTH],
 }
 
-/// What a box is around.
+/// The contents of a box.
 #[derive(Clone, Copy, Debug)]
 enum Below {
     Branch(u32),
     Item(u32),
 }
 
-/// The tree. Items are the numbers of the boxes that it was made from.
+/// The tree. Its items are the indices of the boxes that it was built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Bvh {
     branches: Vec<Branch>,
@@ -68,13 +68,13 @@ impl Bvh {
         at as u32
     }
 
-    /// Calls `visit` for every item whose box the straight path may touch, in no order that means anything.
+    /// Calls `visit` for every item whose box the straight path may touch, in unspecified order.
     #[inline]
     pub(crate) fn along(&self, from: Vec3, to: Vec3, mut visit: impl FnMut(u32)) {
         self.visit_below(0, &Path::new(from, to), &mut visit);
     }
 
-    /// Calls `visit` for every item whose box touches this one.
+    /// Calls `visit` for every item whose box touches `reach`.
     pub(crate) fn along_box(&self, reach: Bounds, mut visit: impl FnMut(u32)) {
         self.visit_below(0, &Path { bounds: reach, middle: Vec3::ZERO, way: Vec3::ZERO, is_long: false }, &mut visit);
     }
@@ -93,7 +93,7 @@ impl Bvh {
     }
 }
 
-/// A straight path, prepared for being held against boxes.
+/// A straight path, prepared for box tests.
 struct Path {
     bounds: Bounds,
     middle: Vec3,
@@ -111,7 +111,7 @@ impl Path {
 }
 
 impl Branch {
-    /// One bit for each box that the path may touch.
+    /// Returns one bit for each box that the path may touch.
     #[inline]
     fn near(&self, path: &Path) -> u32 {
         let along = |axis: usize| {
@@ -122,8 +122,8 @@ impl Branch {
         if near != 0 && path.is_long { near & self.crossed_by(path) } else { near }
     }
 
-    /// One bit for each box whose shadow along every axis meets the path's shadow: the separating axes that the boxes
-    /// around paths leave out.
+    /// Returns one bit for each box that the path crosses by the remaining separating axes, after the axis-aligned
+    /// ones.
     fn crossed_by(&self, path: &Path) -> u32 {
         let middle = |axis: usize| (self.min[axis] + self.max[axis]) * 0.5 - Vec4::splat(path.middle[axis]);
         let half = |axis: usize| (self.max[axis] - self.min[axis]) * 0.5;
@@ -136,8 +136,8 @@ impl Branch {
     }
 }
 
-/// Splits items so that a path through the space meets as few of their boxes as can be, by the surface area heuristic
-/// (MacDonald and Booth, 1990): the chance to meet a box goes with its surface.
+/// Splits items so that a path meets as few of their boxes as possible. It uses the surface area heuristic (MacDonald
+/// and Booth, 1990): the probability of meeting a box is proportional to its surface.
 fn split_by_size<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], &'a mut [u32]) {
     let mut best: Option<(f32, usize, usize)> = None;
     for axis in 0..3 {
@@ -164,7 +164,7 @@ fn split_by_size<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], 
     items.split_at_mut(at)
 }
 
-/// Splits items at their median along the axis on which the centres of their boxes lie farthest apart.
+/// Splits items at their median along the axis with the largest spread of box centres.
 fn halve<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], &'a mut [u32]) {
     let spread = items.iter().fold(Bounds::EMPTY, |all, &item| {
         let at = boxes[item as usize].centre();

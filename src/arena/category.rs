@@ -1,4 +1,4 @@
-//! By which category each variable of the arena's bodies is drawn.
+//! The drawing category of each field of the arena's bodies.
 
 use super::body::{ArenaBody, BodyKind};
 use super::fall::fall;
@@ -23,8 +23,8 @@ pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
     }
 }
 
-/// Where physics alone takes a body. Of players too, though nobody draws them so: they would always have stopped, turned or
-/// jumped since, and a jump that is shorter than a round trip would never be seen.
+/// Returns a body after `dt` of physics alone. It supports players too, although no category draws them so. Players
+/// usually stop, turn or jump in the meantime, and a jump shorter than a round trip would never be visible.
 pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
     match body.kind {
         BodyKind::Apple => apple::simulate(rules, body, dt),

@@ -1,4 +1,4 @@
-//! The map with the other players in it, as movement meets them.
+//! The map together with the other players, as movement meets them.
 
 use glam::Vec3;
 
@@ -8,29 +8,29 @@ use super::solid::{Hull, Solid, Sweep, Touch, sweep_box};
 use super::world::Nearby;
 use crate::units::EntityId;
 
-/// Farther away than this along an axis, besides the way that is covered, another player is out of reach, in units:
-/// two hulls on end, the step up, the ground probe, and room to struggle free.
+/// Players farther away than this along an axis, in addition to the path, are out of reach, in units. It covers two
+/// hulls, a step up, the ground probe, and room to get unstuck.
 const REACH_UNITS: f32 = 192.0;
 
-/// So far apart along an axis, in units, nothing on a path touches a box, whatever the rounding: some times the gap at which
-/// sweeps stop.
+/// Paths and boxes this far apart along an axis never touch, whatever the rounding, in units. It is several times the
+/// surface gap of sweeps.
 const APART_UNITS: f32 = 1.0;
 
-/// A map, and those living players who are near enough to matter for one usercmd of one of them.
+/// A map, and those living players who are near enough to matter for one usercmd of another.
 pub(crate) struct Crowd<'a> {
     map: Nearby<'a>,
-    /// From the first to the last who is near. Most often nobody is.
+    /// The range from the first to the last near player; usually empty.
     near: &'a [(EntityId, ArenaBody)],
     mover: EntityId,
 }
 
 impl<'a> Crowd<'a> {
-    /// The map alone.
+    /// Creates the map without players.
     pub(crate) fn nobody(map: Nearby<'a>, mover: EntityId) -> Crowd<'a> {
         Crowd { map, near: &[], mover }
     }
 
-    /// The map and whoever `mover`, who is at `origin`, can meet on a way of `way_units`.
+    /// Creates the map with the players that `mover`, at `origin`, can meet within `way_units`.
     pub(crate) fn around(
         map: Nearby<'a>,
         entities: &'a [(EntityId, ArenaBody)],
@@ -41,7 +41,7 @@ impl<'a> Crowd<'a> {
         let reach = REACH_UNITS + way_units;
         let mut near = entities.len()..0;
         for (place, (id, body)) in entities.iter().enumerate() {
-            // One number after the other: who is far away along the first is most of them.
+            // Axes are tested one by one, because the first one excludes most players.
             let off = body.origin - origin;
             if off.x.abs() <= reach && off.y.abs() <= reach && off.z.abs() <= reach && is_obstacle(*id, body, mover) {
                 near = near.start.min(place)..place + 1;

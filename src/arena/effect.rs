@@ -1,46 +1,46 @@
-//! Sounds and sights of the arena.
+//! The sounds and visual effects of the arena.
 
 use glam::Vec3;
 
 use crate::game::Effect;
 use crate::units::EntityId;
 
-/// A sound or sight.
+/// A sound or a visual effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EffectKind {
-    /// A pistol going off.
+    /// A pistol shot.
     Pistol,
-    /// A shotgun going off.
+    /// A shotgun shot.
     Shotgun,
-    /// A rocket leaving.
+    /// A rocket launch.
     Launcher,
-    /// A trigger pulled on nothing.
+    /// A shot with an empty weapon.
     DryFire,
-    /// A clip being changed.
+    /// A reload.
     Reload,
-    /// A weapon being put away for another.
+    /// A change of weapon.
     Switch,
-    /// Legs leaving the ground.
+    /// A jump.
     Jump,
-    /// A foot being put down.
+    /// A footstep.
     Footstep,
-    /// Coming down.
+    /// A landing.
     Land,
-    /// Going through a teleporter.
+    /// A passage through a teleporter.
     Teleport,
-    /// The tone that tells shooters of a hit, as in Quake III.
+    /// The tone that signals a hit to the shooter, as in Quake III.
     HitTone,
-    /// Somebody hurt.
+    /// A player taking damage.
     Pain,
-    /// Somebody dying.
+    /// A player's death.
     Death,
-    /// Somebody coming back.
+    /// A respawn.
     Respawn,
-    /// A rocket bursting.
+    /// A rocket's explosion.
     Explosion,
-    /// An arrow sticking.
+    /// An arrow's hit.
     ArrowHit,
-    /// A bell beginning to ring.
+    /// The start of a bell's ringing.
     Bell,
 }
 
@@ -66,12 +66,12 @@ impl EffectKind {
         EffectKind::Bell,
     ];
 
-    /// The name of a number in [`Effect::kind`].
+    /// Returns the name of a number in [`Effect::kind`].
     pub fn name_of(kind: u8) -> &'static str {
         EffectKind::ALL.get(usize::from(kind)).map_or("unknown", |kind| kind.name())
     }
 
-    /// The name in traces and reports.
+    /// Returns the name in traces and reports.
     pub const fn name(self) -> &'static str {
         match self {
             EffectKind::Pistol => "pistol",
@@ -94,7 +94,7 @@ impl EffectKind {
         }
     }
 
-    /// Whether shared code gives it off, so that clients play their own without being told.
+    /// Returns whether shared code causes the effect, so that a predicting client plays it without the server.
     pub const fn is_predictable(self) -> bool {
         !matches!(
             self,

@@ -1,6 +1,6 @@
-//! The client's clock. In adopt mode, it follows Bernier (2001, footnote 6): "The server sends the client, in each
-//! update, the value of the server's clock and the client adopts that value as its clock". The clock is therefore
-//! behind the server's by the latency. Alternatively it drifts towards that value, as in Quake III.
+//! The client's clock. In adopt mode, "the client adopts that value as its clock" (Bernier 2001, footnote 6), where the
+//! value is the server's clock in each update. The clock is therefore behind the server's by the latency. In drift
+//! mode, it moves towards that value gradually, as in Quake III.
 
 use crate::game::Body;
 use crate::settings::ClockMode;

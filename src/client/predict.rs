@@ -132,8 +132,8 @@ impl<G: Game> Window<G> {
         }
     }
 
-    /// Runs the usercmds that have not run yet, within the limit of prediction. Returns the number of usercmds that
-    /// ran, including those that the last reconciliation ran again.
+    /// Runs the usercmds that have not run yet, within the limit of prediction. Returns how many usercmds ran,
+    /// including the ones that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut CommandOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         again + self.run_window(context, self.entries.len(), self.push, out)

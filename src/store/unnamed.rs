@@ -1,4 +1,4 @@
-//! Temporary files and folders. All of them are registered, so that a program that is told to end removes them.
+//! Temporary files and folders. All of them are registered, so that a program that has to end can remove them.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What a bot knows of the others: those it sees, after the time it takes to notice, and where it last saw them.
+//! A bot's perception: the players that it sees, after a reaction time, and where it last saw them.
 
 use glam::Vec3;
 
@@ -9,27 +9,27 @@ use super::super::solid::{Hull, Solid};
 use crate::rng::Rng;
 use crate::units::{EntityId, Micros};
 
-/// Who is nearer than this is noticed from behind as well, in units.
+/// Players nearer than this are noticed from behind too, in units.
 const HEARD_UNITS: f32 = 260.0;
 
-/// Cosine of half the field of view: 100 degrees across.
+/// The cosine of half the field of view, which is 100 degrees wide.
 const FIELD_COSINE: f32 = 0.64;
 
-/// How long somebody out of sight stays on one's mind, in µs.
+/// How long a bot remembers a player who is out of sight, in µs.
 const MEMORY: Micros = Micros(2_500_000);
 
-/// Somebody to fight.
+/// A player to fight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foe {
     pub(crate) id: EntityId,
-    /// As last seen.
+    /// The body as last seen.
     pub(crate) body: ArenaBody,
     pub(crate) in_sight: bool,
     last_seen: Micros,
     noticed_at: Micros,
 }
 
-/// A bot's attention.
+/// The attention of a bot.
 #[derive(Clone, Debug)]
 pub(crate) struct Eyes {
     reaction: Micros,
@@ -45,7 +45,7 @@ impl Eyes {
         self.foe = None;
     }
 
-    /// Looks around among what the client draws, and returns whom to fight, once noticed.
+    /// Looks at what the client draws, and returns the player to fight, once noticed.
     pub(crate) fn look(
         &mut self,
         rules: &ArenaRules,
@@ -106,7 +106,7 @@ impl Eyes {
     }
 }
 
-/// Whether the map leaves the line to somebody's head or middle free.
+/// Returns whether the map leaves the line to the player's eye or middle free.
 pub(crate) fn sees(rules: &ArenaRules, eye: Vec3, body: &ArenaBody) -> bool {
     let is_free = |to: Vec3| rules.map.solid().sweep(Hull::Point, eye, to).fraction == 1.0;
     is_free(body.eye()) || is_free(body.origin)

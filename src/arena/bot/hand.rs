@@ -1,32 +1,32 @@
-//! A hand on a mouse: it needs time to react, lags behind what it follows, trembles, and turns in the steps of the wire.
+//! A hand on a mouse: it reacts late, lags behind its target, trembles, and turns in the steps of the wire format.
 
 use glam::{Vec2, Vec3};
 
 use crate::rng::Rng;
 
-/// How far the view tilts at most, in degrees.
+/// The steepest pitch, in degrees.
 const STEEPEST_DEG: f32 = 89.0;
 
-/// How fast a hand turns the view at most, in degrees/s.
+/// The fastest turn, in degrees/s.
 const FASTEST_DEG_S: f32 = 700.0;
 
-/// Turns larger than this are flicks: quicker, and not quite right, in degrees.
+/// Turns larger than this are flicks, which are quicker and less accurate, in degrees.
 const FLICK_FROM_DEG: f32 = 20.0;
 
-/// How long a tremble lasts, in s.
+/// The time constant of the tremble, in s.
 const TREMBLE_S: f32 = 0.2;
 
-/// Errors below this are left alone while nobody is aimed at, in degrees.
+/// Errors below this are ignored when the bot aims at no target, in degrees.
 const CONTENT_DEG: f32 = 1.5;
 
-/// What tells one hand from another.
+/// The properties that differ between hands.
 #[derive(Clone, Copy, Debug)]
 struct Skill {
-    /// How quickly it closes in on what it follows, per second.
+    /// How quickly it approaches its target, per second.
     gain: f32,
-    /// Deviation of its tremble, in degrees.
+    /// The standard deviation of its tremble, in degrees.
     tremble_deg: f32,
-    /// Share of a flick by which it may fall short or go too far.
+    /// The share by which a flick may fall short or overshoot.
     flick_error: f32,
 }
 
@@ -34,7 +34,7 @@ struct Skill {
 #[derive(Clone, Debug)]
 pub(crate) struct Hand {
     skill: Skill,
-    /// Pitch and yaw, in degrees, before they are cut to the steps of the wire.
+    /// Pitch and yaw in degrees, before rounding to the steps of the wire format.
     view: Vec2,
     tremble: Vec2,
     flick_gain: f32,
@@ -51,18 +51,18 @@ impl Hand {
         Hand { skill, view: Vec2::ZERO, tremble: Vec2::ZERO, flick_gain: 1.0, flicks: false }
     }
 
-    /// Takes the view over from what the body has, after it was put somewhere else.
+    /// Adopts the body's view, after a teleport or respawn.
     pub(crate) fn start_from(&mut self, viewangles: Vec3) {
         self.view = Vec2::new(viewangles.x, viewangles.y);
     }
 
-    /// Turns towards where one wants to look and returns how far off it still is, in degrees.
+    /// Turns towards `wanted` and returns the remaining error in degrees.
     pub(crate) fn turn(&mut self, wanted: Vec2, aims: bool, msec: u8, rng: &mut Rng) -> f32 {
         let dt = f32::from(msec) / 1_000.0;
         let mut error = wanted - self.view;
         error.y = short_way(error.y);
         if aims {
-            // A walk back to zero with random pushes (Ornstein and Uhlenbeck 1930).
+            // A random walk that returns to zero (Ornstein and Uhlenbeck 1930).
             let keep = libm::expf(-dt / TREMBLE_S);
             let push = self.skill.tremble_deg * libm::sqrtf(1.0 - keep * keep);
             let noise = Vec2::new(rng.normal_f64() as f32, rng.normal_f64() as f32);
@@ -84,7 +84,7 @@ impl Hand {
         (error - step).length()
     }
 
-    /// The view in steps of 1/65,536 of a turn, as Half-Life's wire carries it.
+    /// Returns the view in steps of 1/65,536 of a turn, as in Half-Life's wire format.
     pub(crate) fn viewangles(&self) -> Vec3 {
         Vec3::new(on_the_wire(self.view.x), on_the_wire(self.view.y), 0.0)
     }
@@ -95,7 +95,7 @@ fn on_the_wire(degrees: f32) -> f32 {
     f32::from(steps as i16) * (360.0 / 65_536.0)
 }
 
-/// The same turn within half a turn either way, in degrees.
+/// Returns the same turn as an angle from -180 to 180 degrees.
 pub(crate) fn short_way(degrees: f32) -> f32 {
     degrees - 360.0 * libm::roundf(degrees / 360.0)
 }

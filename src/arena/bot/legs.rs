@@ -1,4 +1,4 @@
-//! How a bot gets about: along routes when it looks for others, to and fro when it fights, and away when it is hurt.
+//! A bot's movement: along routes when it searches, to and fro when it fights, and into cover when it is hurt.
 
 use glam::Vec3;
 
@@ -10,26 +10,26 @@ use crate::rng::Rng;
 use crate::units::Micros;
 use crate::usercmd::buttons;
 
-/// How far to the side a wall is noticed, in units.
+/// The distance to the side at which a wall is noticed, in units.
 const ELBOW_ROOM_UNITS: f32 = 40.0;
 
-/// Who has come less far than this in [`STUCK_AFTER`] while walking is stuck, in units.
+/// A bot that walks less far than this within [`STUCK_AFTER`] is stuck, in units.
 const STUCK_UNITS: f32 = 24.0;
 const STUCK_AFTER: Micros = Micros(600_000);
 
-/// What the legs do in one command.
+/// The movement in one usercmd.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stride {
-    /// Where to, level; zero to stand.
+    /// The horizontal direction; zero to stand still.
     pub(crate) direction: Vec3,
     pub(crate) buttons: u16,
 }
 
-/// A bot's ways.
+/// A bot's route and its progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Legs {
     path: Vec<Way>,
-    /// How much of the path is behind.
+    /// The number of path segments already walked.
     done: usize,
     checked: (Micros, Vec3),
     times_stuck: u32,
@@ -58,17 +58,17 @@ impl Legs {
         self.done = 0;
     }
 
-    /// True while a path is under way.
+    /// Returns whether the bot follows a path.
     pub(crate) fn is_under_way(&self) -> bool {
         self.done < self.path.len()
     }
 
-    /// Where the path leads next.
+    /// Returns the next stop on the path.
     pub(crate) fn next_stop(&self) -> Option<Vec3> {
         self.path.get(self.done).map(|way| way.walk_to)
     }
 
-    /// Sets out for a place.
+    /// Starts a path to a place.
     pub(crate) fn set_out(&mut self, rules: &ArenaRules, routes: &Routes, from: Vec3, place: usize) {
         let start = routes.nearest(&rules.map, from);
         self.path = routes.path(start, place);
@@ -106,7 +106,7 @@ impl Legs {
         Stride { direction: level(way.walk_to - own.origin), buttons: pressed }
     }
 
-    /// Moves to and fro across the line to a foe, at about the distance that suits the weapon.
+    /// Strafes across the line to a foe, at about the best distance for the weapon.
     pub(crate) fn dance(
         &mut self,
         rules: &ArenaRules,
@@ -145,7 +145,7 @@ impl Legs {
         Stride { direction: level(side + ahead * closer), buttons: pressed }
     }
 
-    /// Sets out for the nearest place that a foe does not see.
+    /// Starts a path to the nearest place that a foe cannot see.
     pub(crate) fn take_cover(&mut self, rules: &ArenaRules, routes: &Routes, own: Vec3, foe_eye: Vec3) {
         let hides = |place: &Vec3| rules.map.solid().sweep(Hull::Point, foe_eye, *place).fraction < 1.0;
         let away = |place: &Vec3| place.distance(own);
@@ -156,9 +156,9 @@ impl Legs {
     }
 }
 
-/// Forward and side speeds, in units/s, as the movement keys give them: the nearest of eight directions.
+/// Returns forward and side speed in units/s, as movement keys give them: the nearest of eight directions.
 pub(crate) fn on_keys(direction: Vec3, yaw_deg: f32) -> (f32, f32) {
-    /// What a key asks for; Half-Life's `cl_forwardspeed`.
+    /// The speed of a movement key: Half-Life's `cl_forwardspeed`.
     const KEY_UNITS_S: f32 = 400.0;
     if direction == Vec3::ZERO {
         return (0.0, 0.0);

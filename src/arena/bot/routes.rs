@@ -1,4 +1,5 @@
-//! Where bots can walk: the map's waypoints and spawn points, joined where a player who walks straight on arrives.
+//! The routes of bots: a graph of the map's waypoints and spawn points. Two places are joined if a player who walks
+//! straight arrives.
 
 use std::collections::BinaryHeap;
 
@@ -10,17 +11,17 @@ use super::super::rules::ArenaRules;
 use super::super::solid::{Hull, Solid};
 use super::super::step::nearby;
 
-/// Places farther apart than this are not tried, in units.
+/// The longest distance between joined places, in units.
 const LONGEST_UNITS: f32 = 420.0;
 
-/// How many of the nearest places are tried from each.
+/// The number of nearest places tried from each place.
 const NEIGHBOURS: usize = 12;
 
-/// A place counts as reached within this distance, across and up, in units.
+/// A place counts as reached within this horizontal and vertical distance, in units.
 const ARRIVED_UNITS: f32 = 24.0;
 const ARRIVED_UP_UNITS: f32 = 40.0;
 
-/// Ducked players are slow; longer ducked ways than this are not tried, in units.
+/// The longest way tried while ducking, because ducked players are slow, in units.
 const LONGEST_DUCKED_UNITS: f32 = 280.0;
 
 const TRIAL_MSEC: u8 = 16;
@@ -32,19 +33,19 @@ pub(crate) struct Routes {
     ways: Vec<Vec<Way>>,
 }
 
-/// From one place straight to another, or into a teleporter that leads there.
+/// A straight way from one place to another, or into a teleporter that leads there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Way {
     pub(crate) to: usize,
-    /// Where to walk, in units.
+    /// The point to walk to, in units.
     pub(crate) walk_to: Vec3,
     pub(crate) ducked: bool,
-    /// How long it takes, in ms.
+    /// The walking time in ms.
     pub(crate) time_ms: u32,
 }
 
 impl Routes {
-    /// Tries every way by walking it.
+    /// Builds the graph by walking every candidate way.
     pub(crate) fn new(rules: &ArenaRules) -> Routes {
         let map = &rules.map;
         let waypoints = map.waypoints().iter().map(|&at| Vec3::from_array(at));
@@ -57,11 +58,11 @@ impl Routes {
         &self.places
     }
 
-    /// The nearest place in sight, or the nearest at all.
+    /// Returns the nearest place in sight, or else the nearest place.
     pub(crate) fn nearest(&self, map: &ArenaMap, at: Vec3) -> usize {
         let away = |place: &Vec3| {
             let by = *place - at;
-            // Another storey is farther than it looks.
+            // Vertical distance counts four times, because it means another storey.
             by.truncate().length() + 4.0 * by.z.abs()
         };
         let mut order: Vec<usize> = (0..self.places.len()).collect();
@@ -70,7 +71,7 @@ impl Routes {
         order.iter().take(8).find(in_sight).or(order.first()).copied().unwrap_or_default()
     }
 
-    /// The quickest way between two places (Dijkstra 1959); nothing if there is none.
+    /// Returns the quickest path between two places (Dijkstra 1959); empty when there is none.
     pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Way> {
         let mut best: Vec<Option<(u32, usize, Way)>> = vec![None; self.places.len()];
         let mut open = BinaryHeap::from([(std::cmp::Reverse(0_u32), from)]);
@@ -122,7 +123,8 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<Way> {
     ways
 }
 
-/// The way that a player finds who keeps walking, else ducked, straight for a place; none if they do not arrive.
+/// Returns the way of a player who walks straight to a place, upright or else ducked; `None` when the player does not
+/// arrive.
 fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<Way> {
     let upright = walk(rules, start, goal, false).map(|time_ms| Way { to, walk_to: goal, ducked: false, time_ms });
     let may_duck = start.distance(goal) < LONGEST_DUCKED_UNITS;
@@ -132,7 +134,7 @@ fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option
     })
 }
 
-/// How long it takes to walk there, in ms.
+/// Returns the walking time in ms; `None` when the player does not arrive.
 fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32> {
     let speed = rules.movement.maxspeed.max(1.0) * if ducked { 0.3 } else { 0.8 };
     let limit_ms = (start.distance(goal) / speed * 1_000.0) as u32 + 600;
@@ -158,12 +160,12 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
     None
 }
 
-/// Whether somebody has reached a place.
+/// Returns whether a player has reached a place.
 pub(crate) fn has_arrived(at: Vec3, place: Vec3) -> bool {
     (place - at).truncate().length() < ARRIVED_UNITS && (place.z - at.z).abs() < ARRIVED_UP_UNITS
 }
 
-/// The yaw from one point to another, in degrees.
+/// Returns the yaw from one point to another, in degrees.
 pub(crate) fn yaw_towards(from: Vec3, to: Vec3) -> f32 {
     let Vec2 { x, y } = (to - from).truncate();
     libm::atan2f(y, x).to_degrees()
