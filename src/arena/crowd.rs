@@ -107,7 +107,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Whoever is passed over as being apart from a path would not have been met.
+        /// A player skipped as too far from a path would not have been met.
         #[test]
         fn a_crowd_is_swept_as_each_of_its_boxes(
             others in prop::collection::vec((a_place(), any::<bool>()), 1..5),

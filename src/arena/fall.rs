@@ -7,10 +7,11 @@ use super::rules::ArenaRules;
 use super::solid::{Hull, Solid};
 use crate::units::Micros;
 
-/// A fall that is followed further than this ahead has long come to its end.
+/// The longest fall that is computed.
 const LONGEST: Micros = Micros::from_s(10);
 
-/// The parabola, which is the same in whatever steps it is gone along, until something is in the way; there it lies.
+/// Moves a body along its parabola until something blocks it; there it lies. The result does not depend on the step
+/// size.
 pub(crate) fn fall(rules: &ArenaRules, hull: Hull, body: &ArenaBody, dt: Micros) -> ArenaBody {
     let dt_s = dt.min(LONGEST).as_s_f64() as f32;
     let gained = Vec3::NEG_Z * rules.movement.gravity * dt_s;

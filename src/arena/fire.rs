@@ -1,4 +1,4 @@
-//! A weapon going off: where from, where to, and with which pellets.
+//! A shot: its origin, direction and pellets.
 
 use glam::Vec3;
 
@@ -11,22 +11,22 @@ use crate::rng::Rng;
 use crate::units::{CommandSeq, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
-/// One shot, with all that judging it needs.
+/// One shot, with everything that judging it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArenaFire {
-    /// Who shot.
+    /// The shooter.
     pub shooter: PlayerId,
-    /// What with.
+    /// The weapon.
     pub weapon: WeaponId,
-    /// Whether it flies by itself, so that it is launched and not judged.
+    /// Whether the shot is a projectile, which is launched instead of judged.
     pub flies: bool,
-    /// Where the shot leaves, in units.
+    /// The origin of the shot, in units.
     pub muzzle: Vec3,
-    /// Where the shooter looks, in degrees.
+    /// The shooter's view, in degrees.
     pub viewangles: Vec3,
-    /// The session's seed and the usercmd's number, which say how the pellets spread.
+    /// The session's seed. Together with the usercmd's number it determines the spread.
     pub seed: Seed,
-    /// See [`ArenaFire::seed`].
+    /// The usercmd's number.
     pub command: CommandSeq,
 }
 
@@ -48,13 +48,13 @@ impl ArenaFire {
         }
     }
 
-    /// The line along which it is aimed.
+    /// Returns the line of aim.
     pub(crate) fn centre(&self) -> Ray {
         Ray { from: self.muzzle, direction: axes(self.viewangles).forward }
     }
 
-    /// The line of each pellet. Each is drawn from the seed, the player and the usercmd, so that the shooter's client, which knows
-    /// them all, sees the very same spread as the server.
+    /// Returns the line of each pellet. The spread follows from seed, player and usercmd. The shooter's client knows
+    /// all of them, and so computes the same spread as the server.
     pub(crate) fn pellets(&self, rules: &ArenaRules) -> impl Iterator<Item = Ray> {
         let (count, across_deg, upright_deg) = match rules.weapon(self.weapon).shot {
             Shot::Bullets { pellets, spread_across_deg, spread_upright_deg, .. } => {
@@ -67,7 +67,7 @@ impl ArenaFire {
         let mut rng = Rng::for_command(self.seed, self.shooter, self.command);
         let from = self.muzzle;
         (0..count).map(move |_| {
-            // The sum of two draws gathers the pellets around the middle, as Half-Life's does.
+            // The sum of two draws concentrates the pellets around the middle, as in Half-Life.
             let mut draw = || (rng.signed_f32() + rng.signed_f32()) * 0.5;
             let (right, up) = (draw() * across, draw() * upright);
             Ray { from, direction: (view.forward + view.right * right + view.up * up).normalize() }
@@ -82,7 +82,7 @@ pub(crate) struct Axes {
     pub(crate) up: Vec3,
 }
 
-/// The axes for pitch (down is positive) and yaw in degrees. Shots do not read the roll.
+/// Returns the axes for pitch (positive downward) and yaw in degrees. Shots ignore the roll.
 pub(crate) fn axes(viewangles: Vec3) -> Axes {
     let (sin_pitch, cos_pitch) = libm::sincosf(viewangles.x.to_radians());
     let (sin_yaw, cos_yaw) = libm::sincosf(viewangles.y.to_radians());

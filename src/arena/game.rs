@@ -39,7 +39,7 @@ impl Simulate for Arena {
     }
 
     fn begin(rules: &ArenaRules, seed: Seed, players: &[(EntityId, ArenaBody)]) -> Option<ArenaWorld> {
-        // What was in flight is gone: nobody recorded whose it was. Props are as at the first tick.
+        // Projectiles in flight are dropped, because their shooters were not recorded. Props are as at the first tick.
         let mut world = ArenaWorld { players: u16::try_from(players.len()).ok()?, ..ArenaWorld::empty(seed) };
         world.entities.extend_from_slice(players);
         prop::place(rules, &mut world);
@@ -81,7 +81,7 @@ impl Simulate for Arena {
         if fraction <= 0.0 || from.kind != to.kind {
             return *from;
         }
-        // Stance and life change at once, when the later sample is reached, for the eye and for the judge alike.
+        // Stance and life change when the later sample is reached, in drawing and in judging alike.
         let mut between = *from;
         between.origin += (to.origin - from.origin) * fraction;
         between.velocity += (to.velocity - from.velocity) * fraction;
@@ -164,7 +164,7 @@ impl Categorize for Arena {
     }
 
     fn reaction(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
-        // Whom it is going to hit is the server's to say.
+        // Only the server decides whom an arrow hits.
         arrow::loose(rules, fire, &[]).map(|(body, _)| body).or_else(|| rocket::loose(rules, fire))
     }
 
@@ -183,11 +183,11 @@ impl Reconcile for Arena {
     }
 }
 
-/// The short way round, each angle for itself.
+/// Interpolates each angle the short way round.
 #[inline]
 fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
     let by = to - from;
-    // No full turn is in what is less than half of one.
+    // Differences below half a turn need no correction.
     let turn = match by.abs().cmplt(Vec3::splat(180.0)).all() {
         true => by,
         false => by.map(|by| by - 360.0 * libm::roundf(by / 360.0)),

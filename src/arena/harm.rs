@@ -1,4 +1,4 @@
-//! What hits do to the present world: damage, a push, death.
+//! The effects of hits on the present world: damage, knockback, death.
 
 use glam::Vec3;
 
@@ -14,7 +14,7 @@ use crate::game::{Verdict, WorldSink};
 use crate::units::{EntityId, PlayerId};
 use crate::usercmd::Usercmd;
 
-/// Lets a judged shot act, or launches it if it flies by itself.
+/// Applies a judged shot, or launches it if it is a projectile.
 pub(crate) fn apply(
     rules: &ArenaRules,
     world: &mut ArenaWorld,
@@ -41,7 +41,7 @@ pub(crate) fn apply(
     }
 }
 
-/// Takes health from a living player and pushes them. Whoever takes the last of another's earns a frag; of their own, loses one.
+/// Damages and pushes a living player. A kill of another player scores one frag, a suicide costs one.
 pub(crate) fn hurt(
     rules: &ArenaRules,
     world: &mut ArenaWorld,

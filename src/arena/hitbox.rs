@@ -1,13 +1,13 @@
-//! Where bullets count: boxes around a player's head, chest, stomach and legs, which follow the stance.
+//! Hitboxes: a player's head, chest, stomach and legs, which follow the stance.
 
 use glam::Vec3;
 
 use super::body::ArenaBody;
 
-/// A part of a body. The numbers up to the stomach are Half-Life's; both its legs are one part here.
+/// A part of a body. The numbers up to the stomach are Half-Life's; the legs are one part here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hitgroup {
-    /// No part in particular: bursts.
+    /// No specific part, for explosions.
     Generic,
     /// The head.
     Head,
@@ -20,16 +20,16 @@ pub enum Hitgroup {
 }
 
 impl Hitgroup {
-    /// All parts, in the order of their numbers.
+    /// All parts, in order of number.
     pub const ALL: [Hitgroup; 5] =
         [Hitgroup::Generic, Hitgroup::Head, Hitgroup::Chest, Hitgroup::Stomach, Hitgroup::Legs];
 
-    /// The name of a number in [`Wound::hitgroup`](crate::game::Wound::hitgroup).
+    /// Returns the name of a number in [`Wound::hitgroup`](crate::game::Wound::hitgroup).
     pub fn name_of(hitgroup: u8) -> &'static str {
         Hitgroup::ALL.get(usize::from(hitgroup)).map_or("unknown", |part| part.name())
     }
 
-    /// The name in traces and reports.
+    /// Returns the name in traces and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Hitgroup::Generic => "generic",
@@ -41,12 +41,12 @@ impl Hitgroup {
     }
 }
 
-/// One part's box, around the vertical through the body's origin.
+/// The box of one part, centred on the vertical through the body's origin.
 struct Part {
     hitgroup: Hitgroup,
-    /// Half its width and depth, in units.
+    /// Half of its width and depth, in units.
     half_width: f32,
-    /// Its lowest and its highest point above the origin, in units.
+    /// Its lowest and highest points above the origin, in units.
     span: (f32, f32),
 }
 
@@ -72,22 +72,23 @@ fn parts_of(body: &ArenaBody) -> &'static [Part; 4] {
     if body.ducked { &DUCKED } else { &STANDING }
 }
 
-/// The parts of a body, from the head down: the middle of each, and half its width.
+/// Returns the centre and half width of each part of a body, from the head down.
 pub(crate) fn parts(body: &ArenaBody) -> impl Iterator<Item = (Vec3, f32)> {
     let origin = body.origin;
     parts_of(body).iter().map(move |part| (origin + Vec3::Z * ((part.span.0 + part.span.1) * 0.5), part.half_width))
 }
 
-/// A ray, prepared for many boxes.
+/// A ray, prepared for many box tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ray {
     pub(crate) from: Vec3,
-    /// Of length 1.
+    /// The unit direction.
     pub(crate) direction: Vec3,
 }
 
 impl Ray {
-    /// The nearest part of a body that the ray meets, and how far away, in units. Of two equally near parts the upper.
+    /// Returns the nearest part of a body on the ray, and its distance in units. Of two equally near parts, returns the
+    /// upper one.
     pub(crate) fn first_part(&self, body: &ArenaBody) -> Option<(Hitgroup, f32)> {
         if !self.may_meet(body) {
             return None;
@@ -104,7 +105,7 @@ impl Ray {
         first
     }
 
-    /// False for what lies off the line by more than a hull's half diagonal.
+    /// Returns false for bodies farther from the line than a hull's half diagonal.
     fn may_meet(&self, body: &ArenaBody) -> bool {
         const HALF_DIAGONAL_UNITS: f32 = 43.0;
         let to_body = body.origin - self.from;
@@ -112,7 +113,7 @@ impl Ray {
         (to_body - self.direction * along).length_squared() <= HALF_DIAGONAL_UNITS * HALF_DIAGONAL_UNITS
     }
 
-    /// How far away the ray enters a box: 0 from inside, none if it passes by.
+    /// Returns the distance at which the ray enters a box: 0 from inside, `None` when it misses.
     fn enters(&self, min: Vec3, max: Vec3) -> Option<f32> {
         let (mut enter, mut leave) = (0.0_f32, f32::INFINITY);
         for axis in 0..3 {

@@ -1,4 +1,4 @@
-//! Where bullets go among the others.
+//! Judges the shots of bullets against the other players.
 
 use glam::Vec3;
 
@@ -36,12 +36,13 @@ pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, 
     Verdict { reason, wounds }
 }
 
-/// Whether a bullet from a place could reach the middle or a side of any part of a body, with nobody else in the way.
+/// Returns whether a bullet from `from` could reach the middle or a side of any part of a body. Other players are
+/// ignored.
 pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> bool {
     let towards = (body.origin - from).truncate().normalize_or_zero();
     let across = Vec3::new(-towards.y, towards.x, 0.0);
     hitbox::parts(body).any(|(middle, half_width)| {
-        // Just inside the part, so that a wall that it leans on hides it only from behind.
+        // Slightly inside the part, so that a wall that touches the part hides it only from behind.
         let edge = across * (half_width - 1.0);
         [middle, middle + edge, middle - edge].into_iter().any(|to| {
             let way = rules.map.solid().sweep(Hull::Point, from, to);
@@ -50,10 +51,10 @@ pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) ->
     })
 }
 
-/// What becomes of one pellet.
+/// The outcome of one pellet.
 enum Fate {
     Met(EntityId, Hitgroup),
-    /// It would have met somebody, had the map not been in the way.
+    /// The map was in the way of a hit.
     HitWorld,
     Missed,
 }
@@ -76,12 +77,13 @@ fn follow(
         }
     }
     let Some((target, hitgroup, away)) = first else { return Fate::Missed };
-    // The way to the target is what has to be free. The sweep's own gap before a wall that lies right behind it is none.
+    // Only the way to the target must be free. The sweep's surface gap before a wall just behind the target must not
+    // count.
     let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
     if way.fraction < 1.0 || way.all_solid { Fate::HitWorld } else { Fate::Met(target, hitgroup) }
 }
 
-/// Gathers pellets by target. The wound's part is that of the pellet that counts most.
+/// Adds a pellet to the wound of its target. The wound's part is that of the most damaging pellet.
 fn add_wound(wounds: &mut Vec<Wound>, new: Wound) {
     match wounds.binary_search_by_key(&new.target, |wound| wound.target) {
         Err(at) => wounds.insert(at, new),

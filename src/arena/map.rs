@@ -1,4 +1,4 @@
-//! A map as the game uses it: what is solid, where players appear, and where teleporters lead.
+//! A map as the game uses it: solids, spawn points and teleporters.
 
 mod outline;
 mod props;
@@ -16,17 +16,17 @@ pub use props::{BellPlace, Props};
 pub use shape::ShapeError;
 pub use text::MapError;
 
-/// The built-in maps by name, as text.
+/// The built-in maps, as names and texts.
 pub(crate) const BUILT_IN: &[(&str, &str)] =
     &[("courtyard", include_str!("../../maps/courtyard.map")), ("orchard", include_str!("../../maps/orchard.map"))];
 
-/// More brushes than this are refused, so that a bad file cannot keep the machine busy for minutes.
+/// The most brushes of a map, which bounds the time to load a bad file.
 pub(crate) const MOST_BRUSHES: usize = 8_192;
 
-/// More sides than this are refused in one brush, for the same reason.
+/// The most sides of a brush, for the same reason.
 pub(crate) const MOST_SIDES: usize = 48;
 
-/// A map, ready to be played on. Stored as its brushes and places; what sweeps need is prepared when it is read.
+/// A map, ready to play. It is stored as brushes and places; the data for sweeps is prepared on loading.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct ArenaMap {
@@ -35,14 +35,14 @@ pub struct ArenaMap {
 }
 
 impl ArenaMap {
-    /// The built-in map: a walled courtyard with cover, a corridor and a hall behind it, stairs and a ramp to their
-    /// roof, a den that one can crawl into, and a teleporter.
+    /// Returns the built-in map `courtyard`: a walled courtyard with cover, a corridor and a hall. It also has stairs
+    /// and a ramp to their roof, a den that players enter by ducking, and a teleporter.
     pub fn courtyard() -> ArenaMap {
         ArenaMap::built_in(0)
     }
 
-    /// The other built-in map: an orchard where something is drawn by each of the rendering categories. Trees, a falling
-    /// apple under each, a bell, a walker on its round, and arrows for the launcher.
+    /// Returns the built-in map `orchard`, which has an entity for each rendering category: trees with falling apples,
+    /// a bell, a walker, and arrows for the launcher.
     pub fn orchard() -> ArenaMap {
         ArenaMap::built_in(1)
     }
@@ -52,14 +52,14 @@ impl ArenaMap {
         ArenaMap::parse(name, text.as_bytes()).expect("the built-in maps parse: a test holds it")
     }
 
-    /// Reads the text of a Quake `.map` file, with faces of the classic or the Valve 220 kind.
+    /// Parses the text of a Quake `.map` file, with faces in the classic or the Valve 220 format.
     ///
-    /// Solid are the brushes of `worldspawn`, `func_wall`, `func_detail` and `func_group`. Players appear at
-    /// `info_player_deathmatch` (or `info_player_start`, where there is none of those), whose origin is the middle of the
-    /// standing hull; one that is set a little lower, as for Quake's hull, is raised. A `trigger_teleport` leads to
-    /// the `info_teleport_destination` that its `target` names. `info_waypoint` shows bots where one can be.
-    /// `prop_tree`, `prop_apple`, `prop_bell` (with a `length_ms`) and `prop_post` are its [`Props`]; `"launcher"
-    /// "arrows"` in `worldspawn` loads the launcher with arrows.
+    /// The brushes of `worldspawn`, `func_wall`, `func_detail` and `func_group` are solid. Players spawn at
+    /// `info_player_deathmatch`, or at `info_player_start` if there are none. Its origin is the middle of the standing
+    /// hull; one that is slightly lower, as for Quake's hull, is raised. A `trigger_teleport` leads to the
+    /// `info_teleport_destination` that its `target` names. `info_waypoint` marks places for bots. `prop_tree`,
+    /// `prop_apple`, `prop_bell` (with a `length_ms`) and `prop_post` are its [`Props`]. `"launcher" "arrows"` in
+    /// `worldspawn` loads the launcher with arrows.
     ///
     /// # Errors
     /// See [`MapError`].
@@ -67,37 +67,37 @@ impl ArenaMap {
         text::parse(name, text)
     }
 
-    /// What the map is called.
+    /// Returns the map's name.
     pub fn name(&self) -> &str {
         &self.stored.name
     }
 
-    /// Everything that is solid, in the order in which it was read.
+    /// Returns all solid brushes, in their order in the file.
     pub fn brushes(&self) -> &[Brush] {
         &self.stored.brushes
     }
 
-    /// Where players appear; there is at least one.
+    /// Returns the spawn points; there is at least one.
     pub fn spawn_points(&self) -> &[Place] {
         &self.stored.spawn_points
     }
 
-    /// The teleporters.
+    /// Returns the teleporters.
     pub fn teleporters(&self) -> &[Teleporter] {
         &self.stored.teleporters
     }
 
-    /// Places that bots walk between, in units; the middle of a standing hull.
+    /// Returns the places that bots walk between, in units: the middle of a standing hull.
     pub fn waypoints(&self) -> &[[f32; 3]] {
         &self.stored.waypoints
     }
 
-    /// What else there is on the map.
+    /// Returns the props.
     pub fn props(&self) -> &Props {
         &self.stored.props
     }
 
-    /// What stops hulls and bullets.
+    /// Returns the collision world.
     pub fn solid(&self) -> &CollisionWorld {
         &self.solid
     }
@@ -120,18 +120,18 @@ impl PartialEq for ArenaMap {
     }
 }
 
-/// A place to appear at.
+/// A spawn point or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// The middle of the standing hull, in units.
     #[serde(with = "crate::arena::vector")]
     pub origin: Vec3,
-    /// Where one looks, in degrees, counter-clockwise from +x.
+    /// The view direction in degrees, counter-clockwise from +x.
     pub yaw_deg: f32,
 }
 
 impl Place {
-    /// Raises the place to where a standing player fits, as far as the difference between Quake's hull and Half-Life's.
+    /// Raises the place until a standing player fits, by at most the difference between Quake's hull and Half-Life's.
     fn raised_until_free(self, solid: &CollisionWorld) -> Option<Place> {
         const MOST_UNITS: u32 = 16;
         (0..=MOST_UNITS).find_map(|up| {
@@ -141,28 +141,28 @@ impl Place {
     }
 }
 
-/// A box that sends whoever touches it somewhere else.
+/// A box that teleports players who touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Teleporter {
-    /// The box's least corner, in units.
+    /// The box's lowest corner, in units.
     #[serde(with = "crate::arena::vector")]
     pub min: Vec3,
-    /// The box's greatest corner, in units.
+    /// The box's highest corner, in units.
     #[serde(with = "crate::arena::vector")]
     pub max: Vec3,
-    /// Where it leads.
+    /// The destination.
     pub to: Place,
 }
 
 impl Teleporter {
-    /// Whether a hull at `origin` reaches into the box.
+    /// Returns whether a hull at `origin` reaches into the box.
     pub fn holds(&self, hull: Hull, origin: Vec3) -> bool {
         let half = hull.half_extent_units();
         (origin + half).cmpge(self.min).all() && (origin - half).cmple(self.max).all()
     }
 }
 
-/// What a map is made from.
+/// The stored parts of a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StoredCells", into = "StoredCells")]
 struct Stored {
@@ -194,7 +194,7 @@ impl From<ArenaMap> for Stored {
     }
 }
 
-/// The same with each brush as its planes.
+/// The stored parts, with each brush as its planes.
 #[derive(Serialize, Deserialize)]
 struct StoredCells {
     name: String,
@@ -206,7 +206,7 @@ struct StoredCells {
     props: Props,
 }
 
-/// Why stored brushes are none.
+/// The reasons why stored brushes are invalid.
 #[derive(Debug, thiserror::Error)]
 enum StoredError {
     #[error("{found} brushes; the most is {MOST_BRUSHES}")]

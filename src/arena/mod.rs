@@ -1,4 +1,4 @@
-//! The built-in game, after Half-Life: how players move, shoot and die among convex brushes, and bots that do.
+//! The built-in game, modelled on Half-Life: players move, shoot and die among convex brushes. Bots can play it.
 
 mod apple;
 mod arrow;

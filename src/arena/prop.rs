@@ -1,4 +1,4 @@
-//! The props of a map: what stands, hangs, rings and walks there, and when it does what, which the seed decides.
+//! The props of a map: trees, apples, bells and the walker. The seed decides when they act.
 
 use glam::Vec3;
 
@@ -10,27 +10,27 @@ use crate::game::WorldSink;
 use crate::rng::Rng;
 use crate::units::{EntityId, Micros, Seed};
 
-/// Keeps the streams of props apart from those of usercmds, respawns and bots.
+/// Separates the random streams of props from those of usercmds, respawns and bots.
 const PROP_STREAM: u64 = 3 << 62;
 
-/// What the server alone knows of a prop.
+/// The server-only state of a prop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PropState {
-    /// Until it does the next thing, in µs.
+    /// The time until its next action, in µs.
     pub(crate) wait_us: u32,
-    /// How often the seed was asked.
+    /// The number of random draws so far.
     pub(crate) turn: u32,
 }
 
 impl PropState {
-    /// Waits, and says whether there is nothing left to wait for.
+    /// Advances the wait, and returns whether it is over.
     pub(crate) fn is_over(&mut self, dt: Micros) -> bool {
         self.wait_us = self.wait_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
         self.wait_us == 0
     }
 }
 
-/// What the seed has in store for one prop.
+/// The random stream of one prop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     seed: Seed,
@@ -38,7 +38,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The next number from a range that is not empty.
+    /// Draws a number from a non-empty range.
     pub(crate) fn draw(self, state: &mut PropState, range: std::ops::Range<u32>) -> u32 {
         let stream = PROP_STREAM | (u64::from(self.id.0) << 32) | u64::from(state.turn);
         state.turn = state.turn.wrapping_add(1);
@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-/// Puts the map's props into a world that has only players so far: trees, apples, bells, and the walker.
+/// Adds the map's props to a world that holds only players: trees, apples, bells and the walker.
 pub(crate) fn place(rules: &ArenaRules, world: &mut ArenaWorld) {
     let props = rules.map.props();
     let bells = props.bells.iter().map(|bell| (BodyKind::Bell, bell.origin));
@@ -56,7 +56,7 @@ pub(crate) fn place(rules: &ArenaRules, world: &mut ArenaWorld) {
         .chain(bells)
         .chain(walker);
     for (kind, at) in all {
-        // Players and props are far fewer than ids.
+        // There are far fewer players and props than ids.
         let id = EntityId(world.entities.len() as u16);
         let stream = Stream { seed: world.seed, id };
         let origin = Vec3::from_array(at);
@@ -73,7 +73,7 @@ pub(crate) fn place(rules: &ArenaRules, world: &mut ArenaWorld) {
     }
 }
 
-/// One tick of them all.
+/// Advances all props by one tick.
 pub(crate) fn step(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let first = usize::from(world.players);
     let twigs = rules.map.props().apples.iter();

@@ -1,4 +1,4 @@
-//! Rockets: they fly through the present, and what they meet there is what they hit.
+//! Rockets. They fly through the present world and hit what they meet there.
 
 use glam::Vec3;
 
@@ -15,10 +15,10 @@ use super::weapon::{Shot, WeaponId};
 use crate::game::{Reason, Verdict, WorldSink, Wound};
 use crate::units::{EntityId, Micros};
 
-/// How far before what it met a rocket bursts, in units, so that the surface itself shields nobody.
+/// How far before an obstacle a rocket explodes, in units, so that the surface itself does not shield anyone.
 const BURST_GAP_UNITS: f32 = 1.0;
 
-/// The rocket of a shot as it leaves. `None` of what shoots no rockets.
+/// Returns the rocket of a shot at launch; `None` for weapons that shoot no rockets.
 pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
     let Shot::Rocket { speed_units_s, .. } = rules.weapon(fire.weapon).shot else { return None };
     let line = fire.centre();
@@ -33,7 +33,7 @@ pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
     })
 }
 
-/// Moves every rocket on, and lets those burst that met something or have flown long enough.
+/// Moves all rockets. A rocket explodes when it hits something, or at the end of its lifetime.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let first = world.first_flight();
     let mut bursts: Vec<(EntityId, Flight, Burst)> = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
     }
 }
 
-/// How far a rocket comes, and what stops it: the map, or a living player other than its shooter.
+/// Returns how far a rocket flies, and what stops it: the map, or a living player other than its shooter.
 fn advance(rules: &ArenaRules, world: &ArenaWorld, rocket: &ArenaBody, flight: Flight, to: Vec3) -> (Vec3, Touch) {
     let mut nearest = rules.map.solid().sweep(Hull::Point, rocket.origin, to);
     for (id, body) in world.player_bodies() {
@@ -84,7 +84,7 @@ struct Burst {
 }
 
 impl Burst {
-    /// Hurts everybody within reach. The verdict speaks of others; what its own shooter takes is no hit.
+    /// Damages every player within the radius. The verdict covers other players; damage to the shooter is not a hit.
     fn hurt_all(
         &self,
         rules: &ArenaRules,
@@ -141,12 +141,12 @@ impl Burst {
     }
 }
 
-/// What a burst does to one player.
+/// The effect of an explosion on one player.
 enum Harm {
-    /// Out of reach, or dead.
+    /// Out of the radius, or dead.
     None,
-    /// Within reach, behind a part of the map.
+    /// Within the radius, but behind a part of the map.
     Shielded,
-    /// Health points.
+    /// The damage in health points.
     Takes(i32),
 }

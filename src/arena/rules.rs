@@ -1,4 +1,4 @@
-//! What does not change during a session.
+//! The rules of a session, which are constant.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,34 +7,34 @@ use super::map::ArenaMap;
 use super::pmove::MoveVars;
 use super::weapon::{ARROWS, DEFAULT_WEAPONS, WeaponId, WeaponRules};
 
-/// Map, movement, weapons and the course of a match.
+/// The map, movement, weapons and other rules of a match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArenaRules {
-    /// Where one plays.
+    /// The map.
     pub map: ArenaMap,
-    /// How players move.
+    /// The movement rules.
     pub movement: MoveVars,
     /// The weapons, in the order of [`WeaponId::ALL`].
     pub weapons: [WeaponRules; 3],
-    /// By how much a hit counts, for each [`Hitgroup`] in the order of its numbers. Default: 3 for the head, 1 elsewhere, as
-    /// Half-Life's skill settings say for players.
+    /// The damage factor of each [`Hitgroup`], in order of number. Default: 3 for the head, 1 elsewhere, as in
+    /// Half-Life's skill settings for players.
     pub hitgroup_factors: [f32; Hitgroup::ALL.len()],
-    /// Whether living players stop each other. Default: true.
+    /// Whether living players block each other. Default: true.
     pub player_collision: bool,
-    /// Health points that one appears with. Default: 100.
+    /// The health points of a spawned player. Default: 100.
     pub health: i32,
-    /// From death to the next life, in ms. Default: 2,000.
+    /// The time from death to respawn, in ms. Default: 2,000.
     pub respawn_ms: u32,
-    /// How fast a hit pushes per health point that it costs, in units/s. Default: 5, as Half-Life's.
+    /// The knockback per health point of damage, in units/s. Default: 5, as in Half-Life.
     pub knockback_units_s: f32,
-    /// The most that one hit pushes, in units/s. Default: 1,000, as Half-Life's.
+    /// The greatest knockback of one hit, in units/s. Default: 1,000, as in Half-Life.
     pub knockback_limit_units_s: f32,
-    /// What share of a burst's damage its own shooter takes. Default: 0.5, as Quake's.
+    /// The share of an explosion's damage that its own shooter takes. Default: 0.5, as in Quake.
     pub own_burst_factor: f32,
 }
 
 impl ArenaRules {
-    /// Half-Life deathmatch's rules on a map. The map says whether the launcher is loaded with arrows.
+    /// Returns Half-Life deathmatch's rules on a map. The map decides whether the launcher is loaded with arrows.
     pub fn new(map: ArenaMap) -> ArenaRules {
         let [pistol, shotgun, launcher] = DEFAULT_WEAPONS;
         let launcher = if map.props().arrows { ARROWS } else { launcher };
@@ -52,7 +52,7 @@ impl ArenaRules {
         }
     }
 
-    /// The rules of one weapon.
+    /// Returns the rules of one weapon.
     pub fn weapon(&self, weapon: WeaponId) -> &WeaponRules {
         &self.weapons[weapon as usize]
     }

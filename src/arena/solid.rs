@@ -1,29 +1,30 @@
-//! How the game asks what is solid: a hull swept from one point to another, and what stopped it.
+//! Collision queries: a hull swept between two points, and the obstacle that stopped it.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use crate::units::EntityId;
 
-/// How far from a surface a sweep stops, in units, so that rounding never carries the hull into it.
+/// The distance from a surface at which a sweep stops, in units, so that rounding never moves the hull into the
+/// surface.
 pub(crate) const SURFACE_GAP_UNITS: f32 = 1.0 / 32.0;
 
-/// The shape that is moved, always centred on its origin.
+/// The shape of a sweep, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Hull {
-    /// A player on their feet: 32 by 32 by 72 units.
+    /// A standing player: 32 by 32 by 72 units.
     Standing,
-    /// A ducking player: 32 by 32 by 36 units.
+    /// A ducked player: 32 by 32 by 36 units.
     Ducked,
-    /// No extent: bullets, and what only looks.
+    /// A point, for bullets and lines of sight.
     Point,
 }
 
 impl Hull {
-    /// Every hull.
+    /// All hulls.
     pub const ALL: [Hull; 3] = [Hull::Standing, Hull::Ducked, Hull::Point];
 
-    /// Half of the hull's extent along each axis, in units.
+    /// Returns half of the hull's extent along each axis, in units.
     pub const fn half_extent_units(self) -> Vec3 {
         match self {
             Hull::Standing => Vec3::new(16.0, 16.0, 36.0),
@@ -32,7 +33,7 @@ impl Hull {
         }
     }
 
-    /// The hull's place in [`Hull::ALL`].
+    /// Returns the hull's index in [`Hull::ALL`].
     pub(crate) const fn index(self) -> usize {
         match self {
             Hull::Standing => 0,
@@ -42,37 +43,37 @@ impl Hull {
     }
 }
 
-/// What a sweep ran into.
+/// The obstacle of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Touch {
-    /// Nothing was in the way.
+    /// No obstacle.
     #[default]
     Nothing,
     /// The map.
     World,
-    /// Something with a body.
+    /// An entity.
     Entity(EntityId),
 }
 
-/// What came of moving a hull along a line.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sweep {
-    /// How much of the way was free, from 0 to 1.
+    /// The free share of the way, from 0 to 1.
     pub fraction: f32,
-    /// Where the hull's origin came to rest.
+    /// The final position of the hull's origin.
     pub end: Vec3,
-    /// The surface that stopped it, pointing away from what is solid; zero if nothing did.
+    /// The normal of the surface that stopped the hull, pointing out of the solid; zero if nothing did.
     pub normal: Vec3,
-    /// The hull began inside something.
+    /// Whether the hull started inside a solid.
     pub start_solid: bool,
-    /// The hull never left what it began inside of. The fraction is 0 then.
+    /// Whether the hull never left the solid that it started in. The fraction is then 0.
     pub all_solid: bool,
-    /// What stopped the hull, or what holds it.
+    /// The obstacle that stopped the hull, or that contains it.
     pub touch: Touch,
 }
 
 impl Sweep {
-    /// A sweep that met nothing on its way to `to`.
+    /// Returns the result of a sweep to `to` without obstacles.
     pub const fn free(to: Vec3) -> Sweep {
         Sweep {
             fraction: 1.0,
@@ -84,8 +85,8 @@ impl Sweep {
         }
     }
 
-    /// Both results of the same sweep against different things as one: the nearer of the two, and `self` if they are
-    /// equally near. Being inside either counts.
+    /// Combines the results of the same sweep against different obstacles. Returns the nearer one, or `self` if both
+    /// are equally near. Starting inside either one counts.
     pub fn nearer(self, other: Sweep) -> Sweep {
         let other_first = match (self.all_solid, other.all_solid) {
             (true, _) => false,
@@ -97,18 +98,17 @@ impl Sweep {
     }
 }
 
-/// The world as movement sees it. Whoever moves chooses what is in it: a wrapper may add other players to the map.
+/// The world as movement sees it. The caller chooses its contents; a wrapper may add other players to the map.
 pub trait Solid {
-    /// Moves `hull` in a straight line until something stops it.
+    /// Moves `hull` in a straight line until an obstacle stops it.
     fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep;
 
-    /// What `hull` is inside of when its origin is `at`; [`Touch::Nothing`] where it is free.
+    /// Returns what `hull` is inside of at `at`; [`Touch::Nothing`] when it is free.
     fn inside(&self, hull: Hull, at: Vec3) -> Touch;
 }
 
-/// Sweeps a hull against one axis-aligned box in space, such as another player, by the rules that hold for brushes:
-/// the box grows by the hull's extent, and the hull stops [`SURFACE_GAP_UNITS`] short of it.
-/// `touch` is what the sweep reports if it hits.
+/// Sweeps a hull against one axis-aligned box, such as another player, by the same rules as for brushes. The box grows
+/// by the hull's extent, and the hull stops [`SURFACE_GAP_UNITS`] before it. A hit reports `touch`.
 pub(crate) fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
     let half = hull.half_extent_units();
     let (high, low) = (box_max + half, half - box_min);
@@ -126,7 +126,7 @@ pub(crate) fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, 
     nearest.into_sweep(from, to, touch)
 }
 
-/// One side of a convex solid, moved out by the support of the hull that it is tested with.
+/// One side of a convex solid, moved out by the support of the swept hull.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Face {
     pub(crate) normal: Vec3,
@@ -139,13 +139,13 @@ impl Face {
     }
 }
 
-/// Whether a point is behind every face.
+/// Returns whether a point is behind every face.
 pub(crate) fn is_inside(faces: &[Face], at: Vec3) -> bool {
     faces.iter().all(|face| face.height_of(at) <= 0.0)
 }
 
-/// The nearest hit among convex solids, whatever the order in which they are tried: of equally near ones the one with
-/// the lowest number counts.
+/// The nearest hit among convex solids, independent of the order of tests. Of equally near solids, the one with the
+/// lowest number counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nearest {
     hit: Option<Hit>,
@@ -161,7 +161,7 @@ struct Hit {
 }
 
 impl Nearest {
-    /// Tries the solid with the given number.
+    /// Tests the solid with the given number.
     pub(crate) fn sweep_convex(&mut self, solid: u32, faces: &[Face], from: Vec3, to: Vec3) {
         let (mut enter, mut leave) = (f32::NEG_INFINITY, f32::INFINITY);
         let mut normal = Vec3::ZERO;

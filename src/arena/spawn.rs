@@ -1,4 +1,4 @@
-//! Appearing, at first and again.
+//! Spawning and respawning.
 
 use glam::Vec3;
 
@@ -15,13 +15,13 @@ use crate::game::WorldSink;
 use crate::rng::Rng;
 use crate::units::{EntityId, Micros, Seed};
 
-/// Keeps the streams of respawns apart from those of usercmds, whose upper half is a player's number.
+/// Separates the random streams of respawns from those of usercmds, whose upper half is a player's number.
 const RESPAWN_STREAM: u64 = 1 << 63;
 
-/// Who has fallen out of a map that leaks dies this far below its lowest spawn point, in units.
+/// A player who falls this far below the lowest spawn point dies, in units. This happens only on maps that leak.
 const VOID_DEPTH_UNITS: f32 = 8_192.0;
 
-/// The world before the first tick. Whoever finds no free spawn point waits for one among the dead.
+/// Returns the world before the first tick. Players without a free spawn point wait for one as dead players.
 pub(crate) fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld {
     let mut world = ArenaWorld { players, ..ArenaWorld::empty(seed) };
     for number in 0..players {
@@ -37,7 +37,8 @@ pub(crate) fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld 
     world
 }
 
-/// Brings the dead back whose time has come, as soon as a spawn point is free. Kills who has fallen out of the map.
+/// Respawns the dead whose time has come, as soon as a spawn point is free. Kills players who have fallen out of the
+/// map.
 pub(crate) fn respawn(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let lowest = rules.map.spawn_points().iter().map(|place| place.origin.z).fold(f32::INFINITY, f32::min);
     for number in 0..usize::from(world.players) {
@@ -65,7 +66,7 @@ pub(crate) fn respawn(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, ou
     }
 }
 
-/// The first free spawn point, counted from one that the seed says.
+/// Returns the first free spawn point, starting from one that the seed selects.
 fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -> Option<Place> {
     let places = rules.map.spawn_points();
     let stream = RESPAWN_STREAM | (u64::from(id.0) << 32) | u64::from(life);
@@ -80,7 +81,7 @@ fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -
     (0..places.len()).map(|turn| places[(start + turn) % places.len()]).find(is_free)
 }
 
-/// A new life at a place: full health and ammunition; the score stays.
+/// Returns a new life at a place, with full health and ammunition; the score is kept.
 fn appearing(rules: &ArenaRules, before: &ArenaBody, place: Place) -> ArenaBody {
     let [pistol, shotgun, launcher] = WeaponId::ALL.map(|weapon| rules.weapon(weapon));
     ArenaBody {

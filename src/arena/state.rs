@@ -1,4 +1,4 @@
-//! The authoritative state: every entity, and what the server alone knows about it.
+//! The authoritative state: all entities, and the server-only state of each.
 
 use super::body::{ArenaBody, BodyKind};
 use super::prop::PropState;
@@ -13,32 +13,32 @@ pub struct ArenaWorld {
     pub(crate) players: u16,
     /// Players, then props, then projectiles, in ascending order of id.
     pub(crate) entities: Vec<(EntityId, ArenaBody)>,
-    /// What belongs to each prop, in the order of the props.
+    /// The state of each prop, in the order of the props.
     pub(crate) props: Vec<PropState>,
-    /// What belongs to each projectile, in the order of the projectiles.
+    /// The state of each projectile, in the order of the projectiles.
     pub(crate) flights: Vec<Flight>,
 }
 
-/// A projectile's past and future.
+/// The server-only state of a projectile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
     pub(crate) shooter: PlayerId,
     pub(crate) command: CommandSeq,
     pub(crate) weapon: WeaponId,
-    /// Until a rocket bursts by itself, or an arrow that has hit is gone, in µs.
+    /// The time until a rocket explodes or an arrow that has hit is removed, in µs.
     pub(crate) life_us: u32,
-    /// Whom an arrow is going to hit, and in which of their lives ([`ArenaBody::teleports`]).
+    /// The player that an arrow will hit, and that player's life ([`ArenaBody::teleports`]).
     pub(crate) target: Option<(EntityId, u32)>,
 }
 
 impl ArenaWorld {
-    /// A world before anything is in it.
+    /// Creates an empty world.
     pub(crate) fn empty(seed: Seed) -> ArenaWorld {
         let (entities, props, flights) = (Vec::new(), Vec::new(), Vec::new());
         ArenaWorld { seed, players: 0, entities, props, flights }
     }
 
-    /// Any entity by id.
+    /// Returns an entity by id.
     pub fn entity(&self, id: EntityId) -> Option<&ArenaBody> {
         let at = self.entities.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&self.entities[at].1)
@@ -49,17 +49,17 @@ impl ArenaWorld {
         Some(&mut self.entities[at].1)
     }
 
-    /// The players in the order of their numbers; while the first of them appear, those who are there already.
+    /// Returns the players in order of number. While the world is being filled, returns the players added so far.
     pub(crate) fn player_bodies(&self) -> &[(EntityId, ArenaBody)] {
         &self.entities[..usize::from(self.players).min(self.entities.len())]
     }
 
-    /// Where among the entities the projectiles begin.
+    /// Returns the index of the first projectile among the entities.
     pub(crate) fn first_flight(&self) -> usize {
         usize::from(self.players) + self.props.len()
     }
 
-    /// Adds a projectile under the lowest free id. There is none left only with some 60,000 of them in the air.
+    /// Adds a projectile under the lowest free id. All ids are used only with about 60,000 projectiles in flight.
     pub(crate) fn launch(&mut self, flight: Flight, body: ArenaBody) {
         let first = self.first_flight();
         let flying = &self.entities[first..];
@@ -70,7 +70,7 @@ impl ArenaWorld {
         self.flights.insert(place, flight);
     }
 
-    /// Takes those projectiles away of which it is so.
+    /// Removes the projectiles for which `is_over` returns true.
     pub(crate) fn clear_flights(&mut self, is_over: impl Fn(&ArenaBody, &Flight) -> bool) {
         for at in (0..self.flights.len()).rev() {
             let entity = self.first_flight() + at;

@@ -1,5 +1,5 @@
-//! One usercmd of one player: movement, teleporters, weapons. The only way in which players change by their own
-//! doing, on the server and in prediction alike.
+//! One usercmd of one player: movement, teleporters, weapons. Server and prediction change a player's body by usercmds
+//! only through this code.
 
 use glam::Vec3;
 
@@ -16,8 +16,8 @@ use super::world::Nearby;
 use crate::game::{Scene, Sink, Touch as Met};
 use crate::usercmd::Usercmd;
 
-/// Nearly all that a usercmd asks of the map is nearer than this to where the player is or gets by his speed: a step up or down,
-/// and what he gains in speed.
+/// A margin in units. Nearly all collision queries of a usercmd lie within this distance of the player's path; it
+/// covers steps up or down and acceleration.
 const NEAR_UNITS: f32 = 24.0;
 
 pub(crate) fn step_body(
@@ -28,11 +28,11 @@ pub(crate) fn step_body(
     out: &mut impl Sink<ArenaFire>,
 ) -> ArenaBody {
     let mut input = move_input(&command.input);
-    // An angle that is no number would spread into shots and from there into the world.
+    // A NaN or infinite angle would spread into shots and from there into the world.
     input.viewangles = input.viewangles.map(|angle| if angle.is_finite() { angle } else { 0.0 });
     let mut next = *body;
     next.viewangles = input.viewangles;
-    // The dead fall and slide, but ask for nothing.
+    // Dead players fall and slide, but their input is ignored.
     let input = if body.alive { input } else { MoveInput { msec: input.msec, ..MoveInput::default() } };
     walk(rules, scene, &mut next, &input, out);
     if next.alive {
@@ -62,7 +62,7 @@ fn walk(
     };
     let solid = crowd(rules, scene, body, input.msec);
     let mut state = body.move_state();
-    // What the client keeps to itself is missing in the first state that it is sent.
+    // The first state received lacks the client-only eye height.
     if !state.in_duck {
         state.view_ofs_z = state.eye_height_units();
     }
@@ -70,7 +70,8 @@ fn walk(
     body.set_move_state(&moved);
 }
 
-/// Sends the player on who has walked into a teleporter, unless somebody stands where it leads. Speed is lost on the way.
+/// Teleports a player who has walked into a teleporter, unless another player blocks the destination. The velocity
+/// becomes zero.
 fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBody, out: &mut impl Sink<ArenaFire>) {
     let hull = body.hull();
     let Some(teleporter) = rules.map.teleporters().iter().find(|t| t.holds(hull, body.origin)) else {
@@ -94,12 +95,12 @@ fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBo
     if !rules.player_collision {
         return Crowd::nobody(map, me);
     }
-    // The fastest that movement lets anyone go, along each axis.
+    // The greatest speed of movement along each axis.
     let way_units = rules.movement.maxvelocity * seconds;
     Crowd::around(map, scene.entities, me, body.origin, way_units)
 }
 
-/// What of the map a player of this hull meets in a usercmd that takes him so far.
+/// Returns the part of the map that a player can meet in a usercmd that moves the player by `way`.
 pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> Nearby<'_> {
     let near = way.abs() + Vec3::splat(NEAR_UNITS);
     rules.map.solid().nearby(hull, Bounds { min: origin - near, max: origin + near })

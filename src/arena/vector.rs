@@ -1,4 +1,4 @@
-//! Writes vectors as arrays of three numbers, for `#[serde(with = "...")]`.
+//! Serialises vectors as arrays of three numbers, for `#[serde(with = "...")]`.
 
 use glam::Vec3;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

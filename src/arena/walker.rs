@@ -1,5 +1,5 @@
-//! The walker: an AI whose decisions ("go to that post", and when) are few, and from which every step follows. Nothing but
-//! the last decision and how long ago it applied says where it is, so that a client that knows these knows the rest.
+//! The walker: an AI with few decisions (a target post, and when to leave), from which every step follows. Its place
+//! depends only on the last decision and the time since it took effect. A client that knows these can compute the rest.
 
 use glam::Vec3;
 
@@ -8,16 +8,16 @@ use super::prop::{PropState, Stream};
 use super::rules::ArenaRules;
 use crate::units::Micros;
 
-/// How fast it walks, in units/s.
+/// The walking speed in units/s.
 const SPEED_UNITS_S: f32 = 140.0;
 
-/// How long it stands before it decides, in µs.
+/// The pause at a post before a decision, in µs.
 const STANDS_US: std::ops::Range<u32> = 100_000..700_000;
 
-/// From a decision to its application, in µs: so long that it is known everywhere by then.
+/// The time from a decision to its effect, in µs. It is long enough for every client to receive the decision.
 const AHEAD_US: i32 = 750_000;
 
-/// One tick.
+/// Advances the walker by one tick.
 pub(crate) fn step(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream, dt: Micros) {
     *body = carry_out(rules, body, dt);
     let has_arrived = body.event_in_us <= 0 && body.velocity == Vec3::ZERO;
@@ -32,7 +32,7 @@ pub(crate) fn step(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropSta
     }
 }
 
-/// Where it is `dt` later, if it decides nothing else.
+/// Returns the walker after `dt`, if it makes no further decision.
 pub(crate) fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
     let in_us = (i64::from(body.event_in_us).saturating_sub(dt.0)).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
     let gone_units = (in_us < 0).then(|| SPEED_UNITS_S * Micros(-in_us).as_s_f64() as f32);
@@ -54,7 +54,8 @@ struct Place {
     yaw_deg: f32,
 }
 
-/// How far it is on its way; it stands at the beginning of that before it sets out. `None` of posts that are not there.
+/// Returns its place along the way; the start of the way before it sets out. Returns `None` for posts that do not
+/// exist.
 fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<Place> {
     let [from, to] = [decision.from, decision.to].map(usize::from);
     if from >= round.len() || to >= round.len() {
@@ -77,7 +78,7 @@ fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<
     Some(standing(round, to))
 }
 
-/// At a post it looks along the round, however it came there.
+/// Returns its place when standing at a post, looking along the round.
 fn standing(round: &[Vec3], post: usize) -> Place {
     let way = round[(post + 1) % round.len()] - round[post];
     Place { origin: round[post], velocity: Vec3::ZERO, yaw_deg: yaw_of(way) }

@@ -1,4 +1,4 @@
-//! The weapons, and what each does.
+//! The weapons and their rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ cells! {
     /// A weapon.
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     pub enum WeaponId {
-        /// One bullet at a time.
+        /// Fires single bullets.
         Pistol,
-        /// A handful of pellets, spread by the usercmd's number.
+        /// Fires several pellets, whose spread follows from the usercmd's number.
         Shotgun,
-        /// A rocket, which flies for itself.
+        /// Launches a rocket.
         Launcher,
     }
 }
@@ -21,17 +21,17 @@ impl WeaponId {
     /// All weapons, in the order of the impulses that select them: 1, 2, 3.
     pub const ALL: [WeaponId; 3] = [WeaponId::Pistol, WeaponId::Shotgun, WeaponId::Launcher];
 
-    /// The weapon that a usercmd's impulse selects; none by 0 and what is beyond the last.
+    /// Returns the weapon that a usercmd's impulse selects; `None` for 0 and for unknown impulses.
     pub fn selected_by(impulse: u8) -> Option<WeaponId> {
         WeaponId::ALL.into_iter().find(|weapon| weapon.impulse() == impulse)
     }
 
-    /// The impulse that selects this weapon.
+    /// Returns the impulse that selects this weapon.
     pub const fn impulse(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The name in traces and reports.
+    /// Returns the name in traces and reports.
     pub const fn name(self) -> &'static str {
         match self {
             WeaponId::Pistol => "pistol",
@@ -41,65 +41,65 @@ impl WeaponId {
     }
 }
 
-/// What one weapon does. Times run down with each usercmd's own msec.
+/// The rules of one weapon. Times run down by the duration of each usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WeaponRules {
-    /// What leaves the muzzle.
+    /// The kind of shot.
     pub shot: Shot,
-    /// Rounds that the clip takes.
+    /// The capacity of the clip, in rounds.
     pub clip: u16,
-    /// Rounds that one appears with besides the clip.
+    /// The rounds of a spawned player outside the clip.
     pub reserve: u16,
-    /// From one shot to the next, in ms.
+    /// The time between shots, in ms.
     pub interval_ms: u16,
-    /// To fill the clip, in ms.
+    /// The time to fill the clip, in ms.
     pub reload_ms: u16,
-    /// To put the weapon away, in ms.
+    /// The time to put the weapon away, in ms.
     pub holster_ms: u16,
-    /// From taking it in hand to the first shot, in ms.
+    /// The time from selecting the weapon to the first shot, in ms.
     pub deploy_ms: u16,
 }
 
-/// What leaves a muzzle.
+/// The kinds of shot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shot {
-    /// Hits at once.
+    /// Bullets, which hit immediately.
     Bullets {
-        /// How many pellets one round has.
+        /// The pellets per round.
         pellets: u8,
-        /// Health points that one pellet is worth, before the hitgroup counts.
+        /// The damage of one pellet in health points, before the hitgroup factor.
         damage: i32,
-        /// Half the angle of the cone, across, in degrees; 0 for a straight line.
+        /// Half the horizontal angle of the cone, in degrees; 0 for a straight line.
         spread_across_deg: f32,
-        /// Half the angle of the cone, up and down, in degrees.
+        /// Half the vertical angle of the cone, in degrees.
         spread_upright_deg: f32,
-        /// How far it reaches, in units.
+        /// The range in units.
         reach_units: f32,
     },
-    /// Flies straight on until it meets something, and bursts.
+    /// A rocket, which flies straight until it hits something, and explodes.
     Rocket {
-        /// In units/s.
+        /// The speed in units/s.
         speed_units_s: f32,
-        /// Health points at the centre; it falls in a line to none at the edge.
+        /// The damage at the centre in health points; it falls linearly to 0 at the edge.
         damage: i32,
-        /// How far the burst reaches, in units.
+        /// The radius of the explosion in units.
         radius_units: f32,
-        /// How long it flies at most, in ms.
+        /// The longest flight in ms.
         life_ms: u16,
     },
-    /// Flies straight to what it is going to hit, which is decided when it leaves: the first player in its line, or the
-    /// map. Nobody can step out of its way any more.
+    /// An arrow, which flies straight to a target that is decided at launch: the first player in its line, or the map.
+    /// The target cannot avoid it.
     Arrow {
-        /// In units/s.
+        /// The speed in units/s.
         speed_units_s: f32,
-        /// Health points.
+        /// The damage in health points.
         damage: i32,
-        /// How far it reaches, in units.
+        /// The range in units.
         reach_units: f32,
     },
 }
 
-/// What the launcher is loaded with on a map that says so: arrows, slow enough to be seen for longer than a round trip.
+/// The launcher's rules on a map with arrows. Arrows are slow enough to be visible for longer than a round trip.
 pub(crate) const ARROWS: WeaponRules = WeaponRules {
     shot: Shot::Arrow { speed_units_s: 900.0, damage: 50, reach_units: 4_096.0 },
     clip: 6,
@@ -110,8 +110,9 @@ pub(crate) const ARROWS: WeaponRules = WeaponRules {
     deploy_ms: 400,
 };
 
-/// Half-Life deathmatch's numbers, where it has such a weapon: the 9 mm pistol, the shotgun with its deathmatch cone of 10 by 5 degrees and
-/// pellets of 20. The launcher is after Quake's: quick to fire, straight, with a burst that pushes.
+/// The default rules, with Half-Life deathmatch's numbers for weapons that it has. These are the 9 mm pistol, and the
+/// shotgun with its deathmatch cone of 10 by 5 degrees and pellets of 20. The launcher is modelled on Quake's: quick,
+/// straight, and with knockback.
 pub(crate) const DEFAULT_WEAPONS: [WeaponRules; 3] = [
     WeaponRules {
         shot: Shot::Bullets {

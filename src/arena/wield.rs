@@ -8,7 +8,7 @@ use super::weapon::WeaponId;
 use crate::game::{Scene, Sink};
 use crate::usercmd::{Usercmd, buttons};
 
-/// From one click on nothing to the next, in ms; Half-Life's.
+/// The time between dry-fire clicks in ms, as in Half-Life.
 const DRY_FIRE_MS: u16 = 200;
 
 pub(crate) fn wield(
@@ -66,7 +66,7 @@ fn fill_clip(rules: &ArenaRules, body: &mut ArenaBody) {
     *body.reserve.of_mut(body.weapon) -= moved;
 }
 
-/// Puts the weapon in hand away, or keeps it after all if that is the one asked for. A reload is broken off.
+/// Starts to put the weapon in hand away, or keeps it if it is the requested one. Cancels a reload.
 fn select(rules: &ArenaRules, body: &mut ArenaBody, wanted: WeaponId) {
     let in_hand = rules.weapon(body.weapon);
     body.switch_ms = if wanted == body.weapon { in_hand.deploy_ms } else { in_hand.holster_ms };

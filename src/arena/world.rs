@@ -1,4 +1,4 @@
-//! A map's brushes, prepared so that a sweep costs well under a microsecond.
+//! A map's brushes, prepared so that a sweep takes well under a microsecond.
 
 use glam::Vec3;
 
@@ -17,33 +17,33 @@ pub struct CollisionWorld {
 #[derive(Clone, Debug)]
 struct Grown {
     faces: Vec<Face>,
-    /// Where each brush's faces end; they begin where the last brush's end.
+    /// The end of each brush's faces; they start at the end of the previous brush's.
     ends: Vec<u32>,
-    /// A box around each.
+    /// The bounding box of each brush.
     boxes: Vec<Bounds>,
     tree: Bvh,
 }
 
-/// The brushes near one place, looked up once for all that is asked about paths there.
+/// The brushes near one place, looked up once for several queries there.
 pub(crate) struct Nearby<'a> {
     world: &'a CollisionWorld,
     hull: Hull,
-    /// What is outside of it is asked of the world.
+    /// Queries outside this box use the whole world.
     reach: Bounds,
     brushes: [u32; NEARBY_MOST],
     count: usize,
 }
 
-/// Where more brushes are near, the tree tells them apart.
+/// The most brushes in the list; when there are more, queries use the tree.
 const NEARBY_MOST: usize = 24;
 
 impl CollisionWorld {
-    /// Prepares a map. The order of the brushes decides which one is hit where two are equally near.
+    /// Prepares a map. When two brushes are equally near, the earlier one counts as hit.
     pub fn new(brushes: &[Brush]) -> CollisionWorld {
         CollisionWorld { by_hull: Hull::ALL.map(|hull| Grown::new(brushes, hull)) }
     }
 
-    /// The brushes that paths of `hull` within `reach` can meet.
+    /// Returns the brushes that paths of `hull` within `reach` can meet.
     pub(crate) fn nearby(&self, hull: Hull, reach: Bounds) -> Nearby<'_> {
         let mut near = Nearby { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MOST], count: 0 };
         if !reach.is_trusted() {
@@ -61,7 +61,7 @@ impl CollisionWorld {
         near
     }
 
-    /// The same as [`Solid::sweep`], by trying every brush: what the prepared one is held against.
+    /// Like [`Solid::sweep`], but tests every brush. Used to check the prepared world.
     pub fn sweep_all(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
         let grown = &self.by_hull[hull.index()];
         let mut nearest = Nearest::default();
@@ -115,7 +115,7 @@ impl Solid for CollisionWorld {
 }
 
 impl Nearby<'_> {
-    /// Those whose boxes the path touches; `None` where it leads out of reach.
+    /// Returns the brushes whose boxes the path touches; `None` when it leaves the reach.
     #[inline]
     fn along(&self, hull: Hull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[Face])>> {
         let is_known = hull == self.hull && self.reach.holds(&path);

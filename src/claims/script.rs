@@ -48,7 +48,7 @@ pub(super) struct Off {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scene {
-    /// The settings' preset.
+    /// The settings preset.
     pub(super) preset: String,
     /// The length in seconds.
     pub(super) seconds: f64,
@@ -79,7 +79,7 @@ pub(super) enum MapName {
     Plain,
     /// A floor with one long wall.
     Corner,
-    /// A floor with a teleporter that leads 96 units on.
+    /// A floor with a teleporter whose destination is 96 units away.
     Teleporter,
     /// The built-in orchard, with an entity for each rendering category.
     Orchard,

@@ -1,4 +1,4 @@
-//! The map's walls as they are seen from above.
+//! The map's walls in top view.
 
 use glam::DVec3;
 
@@ -7,14 +7,14 @@ use crate::arena::brush::{Brush, Facet};
 use crate::game::Wall;
 use crate::geometry::Polygon;
 
-/// Sides that lean more than this are floor, roof or ramp.
+/// Sides whose normal is more vertical than this count as floor, roof or ramp.
 const STEEP: f64 = 0.7;
 
-/// Beyond what any map reaches.
+/// A distance that no map reaches, in units.
 const REACH_UNITS: f64 = 65_536.0;
 
 impl ArenaMap {
-    /// The steep sides of all brushes.
+    /// Returns the steep sides of all brushes.
     pub fn walls(&self) -> Vec<Wall> {
         self.brushes().iter().flat_map(walls_of).collect()
     }

@@ -1,36 +1,36 @@
-//! What is on a map besides what is solid and who plays.
+//! The props of a map: entities other than solids and players.
 
 use serde::{Deserialize, Serialize};
 
-/// More of a kind are refused; a walker's posts are numbered in a byte.
+/// The most props of one kind; a walker's posts are numbered in one byte.
 pub(crate) const MOST_PROPS: usize = 255;
 
 /// The props of a map, each kind in the order of the file. Places are in units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Props {
-    /// Where trees stand: the middle of the trunk. What of them is solid is brushes.
+    /// The trees, by the middle of the trunk. Their solid parts are brushes.
     pub trees: Vec<[f32; 3]>,
     /// The twigs from which apples fall.
     pub apples: Vec<[f32; 3]>,
     /// The bells.
     pub bells: Vec<BellPlace>,
-    /// The round that the walker goes, the middle of a standing hull at each; there is a walker where there are two.
+    /// The walker's round: the middle of a standing hull at each post. A map with at least two posts has a walker.
     pub posts: Vec<[f32; 3]>,
     /// Whether the launcher is loaded with arrows.
     pub arrows: bool,
 }
 
-/// Where a bell hangs.
+/// The place of a bell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BellPlace {
-    /// In units.
+    /// The origin in units.
     pub origin: [f32; 3],
-    /// How long it rings, in ms.
+    /// The length of its ringing in ms.
     pub length_ms: u16,
 }
 
 impl Props {
-    /// Whether there is nothing of the kind.
+    /// Returns whether there are no props.
     pub fn is_empty(&self) -> bool {
         *self == Props::default()
     }

@@ -1,51 +1,51 @@
-//! From the planes of a level editor's brush to a solid that boxes can be swept against.
+//! Converts the planes of a level editor's brush to a solid for sweeps.
 
 use super::super::bounds::{cross, dot, meeting_point};
 use super::super::brush::{Brush, BrushError, Facet};
 use super::MOST_SIDES;
 
-/// How far from the world's origin a brush may reach, in units.
+/// The greatest distance of a brush from the world's origin, in units.
 const REACH_UNITS: f64 = 32_768.0;
 
-/// How thick a brush must be across each of its sides, in units.
+/// The least thickness of a brush across each of its sides, in units.
 const THINNEST_UNITS: f64 = 1.0 / 8.0;
 
-/// How far from a plane a corner counts as on it, in units.
+/// Corners nearer to a plane than this count as on it, in units.
 const ON_PLANE_UNITS: f64 = 1.0 / 1_024.0;
 
-/// Why an editor's brush is no solid.
+/// The reasons why an editor's brush is not a valid solid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShapeError {
-    /// The three points of a side lie on one line, or two are the same.
+    /// The three points of a side lie on one line.
     #[error("side {side}: its three points span no plane")]
     NoPlane {
-        /// Which side, from 0.
+        /// The index of the side, from 0.
         side: usize,
     },
-    /// A solid has at least four sides.
+    /// The solid has fewer than four sides.
     #[error("it has {sides} sides, a solid needs at least 4")]
     TooFewSides {
-        /// How many it has.
+        /// The number of sides.
         sides: usize,
     },
-    /// More sides than are taken.
+    /// The solid has too many sides.
     #[error("it has {sides} sides, the most is {MOST_SIDES}")]
     TooManySides {
-        /// How many it has.
+        /// The number of sides.
         sides: usize,
     },
-    /// The planes enclose nothing, or less than is worth the name.
+    /// The planes enclose no volume, or too little.
     #[error("its sides enclose nothing")]
     Degenerate,
-    /// It is open on some side, or reaches too far out.
+    /// The solid is open, or reaches too far out.
     #[error("it is open, or reaches more than {REACH_UNITS} units from the origin")]
     TooLarge,
-    /// The planes themselves are bad.
+    /// A plane is invalid.
     #[error(transparent)]
     Brush(#[from] BrushError),
 }
 
-/// The plane through three points, clockwise as seen from outside.
+/// Returns the plane through three points, which are clockwise as seen from outside.
 pub(super) fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet, ShapeError> {
     let [a, b, c] = points;
     let from_b = |to: [f64; 3]| std::array::from_fn(|axis| to[axis] - b[axis]);
@@ -59,8 +59,8 @@ pub(super) fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet,
     Ok(Facet { normal, distance: dot(normal, b) + 0.0 })
 }
 
-/// A closed solid, with sides along the axes added where it has none. Sweeps move each side out by the box's support;
-/// without a side along the axis, that would make the sharp end of a wedge reach out far beyond its tip.
+/// Creates a closed solid, and adds axis-aligned sides where it has none. Sweeps move each side out by the hull's
+/// support. Without axis-aligned sides, that would extend the sharp end of a wedge far beyond its tip.
 pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<Brush, ShapeError> {
     if sides.len() < 4 {
         return Err(ShapeError::TooFewSides { sides: sides.len() });
@@ -91,7 +91,7 @@ pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<Brush, ShapeError> {
     Ok(Brush::new(sides)?)
 }
 
-/// Every point where three planes meet behind all the others. What is open is cut off out of reach.
+/// Returns the points where three planes meet behind all others. Open solids are cut off beyond the limit.
 fn corners_of(sides: &[Facet]) -> Vec<[f64; 3]> {
     let cut = axes().map(|normal| Facet { normal, distance: REACH_UNITS * 2.0 });
     let planes: Vec<Facet> = sides.iter().copied().chain(cut).collect();
@@ -108,7 +108,7 @@ fn corners_of(sides: &[Facet]) -> Vec<[f64; 3]> {
     corners
 }
 
-/// The six directions along the axes.
+/// Returns the six axis directions.
 fn axes() -> impl Iterator<Item = [f64; 3]> {
     (0..6).map(|side| {
         let mut axis = [0.0; 3];

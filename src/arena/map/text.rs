@@ -1,4 +1,4 @@
-//! Reads maps as level editors write them: Quake's `.map` text.
+//! Parses Quake's `.map` text.
 
 use glam::Vec3;
 use quake_map::{Entity, TextParseError};
@@ -9,10 +9,10 @@ use super::super::solid::Hull;
 use super::shape::{ShapeError, closed_brush, plane_through};
 use super::{ArenaMap, BellPlace, MOST_BRUSHES, Place, Props, Stored, Teleporter};
 
-/// Entities whose brushes are solid.
+/// The entity classes whose brushes are solid.
 const SOLID_CLASSES: [&str; 4] = ["worldspawn", "func_wall", "func_detail", "func_group"];
 
-/// Why a text is no map to play on. Entities, brushes and sides are counted from 0, in the order of the file.
+/// The reasons why a text is not a valid map. Entities, brushes and sides are counted from 0, in the order of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
     /// The text is not in the format.
@@ -20,65 +20,65 @@ pub enum MapError {
     Syntax {
         /// The line, from 1.
         line: u64,
-        /// What the reader says.
+        /// The parser's message.
         message: String,
     },
-    /// The text ends before the map does.
+    /// The text ends early.
     #[error("the text ends in the middle of an entity")]
     Unfinished,
-    /// A brush is no closed solid.
+    /// A brush is not a valid solid.
     #[error("entity {entity}, brush {brush}: {source}")]
     Brush {
-        /// Which entity.
+        /// The entity.
         entity: usize,
-        /// Which of its brushes.
+        /// The brush.
         brush: usize,
-        /// What is wrong with it.
+        /// The reason.
         source: ShapeError,
     },
-    /// More brushes than a map may have.
+    /// The map has too many brushes.
     #[error("more than {MOST_BRUSHES} brushes")]
     TooManyBrushes,
-    /// A brush entity that the game does not know.
+    /// An entity with brushes has an unknown class.
     #[error("entity {entity}: {class} with brushes is not supported; supported are {}, and trigger_teleport", SOLID_CLASSES.join(", "))]
     UnknownBrushEntity {
-        /// Which entity.
+        /// The entity.
         entity: usize,
         /// Its `classname`.
         class: String,
     },
-    /// A value is missing or cannot be read.
+    /// A value is missing or invalid.
     #[error("entity {entity}: {key} is {found}, it should be {expected}")]
     Value {
-        /// Which entity.
+        /// The entity.
         entity: usize,
         /// The key.
         key: &'static str,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What should stand there.
+        /// The expected value.
         expected: &'static str,
     },
-    /// A teleporter's `target` names no `info_teleport_destination`.
+    /// The `target` of a teleporter names no `info_teleport_destination`.
     #[error("entity {entity}: no info_teleport_destination has the targetname {target:?}")]
     NoDestination {
-        /// Which entity.
+        /// The entity.
         entity: usize,
-        /// The name that is not found.
+        /// The unknown name.
         target: String,
     },
-    /// A standing player does not fit where one should appear.
+    /// A standing player does not fit at a spawn point or destination.
     #[error("entity {entity}: a player does not fit at {at}")]
     NoRoom {
-        /// Which entity.
+        /// The entity.
         entity: usize,
-        /// Where, in units.
+        /// The place in units.
         at: Vec3,
     },
-    /// More props than a map may have.
+    /// The map has too many props.
     #[error("more than {} props of a kind", super::props::MOST_PROPS)]
     TooManyProps,
-    /// Nobody could ever play.
+    /// The map has no spawn point.
     #[error("the map has no spawn point (info_player_deathmatch or info_player_start)")]
     NoSpawnPoint,
 }
@@ -90,7 +90,7 @@ impl From<TextParseError> for MapError {
                 Some(line) => MapError::Syntax { line: line.get(), message: at.message },
                 None => MapError::Unfinished,
             },
-            // Reading from memory does not fail.
+            // Reading from memory cannot fail.
             TextParseError::Io(_) => MapError::Unfinished,
         }
     }
@@ -189,7 +189,7 @@ fn teleporters(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Teleporter
     Ok(teleporters)
 }
 
-/// One entity of the file and its number.
+/// One entity of the file, with its number.
 struct Reader<'a> {
     number: usize,
     entity: &'a Entity,
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         self.value("classname").unwrap_or_default()
     }
 
-    /// A key's value, unless there is none or it is not text.
+    /// Returns a key's value; `None` when it is missing or not text.
     fn value(&self, key: &str) -> Option<&'a str> {
         let (_, value) = self.entity.edict.iter().find(|(name, _)| name.to_bytes() == key.as_bytes())?;
         value.to_str().ok()
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         self.entity.brushes.iter().enumerate().map(to_brush).collect()
     }
 
-    /// A place where a standing player fits.
+    /// Returns a place where a standing player fits.
     fn free_place(&self, map: &ArenaMap) -> Result<Place, MapError> {
         let place = self.place()?;
         let no_room = || MapError::NoRoom { entity: self.number, at: place.origin };

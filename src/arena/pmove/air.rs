@@ -1,27 +1,27 @@
-//! Off the ground: gravity, jumping and steering in the air.
+//! Movement in the air: gravity, jumping and air control.
 
 use glam::Vec3;
 
 use super::{BUTTON_JUMP, MoveEvent, Mover, Solid};
 
-/// In the air no more than this is gained towards the direction asked for, in units per second.
+/// The cap on the wished speed in air acceleration, in units per second.
 const AIR_GAIN_UNITS_S: f32 = 30.0;
 
-/// The speed that carries a jump 45 units high under a gravity of 800: the root of 2 * 800 * 45.
+/// The jump speed for a height of 45 units under a gravity of 800: the square root of 2 * 800 * 45.
 const JUMP_UNITS_S: f32 = 268.328_16;
 
-/// Whoever jumps at more than this many times the greatest speed asked for is slowed to [`HOP_KEEPS`] of it.
+/// A jump at more than this many times `maxspeed` is slowed to [`HOP_KEEPS`] of that limit.
 const HOP_LIMIT: f32 = 1.7;
 const HOP_KEEPS: f64 = 0.65;
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    /// The first half of a frame's gravity, so that the position on the way is right.
+    /// Applies the first half of a frame's gravity, so that the position in between is right.
     pub(super) fn fall_for_half_a_frame_before(&mut self) {
         let gained = f64::from(self.vars.gravity) * 0.5 * f64::from(self.frame_s);
         self.add_fall(gained);
     }
 
-    /// The second half. It is rounded in another place than the first.
+    /// Applies the second half, whose rounding differs from the first.
     pub(super) fn fall_for_half_a_frame_after(&mut self) {
         let gained = f64::from(self.vars.gravity * self.frame_s) * 0.5;
         self.add_fall(gained);
@@ -32,7 +32,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.limit_velocity();
     }
 
-    /// Keeps velocity within bounds along each axis, and replaces what is no number by zero.
+    /// Limits velocity along each axis, and replaces NaN by zero.
     pub(super) fn limit_velocity(&mut self) {
         let limit = self.vars.maxvelocity;
         for axis in 0..3 {
@@ -52,7 +52,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         }
     }
 
-    /// Jumps if the button was pressed anew while on the ground.
+    /// Jumps if the button was newly pressed while on the ground.
     pub(super) fn jump_if_asked(&mut self) {
         if self.buttons & BUTTON_JUMP == 0 {
             self.now.old_buttons &= !BUTTON_JUMP;
@@ -92,7 +92,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.slide();
     }
 
-    /// Half-Life adds the velocity of conveyors here. The arena has none, but adding nothing still turns -0 into 0.
+    /// Half-Life adds the velocity of conveyors here. The arena has none, but adding zero still turns -0 into 0.
     pub(super) fn drop_negative_zeros(&mut self) {
         self.now.velocity += Vec3::ZERO;
     }

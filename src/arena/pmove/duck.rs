@@ -1,4 +1,4 @@
-//! Ducking, which takes its time on the ground, and standing up again, where there is room.
+//! Ducking, which takes time on the ground, and standing up, if there is room.
 
 use glam::Vec3;
 
@@ -6,21 +6,21 @@ use super::{
     BUTTON_DUCK, Hull, MoveEvent, MoveState, Mover, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS,
 };
 
-/// What the duck timer starts from, and how far it has run down when the player is down.
+/// The start of the duck timer, and the time until the player is ducked.
 const DUCK_TIMER_MS: u16 = 1_000;
 const TIME_TO_DUCK_S: f64 = 0.4;
 
-/// A ducked player asks for this share of what they would ask for standing. In double precision, as multiplied.
+/// The factor of a ducked player's wished speed, in double precision as in the original.
 const DUCKED_SPEED: f64 = 0.333;
 
-/// By how much the small hull's middle is lower than the large one's, with the feet in one place, in units.
+/// How much lower the small hull's middle is than the large one's when the feet are at the same height, in units.
 const HULL_CENTRE_DROP_UNITS: f32 = Hull::Standing.half_extent_units().z - Hull::Ducked.half_extent_units().z;
 
-/// How far up a player who got stuck by ducking is moved at most, in steps of one unit.
+/// The most that a player stuck by ducking is moved up, in steps of one unit.
 const UNSTICK_UP_UNITS: u32 = 36;
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    /// Begins, carries on, ends or undoes ducking, as the button says.
+    /// Starts, continues, ends or cancels ducking, as the button says.
     pub(super) fn duck(&mut self) {
         let held = self.buttons & BUTTON_DUCK != 0;
         let pressed = held && self.now.old_buttons & BUTTON_DUCK == 0;
@@ -55,14 +55,14 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.now.in_duck = false;
         self.now.view_ofs_z = VIEW_HEIGHT_DUCKED_UNITS;
         if self.now.on_ground {
-            // The feet stay where they are; in the air the middle does, so that the feet come up.
+            // On the ground, the feet stay in place. In the air, the middle does, so that the feet move up.
             self.now.origin.z -= HULL_CENTRE_DROP_UNITS;
             self.unstick_upwards();
             self.find_ground();
         }
     }
 
-    /// On the ground the feet stay where they are, in the air the middle does. Nothing happens without room.
+    /// Stands up if there is room. On the ground, the feet stay in place; in the air, the middle does.
     fn stand_up(&mut self) {
         let mut origin = self.now.origin;
         if self.now.on_ground {
@@ -92,7 +92,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     }
 }
 
-/// How high the eyes of a player in this state are above the origin, from what decides it: the hull and the duck timer.
+/// Returns the height of the eyes above the origin, from the hull and the duck timer.
 pub(super) fn eye_height_units(state: &MoveState) -> f32 {
     if state.ducked {
         VIEW_HEIGHT_DUCKED_UNITS
@@ -104,7 +104,8 @@ pub(super) fn eye_height_units(state: &MoveState) -> f32 {
     }
 }
 
-/// How high the eyes are so long after ducking began: they ease down to where they will be relative to the large hull.
+/// Returns the height of the eyes at a time after ducking began. It eases down to its final height relative to the
+/// large hull.
 fn view_height_after(elapsed_s: f32) -> f32 {
     let progress = (1.0 / TIME_TO_DUCK_S) as f32 * elapsed_s;
     let squared = progress * progress;

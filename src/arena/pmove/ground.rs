@@ -1,40 +1,40 @@
-//! What is underfoot: finding the ground, friction on it, footsteps and landing.
+//! The ground: detection, friction, footsteps and landing.
 
 use glam::Vec3;
 
 use super::{MoveEvent, Mover, Solid, Sweep};
 
-/// A surface whose normal points up by less than this is too steep to stand on. In double precision, as compared.
+/// A surface whose normal has a smaller z is too steep to stand on. In double precision, as in the original.
 pub(super) const STEEPEST_GROUND_NORMAL_Z: f64 = 0.7;
 
-/// Anyone who rises faster than this is not on the ground, in units per second.
+/// A player who rises faster than this is not on the ground, in units per second.
 const LEAVES_GROUND_AT_UNITS_S: f32 = 180.0;
 
-/// How deep below the hull the ground is looked for, in units.
+/// How far below the hull the ground is searched, in units.
 const GROUND_REACH_UNITS: f32 = 2.0;
 
-/// How far ahead of the player, and how deep below the feet, an edge is looked for, in units.
+/// How far ahead of the player, and how far below the feet, an edge is searched, in units.
 const EDGE_AHEAD_UNITS: f32 = 16.0;
 const EDGE_DEPTH_UNITS: f32 = 34.0;
 
-/// Below this speed friction does nothing, in units per second.
+/// Below this speed friction has no effect, in units per second.
 const FRICTION_FROM_UNITS_S: f32 = 0.1;
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    /// Decides whether the player is on the ground, and sets them down on it if they are.
+    /// Decides whether the player is on the ground, and moves the player down to it.
     pub(super) fn find_ground(&mut self) {
         let probe = self.probe_ground();
         self.settle(probe);
     }
 
-    /// Looks for ground directly below, unless the player rises too fast to be on any.
+    /// Searches for ground directly below, unless the player rises too fast.
     pub(super) fn probe_ground(&self) -> Option<Sweep> {
         let below = self.now.origin - Vec3::new(0.0, 0.0, GROUND_REACH_UNITS);
         let rises = self.now.velocity.z > LEAVES_GROUND_AT_UNITS_S;
         (!rises).then(|| self.sweep(self.now.origin, below))
     }
 
-    /// Draws the conclusion from a look at the ground.
+    /// Applies the result of a ground search.
     pub(super) fn settle(&mut self, probe: Option<Sweep>) {
         self.now.on_ground = probe.is_some_and(|probe| f64::from(probe.normal.z) >= STEEPEST_GROUND_NORMAL_Z);
         let Some(probe) = probe else { return };
@@ -44,7 +44,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.report_touch(probe.touch);
     }
 
-    /// Slows the player by friction, which is greater where the next step would lead over an edge.
+    /// Slows the player by friction, which is stronger before an edge.
     pub(super) fn rub(&mut self) {
         let velocity = self.now.velocity;
         let speed = velocity.length();
@@ -61,7 +61,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         self.now.velocity = velocity * (if kept < 0.0 { 0.0 } else { kept } / speed);
     }
 
-    /// Puts a foot down whenever the time for it has come. The rhythm is ours; nothing in the movement depends on it.
+    /// Makes footsteps at their times. The rhythm is hitreg's own; movement does not depend on it.
     pub(super) fn make_footsteps(&mut self) {
         let (walk_units_s, run_units_s, slower_ms) =
             if self.now.ducked { (60.0, 80.0, 100) } else { (120.0, 210.0, 0) };
@@ -79,7 +79,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         (self.on)(MoveEvent::Footstep { left: !self.now.step_left, running });
     }
 
-    /// Ends a fall, if there was one and there is ground now.
+    /// Ends a fall if the player has reached the ground.
     pub(super) fn land(&mut self) {
         if !self.now.on_ground {
             return;

@@ -1,8 +1,8 @@
 //! One player's movement for one usercmd, after Half-Life: a pure function of rules, world, state and input.
 //!
-//! What happens, and in which order, follows the movement of Half-Life as its public SDK (2024) shows it, down to
-//! where single and double precision are used, so that recorded runs of it come out the same to the bit.
-//! Multiplayer rules; without water, ladders, conveyors and punch angles, which the arena does not have.
+//! The steps and their order follow Half-Life's movement in its public SDK (2024), including the use of single and
+//! double precision. Recorded runs of Half-Life are therefore reproduced exactly. The rules are those of multiplayer,
+//! without water, ladders, conveyors and punch angles, which the arena does not have.
 
 mod air;
 mod duck;
@@ -24,9 +24,9 @@ pub use state::{
     VIEW_HEIGHT_STANDING_UNITS,
 };
 
-/// Moves a player by one usercmd and returns where that leaves them. `on` is called with what happens on the way.
+/// Moves a player by one usercmd and returns the new state. Calls `on` for each event on the way.
 ///
-/// Numbers that are none in `state` or `input` end as zeros, as in the original, never as a panic.
+/// NaN in `state` or `input` becomes zero, as in the original, and never causes a panic.
 pub fn pmove(
     vars: &MoveVars,
     world: &impl Solid,
@@ -39,14 +39,14 @@ pub fn pmove(
     mover.now
 }
 
-/// A player on the way through one usercmd.
+/// A player during one usercmd.
 struct Mover<'a, W, F> {
     vars: &'a MoveVars,
     world: &'a W,
     on: &'a mut F,
     now: MoveState,
     buttons: u16,
-    /// What the player asks for, in units per second, after limits and ducking.
+    /// The wished forward speed in units per second, after limits and ducking.
     forward_units_s: f32,
     side_units_s: f32,
     pitch_deg: f32,
@@ -77,11 +77,11 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
         self.now.run_timers(self.msec);
         let probe = self.probe_ground();
         if probe.is_some_and(|probe| !probe.start_solid) {
-            // Free to move, so that what was seen from here holds.
+            // The player is not stuck, so the probe is valid.
             self.settle(probe);
         } else {
             if self.is_stuck() {
-                // Ducking may be the way out.
+                // Ducking may free the player.
                 self.duck();
                 if self.is_stuck() {
                     return;

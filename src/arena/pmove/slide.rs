@@ -1,17 +1,17 @@
-//! Moving until something is in the way, and then on along its surface.
+//! Movement that slides along the surfaces in its way.
 
 use glam::Vec3;
 
 use super::{MoveEvent, Mover, Solid};
 
-/// How often a frame's movement may be turned aside.
+/// The most surfaces that deflect one frame's movement.
 const MOST_BUMPS: usize = 4;
 
-/// What is left of velocity along an axis after a bump counts only from this on, in units per second. In double
-/// precision, as compared.
+/// Smaller velocity along an axis after a bump is dropped, in units per second. In double precision, as in the
+/// original.
 const STOP_UNITS_S: f64 = 0.1;
 
-/// The surfaces that the current position touches. There is one per bump at most.
+/// The surfaces that touch the current position; at most one per bump.
 struct Surfaces {
     normals: [Vec3; MOST_BUMPS],
     count: usize,
@@ -27,8 +27,8 @@ impl Surfaces {
         self.count += 1;
     }
 
-    /// `velocity` turned along the first surface from which it then leads into none of the others; failing that, along
-    /// the crease of two surfaces; none in a corner of three.
+    /// Turns `velocity` along the first surface from which it does not lead into another. Otherwise turns it along the
+    /// crease of two surfaces. Returns `None` in a corner of three.
     fn turn_aside(&self, velocity: Vec3) -> Option<Vec3> {
         let mut turned = velocity;
         for (i, &surface) in self.touching().iter().enumerate() {
@@ -45,7 +45,7 @@ impl Surfaces {
 }
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    /// Moves by velocity for one frame, sliding along up to four surfaces.
+    /// Moves for one frame, sliding along up to four surfaces.
     pub(super) fn slide(&mut self) {
         let velocity_at_first = self.now.velocity;
         let mut velocity_since_moved = self.now.velocity;
@@ -76,7 +76,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
             surfaces.add(sweep.normal);
 
             if surfaces.count == 1 && !self.now.on_ground {
-                // The first surface met in the air turns the player aside without the check against turning back.
+                // In the air, the first surface deflects the player without the check against turning back.
                 self.now.velocity = clip(velocity_since_moved, sweep.normal);
                 velocity_since_moved = self.now.velocity;
                 continue;
@@ -84,7 +84,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
             match surfaces.turn_aside(velocity_since_moved) {
                 Some(turned) if turned.dot(velocity_at_first) > 0.0 => self.now.velocity = turned,
                 _ => {
-                    // A corner, or a way back: standing still avoids trembling in it.
+                    // In a corner, or when turned back: standing still avoids jitter.
                     self.now.velocity = Vec3::ZERO;
                     break;
                 }
@@ -96,7 +96,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     }
 }
 
-/// Takes from `velocity` what leads into a surface.
+/// Removes the part of `velocity` that leads into a surface.
 fn clip(velocity: Vec3, surface: Vec3) -> Vec3 {
     let into = velocity.dot(surface);
     let rest = velocity - surface * into;

@@ -1,4 +1,4 @@
-//! What movement takes and gives: the rules, the player's state, the input, and what happens on the way.
+//! The inputs and outputs of movement: rules, state, input and events.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -12,29 +12,29 @@ pub const BUTTON_JUMP: u16 = 1 << 1;
 /// The bit in [`MoveInput::buttons`] for ducking.
 pub const BUTTON_DUCK: u16 = 1 << 2;
 
-/// How high the eyes of a standing player are above the origin, in units.
+/// The eye height of a standing player above the origin, in units.
 pub const VIEW_HEIGHT_STANDING_UNITS: f32 = 28.0;
-/// How high the eyes of a ducking player are above the origin, in units.
+/// The eye height of a ducked player above the origin, in units.
 pub const VIEW_HEIGHT_DUCKED_UNITS: f32 = 12.0;
 
-/// The rules of movement that a server may set. The defaults are Half-Life deathmatch's.
+/// The rules of movement that a server may set. The defaults are those of Half-Life deathmatch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveVars {
     /// Downward acceleration, in units per second squared.
     pub gravity: f32,
-    /// Below this speed friction bites as if the player moved at it, in units per second.
+    /// Below this speed, friction is as strong as at this speed, in units per second.
     pub stopspeed: f32,
-    /// The fastest that a player can ask to go, in units per second.
+    /// The greatest wished speed, in units per second.
     pub maxspeed: f32,
-    /// How quickly the asked-for speed is reached on the ground, per second.
+    /// The acceleration towards the wished speed on the ground, per second.
     pub accelerate: f32,
-    /// The same in the air.
+    /// The acceleration in the air, per second.
     pub airaccelerate: f32,
-    /// The share of speed that the ground takes, per second.
+    /// The share of speed that friction takes, per second.
     pub friction: f32,
-    /// By how much friction is multiplied before a drop.
+    /// The factor of friction before an edge.
     pub edgefriction: f32,
-    /// The highest step that is climbed without jumping, in units.
+    /// The highest step that can be climbed without jumping, in units.
     pub stepsize: f32,
     /// The limit of velocity along each axis, in units per second.
     pub maxvelocity: f32,
@@ -56,37 +56,37 @@ impl Default for MoveVars {
     }
 }
 
-/// Everything about a player's movement that a later step depends on.
+/// The part of a player's state that movement depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveState {
     /// The middle of the hull, in units.
     #[serde(with = "crate::arena::vector")]
     pub origin: Vec3,
-    /// In units per second.
+    /// The velocity in units per second.
     #[serde(with = "crate::arena::vector")]
     pub velocity: Vec3,
-    /// Standing on something that is not too steep.
+    /// Whether the player stands on a surface that is not too steep.
     pub on_ground: bool,
-    /// Has the small hull.
+    /// Whether the player has the small hull.
     pub ducked: bool,
-    /// On the way down into the small hull.
+    /// Whether the player is ducking but does not have the small hull yet.
     pub in_duck: bool,
-    /// Runs down from 1,000 ms as the player begins to duck.
+    /// The duck timer in ms; runs down from 1,000 when ducking begins.
     pub duck_time_ms: u16,
-    /// How high the eyes are above the origin, in units.
+    /// The height of the eyes above the origin, in units.
     pub view_ofs_z: f32,
-    /// The buttons whose press has been acted on: jump and duck act once per press.
+    /// Held buttons whose press has already been handled; jump and duck act once per press.
     pub old_buttons: u16,
     /// Speed downward at the start of the last step in the air, in units per second; 0 on the ground.
     pub fall_velocity: f32,
-    /// Until the next footstep.
+    /// The time until the next footstep, in ms.
     pub step_time_ms: u16,
-    /// The next footstep is the left foot's.
+    /// Whether the next footstep is the left foot's.
     pub step_left: bool,
 }
 
 impl MoveState {
-    /// A player who appears at `origin`, standing, and finds out in the first step what is below.
+    /// Creates the state of a standing player at `origin`. The first step finds the ground.
     pub const fn at(origin: Vec3) -> MoveState {
         MoveState {
             origin,
@@ -103,14 +103,14 @@ impl MoveState {
         }
     }
 
-    /// Replaces what is no number by zero, so that no comparison goes astray on it.
+    /// Replaces NaN by zero, so that comparisons behave.
     pub(super) fn without_nan(self) -> MoveState {
         let zeroed = |vector: Vec3| Vec3::from_array(vector.to_array().map(|n| if n.is_nan() { 0.0 } else { n }));
         MoveState { origin: zeroed(self.origin), velocity: zeroed(self.velocity), ..self }
     }
 
-    /// How high the eyes are above the origin, by hull and duck timer alone: what [`MoveState::view_ofs_z`] is after a
-    /// step, for those who were not told it.
+    /// Returns the height of the eyes above the origin, from hull and duck timer alone. It equals
+    /// [`MoveState::view_ofs_z`] after a step, for a state that lacks this field.
     pub fn eye_height_units(&self) -> f32 {
         super::duck::eye_height_units(self)
     }
@@ -121,44 +121,44 @@ impl MoveState {
     }
 }
 
-/// The part of a usercmd that moves a player.
+/// The part of a usercmd that movement uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MoveInput {
-    /// How long the command lasts.
+    /// The duration of the usercmd in ms.
     pub msec: u8,
     /// Pitch (down is positive), yaw and roll, in degrees. Movement does not read the roll.
     #[serde(with = "crate::arena::vector")]
     pub viewangles: Vec3,
-    /// Speed asked for along the view, in units per second.
+    /// The wished speed along the view, in units per second.
     pub forwardmove: f32,
-    /// Speed asked for to the right, in units per second.
+    /// The wished speed to the right, in units per second.
     pub sidemove: f32,
-    /// Speed asked for upwards, in units per second. It only counts towards the limit of the three together.
+    /// The wished upward speed, in units per second. It counts only towards the limit of all three speeds.
     pub upmove: f32,
     /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and [`BUTTON_DUCK`]; movement ignores other bits.
     pub buttons: u16,
 }
 
-/// Something that happened during a step, for sounds, effects and rules of the game.
+/// An event of movement, for sounds, effects and game rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MoveEvent {
-    /// The player left the ground by their own legs.
+    /// The player jumped.
     Jumped,
-    /// The player came down.
+    /// The player landed.
     Landed {
-        /// How fast, in units per second.
+        /// The fall speed in units per second.
         fall_speed: f32,
     },
-    /// A foot was put down.
+    /// A footstep.
     Footstep {
-        /// The left foot, else the right.
+        /// True for the left foot, false for the right.
         left: bool,
-        /// At a run, so that others hear it; else at a walk.
+        /// True for running, which others can hear; false for walking.
         running: bool,
     },
-    /// The player ran into, or stands on, something with a body. May be told more than once in a step.
+    /// The player ran into an entity or stands on it. May occur more than once per step.
     Touched {
-        /// What it was.
+        /// The entity.
         entity: EntityId,
     },
 }

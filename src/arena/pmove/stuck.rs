@@ -1,4 +1,4 @@
-//! Getting out of what one should not be in: rounding on the way, a mover, another player who spawned here.
+//! Frees players who are inside something: by rounding, a mover, or another player who spawned there.
 
 use glam::Vec3;
 
@@ -7,21 +7,22 @@ use super::{BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, Mover, Solid, To
 /// The smallest nudge, in units.
 const NUDGE_UNITS: f32 = 0.125;
 
-/// The larger nudges: sideways, and up to each of these heights, in units.
+/// The larger nudges: the distance sideways, and the heights, in units.
 const SHOVE_UNITS: f32 = 2.0;
 const SHOVE_UP_UNITS: [f32; 3] = [0.0, 1.0, 6.0];
 
-/// How far a player who struggles inside another is set aside, and up to each of these heights, in units.
+/// How far a player inside another is moved aside, and the heights, in units.
 const STRUGGLE_UNITS: f32 = 8.0;
 const STRUGGLE_UP_UNITS: [f32; 5] = [0.0, 18.0, 36.0, 54.0, 72.0];
 
 const SIDES: [f32; 3] = [-1.0, 0.0, 1.0];
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    /// Whether the player is inside of something and stays there. Where there is a free spot close by they are put
-    /// there: by at most two units sideways and six up, or, out of another body, farther if they press a button.
+    /// Returns whether the player is inside something and stays there. If there is a free place nearby, the player is
+    /// moved there: by at most two units sideways and six up. A player inside another body who presses a button is
+    /// moved farther.
     ///
-    /// All spots are tried at once, with no clock between tries, so that client and server agree.
+    /// All places are tried in one step, without a timer, so that client and server agree.
     pub(super) fn is_stuck(&mut self) -> bool {
         let origin = self.now.origin;
         let holder = self.world.inside(self.hull(), origin);
@@ -42,7 +43,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     }
 }
 
-/// Along one axis first, upright before sideways; then towards the corners.
+/// Returns the nudges: along one axis, vertical before horizontal, then towards the corners.
 fn nudges() -> impl Iterator<Item = Vec3> {
     let along_axes = [Vec3::Z, Vec3::Y, Vec3::X].into_iter().flat_map(|axis| [-axis, axis]);
     let corners = grid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]);
@@ -64,7 +65,7 @@ fn struggle() -> impl Iterator<Item = Vec3> {
         .flat_map(|z| grid(SIDES, SIDES, [0.0]).map(move |side| side * STRUGGLE_UNITS + Vec3::new(0.0, 0.0, z)))
 }
 
-/// All points with one of each coordinate; the last coordinate changes first.
+/// Returns all points of a grid; the last coordinate changes fastest.
 fn grid<const X: usize, const Y: usize, const Z: usize>(
     x: [f32; X],
     y: [f32; Y],

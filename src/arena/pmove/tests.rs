@@ -1,4 +1,4 @@
-//! What the recorded runs of Half-Life do not reach, or reach by luck.
+//! Tests of cases that the recorded runs of Half-Life do not cover, or only by chance.
 
 use glam::Vec3;
 
@@ -141,7 +141,7 @@ fn a_groove_of_two_steep_slopes_leads_along_itself() {
     let falling = MoveState { velocity: Vec3::new(30.0, 100.0, -200.0), ..MoveState::at(Vec3::new(0.0, 0.0, 72.0)) };
     let slid = run(&world, falling, 1, MoveInput { msec: 100, ..still(0) });
     assert!(slid.origin.z < 57.5 && slid.origin.y > 9.0, "{}", slid.origin);
-    // The crease's direction is as long as the sine between the slopes, and counts twice.
+    // The crease's direction has the length of the sine between the slopes, and counts twice.
     let kept = 100.0 * 0.96 * 0.96;
     assert!(slid.velocity.x == 0.0 && (slid.velocity.y - kept).abs() < 0.01, "{}", slid.velocity);
 }

@@ -1,11 +1,11 @@
-//! On the ground: gaining speed, and moving along it, over steps too.
+//! Movement on the ground: acceleration, walking, and climbing steps.
 
 use glam::Vec3;
 
 use super::ground::STEEPEST_GROUND_NORMAL_Z;
 use super::{MoveEvent, Mover, Solid};
 
-/// Below this speed a walker stands still, in units per second.
+/// Below this speed a player stands still, in units per second.
 const STANDS_STILL_UNITS_S: f32 = 1.0;
 
 impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
@@ -38,7 +38,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         }
     }
 
-    /// Tries to slide along what is in the way, and to climb it as a step; takes whichever leads farther.
+    /// Tries to slide along an obstacle and to climb it as a step. Takes the result that leads farther.
     fn slide_or_climb(&mut self) {
         let (origin, velocity) = (self.now.origin, self.now.velocity);
         let step = Vec3::new(0.0, 0.0, self.vars.stepsize);

@@ -1,16 +1,16 @@
-//! From what the player asks for to a direction and a speed in the world.
+//! Conversion of a usercmd's movement to a direction and a speed in the world.
 
 use glam::Vec3;
 
 use super::{MoveEvent, MoveInput, Mover, Solid};
 
-/// A horizontal direction of length 1 (or none), and the speed asked for along it, in units per second.
+/// A horizontal unit direction (or zero), and the wished speed along it, in units per second.
 pub(super) struct Wish {
     pub(super) direction: Vec3,
     pub(super) speed: f32,
 }
 
-/// The forward and side moves, shrunk if all three moves together ask for more than `maxspeed`.
+/// Returns forward and side speed, scaled down if all three speeds together exceed `maxspeed`.
 pub(super) fn within_speed(input: &MoveInput, maxspeed: f32) -> (f32, f32) {
     let asked = Vec3::new(input.forwardmove, input.sidemove, input.upmove).length();
     if asked != 0.0 && asked > maxspeed {
@@ -21,12 +21,12 @@ pub(super) fn within_speed(input: &MoveInput, maxspeed: f32) -> (f32, f32) {
     }
 }
 
-/// Yaws beyond half a turn count from the other side.
+/// Converts yaws above 180 degrees to negative ones.
 pub(super) fn yaw_within_half_turn(yaw_deg: f32) -> f32 {
     if yaw_deg > 180.0 { yaw_deg - 360.0 } else { yaw_deg }
 }
 
-/// Scales a vector to length 1 by its reciprocal length, and returns the length that it had.
+/// Scales a vector to length 1 by its reciprocal length, and returns its former length.
 pub(super) fn normalize(vector: &mut Vec3) -> f32 {
     let length = vector.length();
     if length != 0.0 {
@@ -48,7 +48,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
         Wish { direction, speed: if speed > self.vars.maxspeed { self.vars.maxspeed } else { speed } }
     }
 
-    /// The view's forward and right axes without their vertical part. The view never rolls in the arena.
+    /// Returns the view's forward and right axes without their vertical parts. The view never rolls in the arena.
     fn level_axes(&self) -> (Vec3, Vec3) {
         let radians = |degrees: f32| f64::from((f64::from(degrees) * (std::f64::consts::PI * 2.0 / 360.0)) as f32);
         let (sin_yaw, cos_yaw) = libm::sincos(radians(self.yaw_deg));
