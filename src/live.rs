@@ -4,7 +4,7 @@
 //! order. Network timing and thread scheduling have no other influence. Each event has a unique time, later than the
 //! times of all events that caused it. A replay therefore restores the order from the times alone.
 
-#![expect(clippy::disallowed_types, reason = "this is the room that opens sockets")]
+#![expect(clippy::disallowed_types, reason = "live sessions open sockets")]
 
 mod client;
 mod clock;

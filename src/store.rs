@@ -4,7 +4,7 @@
 //! file. [`Targets`] decides which files may be written. A recording in progress is `NAME.hitlog.part`; `recover` can
 //! read it after a kill.
 
-#![expect(clippy::disallowed_types, reason = "this is the room that opens files")]
+#![expect(clippy::disallowed_types, reason = "this module opens files")]
 
 mod destination;
 mod error;
@@ -85,7 +85,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
 /// Reads a whole file like [`read_bytes`], but refuses pipes and devices, because opening a pipe can block forever.
 ///
 /// # Errors
-/// As [`read_bytes`]; also for a pipe or a device.
+/// As [`read_bytes`]; also when the path is a pipe or a device.
 pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
     check_regular(path)?;
     read_bytes(path)
@@ -186,7 +186,7 @@ pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
 /// Reads a whole trace like [`read_trace`], but refuses pipes and devices, because opening a pipe can block forever.
 ///
 /// # Errors
-/// As [`read_trace`]; also for a pipe or a device.
+/// As [`read_trace`]; also when the path is a pipe or a device.
 pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
     check_regular(path)?;
     read_trace(path)

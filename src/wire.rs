@@ -14,7 +14,6 @@
 //!   the client acked. When the message has no room for all entities, important and near ones go first. Messages longer
 //!   than one datagram go as [`fragments`].
 //! - [`encode_commands`] and [`decode_commands`] carry usercmds, each one in several packets.
-//! - [`encode_commands`] and [`decode_commands`] carry usercmds, each several times.
 
 mod bits;
 mod bound;

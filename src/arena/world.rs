@@ -149,7 +149,7 @@ mod tests {
     use super::super::pmove::{MoveInput, MoveState, MoveVars, pmove};
     use super::*;
 
-    /// The same world with every brush tried.
+    /// The same world, which tests every brush.
     struct Plain<'a>(&'a CollisionWorld);
 
     impl Solid for Plain<'_> {
@@ -189,7 +189,7 @@ mod tests {
         brushes.prop_map(|brushes| CollisionWorld::new(&brushes))
     }
 
-    /// Mostly near the brushes, on grid points and off them; sometimes far out, or no number at all.
+    /// Mostly near the brushes, on and off grid points; sometimes far away or NaN.
     fn a_point() -> impl Strategy<Value = Vec3> {
         let on_grid = (-16_000_i32..16_000).prop_map(|n| n as f32 / 32.0);
         let coordinate = prop_oneof![

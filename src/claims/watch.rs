@@ -63,7 +63,7 @@ pub(super) struct SeenFrame {
 #[derive(Clone, Debug)]
 pub(super) struct SeenTick {
     pub(super) at: Micros,
-    /// Of all that the server goes by.
+    /// The hash of the complete world.
     pub(super) hash: u64,
     pub(super) bodies: Vec<(EntityId, ArenaBody)>,
 }

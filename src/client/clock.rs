@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(shown_after(&mut clock, -30), -1);
         assert_eq!(shown_after(&mut clock, 199), 99);
         assert_eq!(shown_after(&mut clock, 2_000), 2_000);
-        // Just as far as the small steps and the halves go.
+        // The clock can only have moved by the small steps and the halvings.
         assert_eq!(shown_after(&mut clock, 2_100), 2_001);
         assert_eq!(shown_after(&mut clock, 2_501), 2_251);
     }

@@ -87,7 +87,7 @@ mod tests {
         Repeats::new(&settings)
     }
 
-    /// What is known of the line after packets of so many numbers, one each 10 ms.
+    /// Returns the state after this many packets, one every 10 ms, and then `told`.
     fn after(packets: u32, told: impl FnOnce(&mut Repeats)) -> String {
         let mut repeats = adaptive();
         for number in 1..=packets {
@@ -121,9 +121,9 @@ mod tests {
             })
         };
         assert_eq!(heard(&[(2, 0), (12, 3)]), known(&[(2, None), (12, Some((7, 3)))]));
-        // No more were lost than there were between the two, and an echo of an older one says nothing.
+        // At most as many packets were lost as there are between the two. An echo of an older packet is ignored.
         assert_eq!(heard(&[(2, 0), (5, 60), (4, 90)]), known(&[(2, None), (5, Some((1, 2)))]));
-        // The count of the lost goes round.
+        // The count of lost packets wraps.
         assert_eq!(heard(&[(2, u16::MAX), (12, 1)]), known(&[(2, None), (12, Some((8, 2)))]));
     }
 

@@ -156,7 +156,7 @@ mod tests {
                 let placed =
                     |id: &u16| (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), How::Extrapolated) });
                 let mut drawn: Vec<_> = ids.iter().map(placed).collect();
-                // The update before had each 10 units from there.
+                // By the update before, each entity would be 10 units away.
                 easing.ease(Micros::from_ms(at_ms), Micros::from_ms(told_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
                 drawn.iter().map(|(_, placed)| placed.body.origin.x).collect::<Vec<_>>()
             };

@@ -12,7 +12,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Starts a clock at zero.
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    #[expect(clippy::disallowed_methods, reason = "the clock of live sessions reads the system time")]
     pub(super) fn start() -> Clock {
         Clock { started: Instant::now() }
     }

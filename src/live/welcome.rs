@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_changed_at_once() {
-        // A datagram has room for all of them, and so for any.
+        // A datagram has room for all of these settings, and so for any selection.
         let mut welcome = welcome(&Scenario::default());
         welcome.preset = None;
         welcome.changed = Settings::preset("quakeworld").expect("a preset").to_pairs();

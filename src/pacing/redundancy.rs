@@ -226,7 +226,7 @@ mod tests {
     use crate::rng::Rng;
     use crate::units::Seed;
 
-    /// A line, and what the redundancy was on it.
+    /// A line, and the redundancy levels on it.
     #[derive(Clone, Copy, Debug)]
     struct Line {
         jitter_ms: u64,
@@ -237,7 +237,7 @@ mod tests {
     const RATE: f64 = 1e9;
     const CLEAN: Line = Line { jitter_ms: 2, loss: 0.0, bytes_per_s: RATE };
 
-    /// The levels, one for each packet of 32 ms; each line lasts for its number of seconds.
+    /// Returns the levels, one for each packet of 32 ms. Each line lasts for its number of seconds.
     fn levels(seed: u64, lines: &[(Line, i64)]) -> Vec<u8> {
         let interval = Micros::from_ms(32);
         let mut redundancy = Redundancy::new(RedundancyOptions { interval }, Micros::ZERO);
@@ -271,7 +271,7 @@ mod tests {
         levels.windows(2).filter(|pair| pair[0] != pair[1]).count()
     }
 
-    /// The share of the time at each level from 1 to 4.
+    /// Returns the share of time at each level from 1 to 4.
     fn shares(levels: &[u8]) -> [f64; 4] {
         [1, 2, 3, 4].map(|level| levels.iter().filter(|l| **l == level).count() as f64 / levels.len() as f64)
     }

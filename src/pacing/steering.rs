@@ -173,19 +173,19 @@ mod tests {
     const SECONDS: i64 = 60;
     const SETTLED_AFTER: Micros = Micros::from_s(5);
 
-    /// How a run went.
+    /// The result of a simulation.
     struct Run {
-        /// From this on the lead stayed within 15 ms of what it should be (jitter left out).
+        /// The time after which the lead stayed within 15 ms of its target, without jitter.
         settled_at: Micros,
         corrections: u32,
-        /// Corrections after settling was due.
+        /// Corrections after the time by which the clock should have settled.
         late_corrections: u32,
-        /// The sum of all movements of the clock after settling was due.
+        /// The total clock movement after that time.
         late_movement: Micros,
     }
 
-    /// A client and a server, `delay` apart, with up to `jitter` more on each way, and `loss`; the client's clock begins
-    /// `offset` off, and runs `drift_ppm` fast.
+    /// Simulates a client and a server with `delay`, up to `jitter` and `loss` in each direction. The client's clock
+    /// starts with an error of `offset` and runs `drift_ppm` fast.
     fn run(seed: u64, offset: Micros, delay: Micros, jitter: Micros, loss: f64, drift_ppm: i64) -> Run {
         let options = SteeringOptions::nereids();
         let mut rng = Rng::new(Seed(seed), 7);
@@ -228,7 +228,7 @@ mod tests {
                 *at > now
             });
             let offset = steering.read(local) - now;
-            // A frame is made as its tick begins, and arrives after delay and, in the mean, half the jitter.
+            // A usercmd is made at the start of its tick. It arrives after the delay and, on average, half the jitter.
             let lead = offset - delay - Micros(jitter.0 / 2);
             if (lead - options.lead).0.abs() > 15_000 {
                 result.settled_at = now;
@@ -279,12 +279,13 @@ mod tests {
         let mut steering = Steering::new(options, Micros::ZERO, Micros::ZERO);
         steering.handle_warning(Micros::from_ms(10), -50, Micros::from_ms(100));
         assert_eq!(steering.read(Micros::from_ms(10)), Micros::from_ms(10 + 50 * 32 + 146));
-        // The next warnings are about frames that were made before.
+        // The next warnings concern usercmds made before the correction.
         steering.handle_warning(Micros::from_ms(42), -50, Micros::from_ms(100));
         assert_eq!(steering.corrections(), 1);
     }
 
-    /// The tests above can fail: without waiting for its corrections to arrive the clock swings.
+    /// Shows that the tests above can fail: the clock oscillates if it does not wait for its corrections to take
+    /// effect.
     #[test]
     fn a_clock_that_does_not_wait_swings() {
         let options = SteeringOptions::nereids();

@@ -107,7 +107,7 @@ mod tests {
 
     const PERCENTS: [f64; 9] = [1.0, 5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
-    /// The frame times of usercmds, in whole ms, of a client that is to make so many frames a second.
+    /// Returns the frame times in whole ms of a client with this many frames per second.
     fn frame_times(frames: Frames, hz: &str, count: i64) -> Vec<f64> {
         let hz = Hz::parse(hz).expect("a rate");
         let mut late = LateFrames::new(frames, Seed(4), PlayerId(1));
@@ -126,7 +126,7 @@ mod tests {
         PERCENTS.map(|percent| sorted[(percent / 100.0 * (sorted.len() - 1) as f64) as usize])
     }
 
-    /// How alike values are to those so many places on.
+    /// Returns the autocorrelation of values at a lag.
     fn correlation(values: &[f64], places: usize) -> f64 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let product = |(a, b): (&f64, &f64)| (a - mean) * (b - mean);

@@ -163,7 +163,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.run_watched(ticks, input, observer, &mut |_| {});
     }
 
-    /// The same, with a look at the machine after each tick.
+    /// Like [`Machine::run`], and calls `look` with the machine's state after each tick.
     pub(crate) fn run_watched(
         &mut self,
         ticks: impl IntoIterator<Item = Micros>,

@@ -41,7 +41,7 @@ pub struct Shown<'a, B> {
 }
 
 /// Receives every event of a session, in order. The default methods ignore the event.
-#[expect(unused_variables, reason = "the names say what an observer is told, though the defaults do nothing with it")]
+#[expect(unused_variables, reason = "the names document the parameters; the default methods do nothing")]
 pub trait Observer<G: Game> {
     /// The server begins a tick.
     fn tick_begins(&mut self, at: Micros) {}

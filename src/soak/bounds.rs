@@ -66,7 +66,7 @@ struct Spent {
 }
 
 impl Bounds {
-    #[expect(clippy::new_ret_no_self, reason = "they are what watching comes to")]
+    #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
     pub(super) fn new<'a>(tape: &'a mut Tape, plan: &Plan, settings: &Settings) -> Watching<'a> {
         Watching {
             recorder: Recorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),

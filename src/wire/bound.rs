@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// What is on its way to a client and back: snapshots that arrive, and what it has then.
+    /// A client's line: the snapshots that arrived, and the acks in transit.
     #[derive(Default)]
     struct Line {
         newest: u32,
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Entities move, rest for long, go and come back; snapshots and acks are lost, one by one and in runs.
+    /// Entities move, rest for long, disappear and reappear. Snapshots and acks are lost one by one and in runs.
     #[test]
     fn no_message_is_longer_than_its_bounds_and_the_closer_one_is_close() {
         let (mut sum, mut loose_sum, mut close_sum, mut told_anew) = (0, 0, 0, 0);

@@ -259,7 +259,7 @@ mod tests {
         let bits = |old: &Beast, new: &Beast| layout.update_bits(&cells(old), &cells(new));
         assert_eq!(bits(&standing, &turned), 0b10);
         assert_eq!(bits(&standing, &nodding), 0b01);
-        // Turning and levelling the head at once is the body's business alone.
+        // Turning and levelling the head in one step changes only the body's orientation.
         assert_eq!(bits(&nodding, &turned), 0b10);
         let diving = |b: &Beast| Beast { on_ground: false, ..*b };
         assert_eq!(bits(&diving(&standing), &diving(&nodding)), 0b10);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(layout.update_bits(&cells(&Beast::default()), &cells(&squinting)), 0);
     }
 
-    /// Words that agree often enough for every combination of changes to come up.
+    /// Words that are equal often enough for every combination of changes to occur.
     fn words() -> impl Strategy<Value = Vec<u32>> {
         let word = prop_oneof![Just(0u32), Just(1), Just(1f32.to_bits()), Just(0x8000_0000), any::<u32>()];
         prop::collection::vec(word, Beast::CELLS)

@@ -24,7 +24,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// The vectors of the paper's reference implementation: key 00..0f, messages 00, 00 01, ...
+    /// The test vectors of the paper's reference implementation: key 00..0f, messages 00, 00 01, ...
     #[test]
     fn it_is_siphash() {
         let key = Key(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);

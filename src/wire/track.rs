@@ -128,7 +128,7 @@ mod tests {
         assert!(track.needs(Some(&[1])) && track.is_echo(Some(&[1])));
         track.handle_ack(&ack(1, 0));
         assert!(!track.needs(Some(&[1])));
-        // A and B on their way, and back to A: the client may be left with B.
+        // A and B are in transit, and then A again: the client may end with B.
         track.remember_sent(SnapshotSeq(2), cells(2));
         assert!(track.needs(Some(&[1])));
         track.remember_sent(SnapshotSeq(3), cells(1));

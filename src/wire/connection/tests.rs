@@ -17,7 +17,7 @@ use crate::wire::{
     Notice, Perceived, Request, Told, What, Wrapping16, message_type,
 };
 
-/// Both ends, connected.
+/// Creates both connected ends.
 fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
     let options = EndpointOptions {
         game: "arena".to_owned(),
@@ -155,7 +155,7 @@ fn an_avatar_is_compared_once_and_only_where_its_client_said() {
     assert_eq!([saw(acking(3, 1)), saw(acking(4, 3))], [None, None]);
 }
 
-/// A client who asks over a line that loses every third request, and hears every fifth snapshot.
+/// A client whose line loses every third request and delivers every fifth snapshot.
 #[test]
 fn what_is_asked_for_is_done_once_and_answered_for_certain() {
     let (mut server, mut client) = pair();
@@ -200,7 +200,8 @@ fn what_is_asked_for_is_done_once_and_answered_for_certain() {
     let said = |text: &str| Notice::ChatOoc { sender: 1, channel: 3, text: text.to_owned() };
     let answer = |number| Notice::RequestAck { request: Wrapping16(number), answer: Vec::new() };
     assert_eq!(heard, [said("hello"), answer(0), said("again"), answer(1)]);
-    // The first was lost and came a quarter of a second later; the second was asked for when the first was answered.
+    // The first request was lost and repeated after a quarter of a second. The second was sent when the first was
+    // answered.
     assert_eq!(asked.len(), 3, "{asked:?}");
     assert_eq!(asked[1] - asked[0], Micros::from_ms(260));
     assert_eq!(client.handle_timeout(Micros::from_s(4)), None);
@@ -215,7 +216,8 @@ fn a_client_may_not_ask_for_ever() {
     assert_eq!((taken, client.ask(what())), (REQUESTS_MAX, Err(TooManyRequests)));
 }
 
-/// Bodies that come, move, rest and go, with effects, warnings and notices, in datagrams, in fragments and without room for all.
+/// Bodies that appear, move, rest and disappear, with effects, warnings and notices. Messages go in datagrams and in
+/// fragments, also without room for all entities.
 #[test]
 fn what_bits_are_for_is_all_of_the_datagrams() {
     let (mut server, mut client) = pair();
