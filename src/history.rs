@@ -1,6 +1,6 @@
-//! The bounded past of a session. The server keeps the frames that it sent to each client; a client keeps those that it
-//! received. Both place bodies at a past time with the same function. When no snapshot is lost, the server therefore
-//! judges a shot against exactly the view that the client drew.
+//! The bounded past of a session. The server keeps the frames that it sent to each client; a client keeps the frames
+//! that it received. Both place bodies at a past time with the same function. When no snapshot is lost, the server
+//! therefore judges a shot against exactly the view that the client drew.
 //!
 //! Nothing is rewound in place: each past is a new, immutable list of bodies.
 

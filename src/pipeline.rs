@@ -33,7 +33,7 @@ pub trait Netcode: Game {
 pub struct Setup<G: Game> {
     /// The game's rules.
     pub rules: Arc<G::Rules>,
-    /// All settings. A pipeline ignores those that it does not use.
+    /// All settings. A pipeline ignores settings that it does not use.
     pub settings: Arc<Settings>,
     /// The random seed.
     pub seed: Seed,

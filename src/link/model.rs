@@ -110,7 +110,7 @@ pub struct ModelledLink {
     in_burst: bool,
     /// The time at which the line is free again.
     free_at: Micros,
-    /// The latest arrival so far of a packet that was not reordered.
+    /// The latest arrival of all packets sent so far that were not reordered.
     last_arrival: Micros,
 }
 

@@ -49,7 +49,8 @@ pub fn score_as_read<G: Game>(
     Ok(Some(scoring.end()))
 }
 
-/// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of those that arrived.
+/// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of the snapshots that
+/// arrived.
 #[derive(Default)]
 struct Waiting {
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,

@@ -23,9 +23,9 @@ struct Skewed {
 struct Model {
     /// The lateness of each frame.
     late: Skewed,
-    /// The weight of the load that carries over to later frames.
+    /// The share of the variance of a frame's lateness that comes from the load. The load lasts over several frames.
     lasting: f64,
-    /// The share of that load that is left one frame later.
+    /// The factor by which the load decays per frame.
     stays: f64,
     /// The probability that a frame is a hitch, which adds to its lateness.
     hitches: f64,

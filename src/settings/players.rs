@@ -64,8 +64,8 @@ impl Players {
 }
 
 impl Settings {
-    /// Checks that no player beyond the session's `players` has own settings, except those that the log already has in
-    /// `own`.
+    /// Checks that no player beyond the session's `players` has own settings. Settings that the log already has in
+    /// `own` are accepted.
     ///
     /// # Errors
     /// Names the first such player.

@@ -73,8 +73,8 @@ impl Targets {
     /// Returns a target for a file of this kind.
     ///
     /// # Errors
-    /// When the path cannot be written. Also when it is an input of the command (by any spelling or link) or another of
-    /// its outputs, or when it holds a file of another kind or a recording that must not be replaced.
+    /// When the path cannot be written, or is an input of the command (by any spelling or link) or another of its
+    /// outputs. Also when the path holds a file of another kind, or a recording that must not be replaced.
     pub fn file(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
         self.guarded(path, kind, self.may_replace_recordings)
     }
