@@ -11,9 +11,8 @@ use crate::usercmd::Usercmd;
 
 /// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
 const STAND_INS_MAX: u32 = 24;
-/// The most consecutive missing usercmds that are recorded. A hostile client's numbers can jump by thousands per
-/// packet, and the cost of a packet must not depend on that. The value is Quake's `UPDATE_BACKUP`; clients do not keep
-/// older usercmds either.
+/// The most consecutive missing usercmds that are recorded; Quake's `UPDATE_BACKUP`. A hostile client's numbers can
+/// jump by thousands per packet, and the cost of a packet must not depend on that.
 const NOTED_MAX: u32 = 64;
 
 impl<G: Game> Server<G> {
