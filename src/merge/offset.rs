@@ -112,8 +112,8 @@ mod tests {
     use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
     use crate::units::{CommandSeq, SnapshotSeq, Tick};
 
-    /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is `apart`
-    /// behind the server's and loses `drift_ppm`.
+    /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is
+    /// `apart` behind the server's and loses `drift_ppm`.
     fn traffic(apart: Micros, drift_ppm: i64) -> (PlayerRecords, PlayerRecords) {
         let (mut client, mut server) = (PlayerRecords::default(), PlayerRecords::default());
         let on_client = |at: Micros| at - apart - Micros(at.0 * drift_ppm / 1_000_000);
