@@ -1,6 +1,6 @@
 //! Sweeps a player's origin through a tree of planes: the map's, or the small tree of another body's box. Two families
-//! of servers use different rules. Rounding and the order of tests determine the positions where players stop. The rules
-//! follow the public `PM_RecursiveHullCheck` (id) and `RecursiveHullTrace` (ZQuake, MVDSV).
+//! of servers use different rules. Rounding and the order of tests determine the positions where players stop. The
+//! rules follow the public `PM_RecursiveHullCheck` (id) and `RecursiveHullTrace` (ZQuake, MVDSV).
 
 use glam::Vec3;
 
