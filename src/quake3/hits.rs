@@ -242,8 +242,8 @@ impl Told<'_> {
     }
 }
 
-/// Returns the usercmds that fired. It starts with the weapon's remaining wait after the last usercmd and goes backwards.
-/// Each usercmd adds its duration to the wait, and a shot subtracts the weapon's interval.
+/// Returns the usercmds that fired. It starts with the remaining wait after the last usercmd and goes backwards. Each
+/// usercmd adds its duration to the wait, and each shot subtracts the interval of the weapon.
 fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow) -> Vec<CommandSeq> {
     let mut waits = after.player(player("weapon_time")) as i32;
     if after.player(player("weaponstate")) != FIRING {
