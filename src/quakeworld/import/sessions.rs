@@ -3,7 +3,7 @@
 //!
 //! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
 //! the server's clock. Its times are arrival times. A few packets during the setup of a level lack the player's state
-//! and are not snapshots: their events go into the next snapshot, and their numbers remain gaps like those of lost
+//! and do not become snapshots. Their events go into the next snapshot, and their numbers remain gaps, as for lost
 //! packets. Sizes are nominal, as everywhere in hitreg.
 
 use std::collections::BTreeMap;
