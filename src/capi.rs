@@ -11,7 +11,7 @@
 //!   do not unwind into C; they return `HITREG_PANIC`.
 //! - The `# Safety` sections state what the library cannot check: that a non-null pointer points to the given type, and
 //!   that a handle was not freed.
-#![allow(unsafe_code, reason = "this is the border to C")]
+#![allow(unsafe_code, reason = "this is the boundary to C")]
 #![allow(non_camel_case_types, reason = "these are C's names")]
 
 mod about;

@@ -22,9 +22,9 @@ pub enum Execution {
     /// The server ran it.
     #[default]
     Run,
-    /// It did not arrive in time; the server ran the previous usercmd in its place.
+    /// It never arrived; the server ran the previous usercmd again in its place.
     StoodIn,
-    /// It did not arrive in time, and the server ran nothing in its place.
+    /// It never arrived, and the server ran nothing in its place.
     Missing,
     /// It arrived after a later usercmd had run, and the server dropped it.
     Late,

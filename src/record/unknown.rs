@@ -1,5 +1,5 @@
 //! Records that this build does not know: custom kinds, and additions of a later format version. hitreg stores them as
-//! numbers, so that a rewritten log still has them.
+//! numbers. A rewritten log therefore still has them.
 
 use crate::units::Micros;
 

@@ -51,7 +51,7 @@ impl Collector {
         done
     }
 
-    #[expect(clippy::disallowed_methods, reason = "how often a real recording is written is a matter of real time")]
+    #[expect(clippy::disallowed_methods, reason = "flushes of a live recording follow real time")]
     fn collect(mut self) -> Result<(), FinishError> {
         let (mut flushed, mut newest_then) = (Instant::now(), self.newest);
         loop {
@@ -69,8 +69,8 @@ impl Collector {
             }
             let flush = flushed.elapsed() >= FLUSH;
             if flush {
-                // Releases records that waited since the last flush, whatever their time. Without this, a session that
-                // pauses its clock would hold them back.
+                // Records that have waited since the last flush are released, whatever their time. Recorders that wait
+                // are exempt: their sessions do not run in real time and may pause for longer.
                 if self.shared.when_full == WhenFull::Drop {
                     until = until.max(newest_then);
                 }

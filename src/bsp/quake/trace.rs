@@ -101,8 +101,9 @@ impl<'a> Hull<'a> {
         sweep
     }
 
-    /// Sweeps by id's rule, which stops short of a plane before it looks beyond. Returns whether the whole way is free.
-    /// Only a plane crossing recurses, so the recursion is at most as deep as the tree, which the map reader limits.
+    /// Sweeps by id's rule, which stops short of a plane before it looks beyond. Returns whether it reached the end of
+    /// the way. Only a plane crossing recurses, so the recursion is at most as deep as the tree, which the map reader
+    /// limits.
     fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut Sweep) -> bool {
         let [mut f1, f2] = f;
         loop {

@@ -79,9 +79,9 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
     })
 }
 
-/// Returns the preset's settings with two changes. Other players are interpolated from a position history, because a
-/// QuakeWorld client extrapolates without lerp; `--preset quakeworld` draws as the client did. Predictions run as the
-/// server ran them, because the test is about the movement code and not about guesses at other players' input.
+/// Returns the preset's settings with two changes. Other players are interpolated from a position history, to show what
+/// a history would have given. The QuakeWorld client extrapolates; `--preset quakeworld` draws as it did. Predictions
+/// run as the server ran them, because the import tests the movement code and not guesses at other players' input.
 fn settings() -> Result<Settings, ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("interpolation.mode", "history")?;

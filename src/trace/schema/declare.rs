@@ -13,7 +13,7 @@ macro_rules! table {
             use super::*;
 
             /// The declaration of the table.
-            #[allow(clippy::needless_update, reason = "a table may say all that there is to say")]
+            #[allow(clippy::needless_update, reason = "a declaration may set every property")]
             pub const SCHEMA: TableSchema = TableSchema {
                 name: NAME,
                 doc: concat!($($doc),+),

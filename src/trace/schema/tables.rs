@@ -375,9 +375,10 @@ table! {
     warnings: u32;
     /// Size of its datagrams in bytes, if the replay encodes datagrams.
     bytes: OptionalNumber, optional = true;
-    /// Whether the client's avatar matched the server's after the acked usercmd, if the replay encodes datagrams.
+    /// Whether the client saw its avatar where the server had it after the acked usercmd, if the replay encodes
+    /// datagrams.
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
-    /// Its bits by use, if the replay encodes datagrams: variable values by category; entity and variable names;
-    /// effects, warnings and notices; headers.
+    /// Its bits by use, if the replay encodes datagrams: variable values by category; identifiers of entities and
+    /// variables; effects, warnings and notices; headers.
     bits: OptionalBits, optional = true, since = BITS;
 }
