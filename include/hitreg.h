@@ -12,154 +12,156 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a field, or a column, holds.
+// Field type: 32-bit float.
 #define HITREG_F32 0
 
-// A signed number.
+// Field type: signed integer.
 #define HITREG_I32 1
 
-// An unsigned number; flags, too.
+// Field type: unsigned integer; also flags.
 #define HITREG_U32 2
 
-// Movement: predicted by clients, compared on ack.
+// Scope: movement, predicted by clients and compared on an ack.
 #define HITREG_MOVEMENT 0
 
-// Weapons: predicted by clients that predict weapons.
+// Scope: weapons, predicted by clients that predict weapons.
 #define HITREG_WEAPONS 1
 
-// The server's alone, such as health.
+// Scope: server only, such as health.
 #define HITREG_STATUS 2
 
-// A field of which no more is known than its kind.
+// Meaning: none of the others.
 #define HITREG_PLAIN 0
 
-// A coordinate of a place.
+// Meaning: a coordinate of a position.
 #define HITREG_POSITION 1
 
-// A component of a velocity.
+// Meaning: a component of a velocity.
 #define HITREG_VELOCITY 2
 
-// An angle in degrees.
+// Meaning: an angle in degrees.
 #define HITREG_ANGLE 3
 
-// A component of a direction of length 1.
+// Meaning: a component of a unit vector.
 #define HITREG_DIRECTION 4
 
-// Something counted.
+// Meaning: a counter.
 #define HITREG_COUNTER 5
 
-// Yes or no, or several as bits.
+// Meaning: a flag, or a set of flags as bits.
 #define HITREG_FLAG 6
 
-// One of a few things, by number.
+// Meaning: an enumeration value.
 #define HITREG_NAME 7
 
-// A time in milliseconds, unless it says another unit.
+// Meaning: a time, in milliseconds unless the field has another unit.
 #define HITREG_TIME 8
 
-// Kinds of records, for `hitreg_log_count`: usercmds of a player.
+// Record kind for `hitreg_log_count`: usercmds of a player.
 #define HITREG_USERCMDS 0
 
-// Packets that reached the server from a player.
+// Record kind: packets from a player that reached the server.
 #define HITREG_REACHED 1
 
-// What the server did about a player's usercmds.
+// Record kind: results of a player's usercmds on the server.
 #define HITREG_RAN 2
 
-// Ticks; the player does not matter.
+// Record kind: ticks; `player` is ignored.
 #define HITREG_TICKS 3
 
-// States; the player does not matter.
+// Record kind: states; `player` is ignored.
 #define HITREG_STATES 4
 
-// Packets that a player sent.
+// Record kind: packets that a player sent.
 #define HITREG_SENT 5
 
-// Snapshots that were sent to a player.
+// Record kind: snapshots sent to a player.
 #define HITREG_SNAPSHOTS 6
 
-// Snapshots that arrived at a player.
+// Record kind: snapshots that arrived at a player.
 #define HITREG_RECEIVED 7
 
-// Times when a player came or went.
+// Record kind: changes of a player's presence.
 #define HITREG_PRESENCES 8
 
-// How a call went.
+// Result of a call.
 typedef enum {
-  // As asked.
+  // Success.
   HITREG_OK = 0,
   // A handle or pointer is null.
   HITREG_NULL = 1,
-  // A struct does not say a size that this library knows: set `size` to `sizeof` it, and build with this library's header.
+  // A struct's `size` is unknown to this library. Set it to `sizeof` the struct, and build with this library's
+  // header.
   HITREG_SIZE = 2,
-  // Text is not UTF-8, or an enum has no such value, or a number does not fit its field.
+  // Text is not UTF-8, an enum value does not exist, or a number does not fit its field.
   HITREG_VALUE = 3,
-  // The record does not fit the description: no such player, class or kind, or another width.
+  // The record does not fit the description: an unknown player, class or kind, or a wrong number of values.
   HITREG_MISFIT = 4,
-  // It comes later than the recorder's window allows.
+  // The record is older than the reorder window.
   HITREG_LATE = 5,
-  // The recorder cannot keep up; the record is lost, and the log says so.
+  // The recorder cannot keep up. The record is lost, and a gap in the log marks it.
   HITREG_OVERRUN = 6,
-  // The recording, or the handle's work, is over.
+  // The recording has ended, or the handle was used up.
   HITREG_FINISHED = 7,
-  // The recording cannot be written any more.
+  // A write error stopped the recording.
   HITREG_STOPPED = 8,
-  // The description is not one.
+  // The description is invalid.
   HITREG_DESCRIPTION = 9,
   // A file cannot be read or written.
   HITREG_FILE = 10,
-  // There is no such row.
+  // The row does not exist.
   HITREG_NO_ROW = 11,
   // The stream belongs to another thread.
   HITREG_THREAD = 12,
-  // The library has a fault. Please tell its makers.
+  // The library panicked. Please report it.
   HITREG_PANIC = 13,
 } hitreg_code;
 
-// A description of a session. `hitreg_recorder_create` uses it up; it is freed all the same.
+// A description of a session. The functions that start a recorder consume it, but the caller still frees it.
 typedef struct hitreg_about hitreg_about;
 
-// A log that was read. Nothing changes it: any number of threads may look at it at once.
+// A log in memory. It is immutable: any number of threads may read it at once.
 typedef struct hitreg_log hitreg_log;
 
-// A log being written. Any thread may use it, one at a time.
+// A log that is being written. Any thread may use it, one at a time.
 typedef struct hitreg_recorder hitreg_recorder;
 
-// What a thread pushes into. It belongs to the thread that first pushes; `hitreg_stream_release` lets another have it.
+// A handle for one thread to push records. It belongs to the first thread that pushes; `hitreg_stream_release` makes
+// it free for another.
 typedef struct hitreg_stream hitreg_stream;
 
-// A trace being put together: tables, one after the other, each with its columns. One thread at a time.
+// A trace under construction: a sequence of tables with their columns. One thread at a time.
 typedef struct hitreg_trace hitreg_trace;
 
-// How a recorder goes about it. Zero is the usual value of each field.
+// Options of a recorder. Zero selects the default of each field.
 typedef struct {
   // `sizeof(hitreg_options)`.
   uint32_t size;
-  // How late a record may be and still be put into its place: 250 ms.
+  // Reorder window in milliseconds: how much older than the newest record a record may be; 250 by default.
   uint32_t window_ms;
-  // How many records a stream holds that nobody has taken from it yet: 4096.
+  // Capacity of each stream, in records; 4096 by default.
   uint32_t ring;
-  // 1: wait where otherwise records or chunks would be dropped; for sessions that do not run in real time.
+  // 1: wait instead of dropping records or chunks, for sessions that do not run in real time.
   uint32_t patient;
-  // After how many seconds of the session a file gives way to the next, `NAME-0001.hitlog` and so on.
+  // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
   uint32_t rotate_s;
-  // After how many MiB.
+  // MiB after which a new file starts; 0 for no limit.
   uint32_t rotate_mib;
 } hitreg_options;
 
-// What became of what was recorded.
+// Counters of a recorder.
 typedef struct {
   // `sizeof(hitreg_written)`.
   uint32_t size;
-  // Nothing yet.
+  // Reserved; 0.
   uint32_t reserved;
-  // Records that were written.
+  // Records written.
   uint64_t records;
-  // Records that were lost because a stream was full.
+  // Records lost because a stream was full.
   uint64_t lost_records;
-  // Chunks that were dropped because the disk was too slow.
+  // Chunks dropped because the disk was too slow.
   uint64_t dropped_chunks;
-  // Records that came too late.
+  // Records refused because they were older than the reorder window.
   uint64_t late_records;
 } hitreg_written;
 
@@ -167,45 +169,46 @@ typedef struct {
 typedef struct {
   // `sizeof(hitreg_usercmd)`.
   uint32_t size;
-  // Its number, from 1.
+  // Usercmd number, from 1.
   uint32_t seq;
-  // When it was made, in µs of the session; on a server alone, when it came.
+  // Session time of the client frame, in µs. A server that does not know it sets the arrival time.
   int64_t at_us;
-  // The server time that its client's clock showed.
+  // The server time on the client's clock, in µs.
   int64_t server_time_us;
-  // How far behind that time the client drew the others.
+  // How far behind `server_time_us` the client drew other players, in milliseconds.
   uint32_t lerp_ms;
-  // How much time it covers, up to 255.
+  // Duration of the client frame in milliseconds, up to 255.
   uint32_t msec;
-  // Degrees; down is positive.
+  // Pitch in degrees; down is positive.
   float pitch;
-  // Degrees, counter-clockwise from +x.
+  // Yaw in degrees, counter-clockwise from +x.
   float yaw;
-  // Degrees.
+  // Roll in degrees.
   float roll;
-  // Intended speed ahead, in units/s.
+  // Intended forward speed, in units/s.
   float forwardmove;
-  // The same to the right.
+  // Intended speed to the right, in units/s.
   float sidemove;
-  // The same upwards.
+  // Intended upward speed, in units/s.
   float upmove;
   // Pressed buttons, up to 16 bits.
   uint32_t buttons;
-  // A request for once, up to 255.
+  // A one-shot request, up to 255; 0 for none.
   uint32_t impulse;
-  // 32 bits of the game's own; `hitreg_push_usercmd_bytes` takes more.
+  // 32 game-defined bits. `hitreg_push_usercmd_bytes` takes more data.
   uint32_t extra;
-  // Nothing yet.
+  // Reserved; 0.
   uint32_t reserved;
 } hitreg_usercmd;
 
-// One value of a row of a kind of the game's own: `number`, or `real` where the column is `HITREG_F32`.
+// One value of a custom row or of a game-defined usercmd field. `real` is for `HITREG_F32` columns, `number` for all
+// others.
 typedef struct {
-  // 0: it is `number`; 1: it is `real`.
+  // 0: use `number`, 1: use `real`.
   uint32_t is_real;
-  // A measure.
+  // The value as a float.
   float real;
-  // A whole number.
+  // The value as an integer.
   int64_t number;
 } hitreg_value;
 
@@ -213,17 +216,17 @@ typedef struct {
 typedef struct {
   // `sizeof(hitreg_packet)`.
   uint32_t size;
-  // Its number, from 1.
+  // Packet number, from 1.
   uint32_t number;
-  // When it left.
+  // Send time, in µs.
   int64_t at_us;
   // The newest usercmd in it.
   uint32_t newest;
-  // How many usercmds are in it, up to 255.
+  // Number of usercmds in it, up to 255.
   uint32_t count;
-  // The newest snapshot that the client had; 0 is none.
+  // The newest snapshot that the client had received; 0 for none.
   uint32_t ack;
-  // The bytes of its datagrams.
+  // Total bytes of its datagrams.
   uint32_t bytes;
 } hitreg_packet;
 
@@ -231,113 +234,113 @@ typedef struct {
 typedef struct {
   // `sizeof(hitreg_snapshot)`.
   uint32_t size;
-  // Its number, from 1.
+  // Snapshot number, from 1.
   uint32_t seq;
-  // When it left.
+  // Send time, in µs.
   int64_t at_us;
-  // The server time that it tells.
+  // The server time in the snapshot, in µs.
   int64_t server_time_us;
   // The tick whose state it carries.
   uint32_t tick;
-  // The newest usercmd that had run; 0 is none.
+  // The newest usercmd that had run; 0 for none.
   uint32_t ack;
-  // The bytes of its datagrams.
+  // Total bytes of its datagrams.
   uint32_t bytes;
-  // How many updates were held back before it.
+  // Number of updates that the client's rate limit held back before this one.
   uint32_t choked;
 } hitreg_snapshot;
 
-// A sound or sight that a snapshot tells.
+// A one-shot sound or visual effect in a snapshot.
 typedef struct {
   // `sizeof(hitreg_effect)`.
   uint32_t size;
-  // Which one, in the game's numbering, up to 255.
+  // Number of the effect in the game's numbering, up to 255.
   uint32_t kind;
-  // The entity that it comes from.
+  // The entity that causes it.
   uint32_t entity;
-  // Whether its player's client plays it without being told.
+  // 1: shared code causes the effect, so that its player's client can predict it.
   uint32_t predictable;
-  // Where.
+  // Position, in units.
   float x;
-  // Where.
+  // Position, in units.
   float y;
-  // Where.
+  // Position, in units.
   float z;
-  // Nothing yet.
+  // Reserved; 0.
   uint32_t reserved;
 } hitreg_effect;
 
-// A shot.
+// A shot, predicted or judged.
 typedef struct {
   // `sizeof(hitreg_shot)`.
   uint32_t size;
-  // The usercmd that fired.
+  // The usercmd that fired it.
   uint32_t command;
-  // The client frame, or the server's tick.
+  // Time of the client frame or of the server's tick, in µs.
   int64_t at_us;
-  // Which shot of that usercmd, from 0.
+  // Index among the shots of that usercmd, from 0.
   uint32_t index;
-  // 0 hit, 1 hit the world, 2 missed, 3 already dead, 4 launched.
+  // 0: hit, 1: hit the world, 2: missed, 3: already dead, 4: launched.
   uint32_t reason;
-  // The entity that was hit, or -1.
+  // The entity that was hit; -1 for none.
   int32_t target;
-  // In which part of the body.
+  // The part of the body that was hit.
   uint32_t hitgroup;
-  // Health points.
+  // Damage, in health points.
   int32_t damage;
-  // How far back the targets stood that it was judged against; 0 for a prediction.
+  // How far the server rewound the targets, in µs; 0 for a prediction.
   uint32_t rewound_us;
 } hitreg_shot;
 
-// A player who came or went.
+// A player joined or left.
 typedef struct {
   // `sizeof(hitreg_presence)`.
   uint32_t size;
-  // The first tick with it, or the first without.
+  // The first tick with the player, or the first without.
   uint32_t tick;
-  // When.
+  // Time of the change, in µs.
   int64_t at_us;
-  // 0 joined, 1 left.
+  // 0: joined, 1: left.
   uint32_t left;
-  // Nothing yet.
+  // Reserved; 0.
   uint32_t reserved;
 } hitreg_presence;
 
-// What the server did about a usercmd.
+// How the server handled a usercmd.
 typedef struct {
   // `sizeof(hitreg_execution)`.
   uint32_t size;
-  // Its number.
+  // Usercmd number.
   uint32_t command;
-  // In which tick.
+  // The tick.
   uint32_t tick;
-  // 0 run, 1 stood in, 2 missing, 3 late, 4 over budget.
+  // 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
   uint32_t how;
 } hitreg_execution;
 
-// A packet's way.
+// The arrival of a packet or a snapshot.
 typedef struct {
   // `sizeof(hitreg_arrival)`.
   uint32_t size;
-  // The packet.
+  // Number of the packet or the snapshot.
   uint32_t number;
-  // When it arrived.
+  // Arrival time, in µs.
   int64_t at_us;
 } hitreg_arrival;
 
-// A tick.
+// The end of a tick.
 typedef struct {
   // `sizeof(hitreg_tick_end)`.
   uint32_t size;
-  // Its number, from 1.
+  // Tick number, from 1.
   uint32_t tick;
-  // When it was.
+  // Time of the tick, in µs.
   int64_t at_us;
-  // The hash of the state after it.
+  // Hash of the state after the tick.
   uint64_t hash;
-  // Whether there is one.
+  // 1: `hash` is set.
   uint32_t has_hash;
-  // Nothing yet.
+  // Reserved; 0.
   uint32_t reserved;
 } hitreg_tick_end;
 
@@ -345,15 +348,15 @@ typedef struct {
 typedef struct {
   // `sizeof(hitreg_state)`.
   uint32_t size;
-  // After which tick.
+  // The tick before the state.
   uint32_t tick;
-  // The only player who was sent it, or -1.
+  // The only player who was sent the state; -1 for all.
   int32_t viewer;
   // The entity.
   uint32_t entity;
-  // Its class.
+  // Number of its class.
   uint32_t class_number;
-  // How many cells it has.
+  // Number of cells.
   uint32_t cells;
 } hitreg_state;
 
@@ -361,62 +364,63 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// A sentence about the last call of this thread that failed; empty if none has. It stays until the next that fails, or until the
-// thread ends.
+// Returns the message of the last failed call of this thread; empty without one. It is valid until the next failed
+// call or until the thread ends.
 const char *hitreg_last_error(void);
 
-// Begins the description of a session of a game. Null when the name is no text; `hitreg_last_error` says so.
+// Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
 //
 // # Safety
-// `game` is null or text with a zero at its end.
+// `game` is null or a C string.
 hitreg_about *hitreg_about_new(const char *game);
 
-// Frees a description; null is none.
+// Frees a description; does nothing for null.
 //
 // # Safety
 // `about` is null, or a description that was not freed.
 void hitreg_about_free(hitreg_about *about);
 
-// How often the server ticks, 1 to 1,000 times a second.
+// Sets the server's tick rate, 1 to 1,000 Hz.
 //
 // # Safety
 // `about` is null or a description.
 hitreg_code hitreg_about_tick_hz(hitreg_about *about, uint32_t hz);
 
-// A setting, by the game's own name for it.
+// Adds a setting under the game's own name.
 //
 // # Safety
-// `about` is null or a description, `key` and `value` null or text.
+// `about` is null or a description, `key` and `value` null or a C string.
 hitreg_code hitreg_about_setting(hitreg_about *about, const char *key, const char *value);
 
-// The map: its name, and its bytes if the log is to need no other file.
+// Sets the map's name and its bytes. Pass no bytes when the replay loads the map from its own files.
 //
 // # Safety
-// `about` is null or a description, `name` null or text, `bytes` null or so many bytes.
+// `about` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.
 hitreg_code hitreg_about_map(hitreg_about *about, const char *name, const uint8_t *bytes, size_t length);
 
-// Where the game's random numbers start from.
+// Sets the random seed of the session.
 //
 // # Safety
 // `about` is null or a description.
 hitreg_code hitreg_about_seed(hitreg_about *about, uint64_t seed);
 
-// The next player; the first is number 0. Give no nicknames where nobody asked for that.
+// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
 //
 // # Safety
-// `about` is null or a description, `name` null or text.
+// `about` is null or a description, `name` null or a C string.
 hitreg_code hitreg_about_player(hitreg_about *about, const char *name);
 
-// Begins the next class of entities; the first is number 0. Its fields follow.
+// Starts the next class of entities, numbered from 0. `hitreg_about_field` adds its fields.
 //
 // # Safety
-// `about` is null or a description, `name` null or text.
+// `about` is null or a description, `name` null or a C string.
 hitreg_code hitreg_about_class(hitreg_about *about, const char *name);
 
-// The next field of the class that was begun last: `HITREG_F32`…, `HITREG_MOVEMENT`…, `HITREG_POSITION`…; `unit` may be null.
+// Adds a field to the latest class. `kind` is `HITREG_F32`…, `scope` `HITREG_MOVEMENT`…, `meaning` `HITREG_POSITION`…;
+// `unit` may be null.
 //
 // # Safety
-// `about` is null or a description, `name` and `unit` null or text.
+// `about` is null or a description, `name` and `unit` null or a C string.
 hitreg_code hitreg_about_field(hitreg_about *about,
                                const char *name,
                                uint32_t kind,
@@ -424,42 +428,43 @@ hitreg_code hitreg_about_field(hitreg_about *about,
                                uint32_t meaning,
                                const char *unit);
 
-// A field of the game's own that usercmds have besides the usual ones (`hitreg_push_usercmd_with`): as `hitreg_about_field`.
+// Adds a game-defined field to all usercmds, for `hitreg_push_usercmd_with`. The arguments are those of
+// `hitreg_about_field`.
 //
 // # Safety
-// `about` is null or a description, `name` and `unit` null or text.
+// `about` is null or a description, `name` and `unit` null or a C string.
 hitreg_code hitreg_about_usercmd_field(hitreg_about *about,
                                        const char *name,
                                        uint32_t kind,
                                        uint32_t meaning,
                                        const char *unit);
 
-// Begins the next kind of record of the game's own; the first is number 0. Its columns follow.
+// Starts the next custom record kind, numbered from 0. `hitreg_about_column` adds its columns.
 //
 // # Safety
-// `about` is null or a description, `name` null or text.
+// `about` is null or a description, `name` null or a C string.
 hitreg_code hitreg_about_kind(hitreg_about *about, const char *name);
 
-// The next column of the kind that was begun last: `HITREG_F32`, or any number.
+// Adds a column to the latest custom kind: `HITREG_F32` for floats, any other type for integers.
 //
 // # Safety
-// `about` is null or a description, `name` null or text.
+// `about` is null or a description, `name` null or a C string.
 hitreg_code hitreg_about_column(hitreg_about *about, const char *name, uint32_t kind);
 
-// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`).
+// Declares that usercmds carry extra bytes, for `hitreg_push_usercmd_bytes`.
 //
 // # Safety
 // `about` is null or a description.
 hitreg_code hitreg_about_usercmd_bytes(hitreg_about *about);
 
-// Usercmds are recorded by the server as they reach it.
+// Declares that the server records usercmds on arrival.
 //
 // # Safety
 // `about` is null or a description.
 hitreg_code hitreg_about_usercmds_as_received(hitreg_about *about);
 
-// The log holds one side of a session by that side's clock: `player` is the client's, or -1 for the server. All sides say the
-// same `session`.
+// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
+// the server. All sides pass the same `session`.
 //
 // # Safety
 // `about` is null or a description.
@@ -467,100 +472,104 @@ hitreg_code hitreg_about_side(hitreg_about *about,
                               uint64_t session,
                               int32_t player);
 
-// Begins a log at `path`, which is `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
+// Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
 //
 // # Safety
-// `path` is null or text, `about` null or a description, `options` null or as large as it says, `recorder` null or a place.
+// `path` is null or a C string, `about` null or a description, `options` null or a struct of its `size`, `recorder`
+// null or writable.
 hitreg_code hitreg_recorder_create(const char *path,
                                    hitreg_about *about,
                                    const hitreg_options *options,
                                    hitreg_recorder **recorder);
 
-// Keeps the last `seconds` of a session in memory, to be written by `hitreg_recorder_save` alone. `options` may be null.
+// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
+// may be null.
 //
 // # Safety
-// `about` is null or a description, `options` null or as large as it says, `recorder` null or a place.
+// `about` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.
 hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
                                       hitreg_about *about,
                                       const hitreg_options *options,
                                       hitreg_recorder **recorder);
 
-// Writes what `hitreg_recorder_keep_last` has kept, with all that was pushed before, as a log that begins after a tick. The recording
-// goes on.
+// Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
+// begins after a tick. The recording goes on.
 //
 // # Safety
-// `recorder` is null or a recorder, `path` null or text.
+// `recorder` is null or a recorder, `path` null or a C string.
 hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder,
                                  const char *path);
 
-// Begins a trace: a build that plays a log pushes what happens as it would when it records, and `hitreg_recorder_finish` writes the
-// tables. A trace that stands there is replaced.
+// Starts a trace. A build that replays a log pushes the same records as when it records a session.
+// `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
 //
 // # Safety
-// `path` is null or text, `about` null or a description, `log` null or a log, `recorder` null or a place.
+// `path` is null or a C string, `about` null or a description, `log` null or a log, `recorder` null or writable.
 hitreg_code hitreg_recorder_trace(const char *path,
                                   hitreg_about *about,
                                   const hitreg_log *log,
                                   hitreg_recorder **recorder);
 
-// Ends the log: all that was pushed is written, and the file gets its name. `written` may be null. The handle is still to be freed.
+// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
+// the handle.
 //
 // # Safety
-// `recorder` is null or a recorder, `written` null or as large as it says.
+// `recorder` is null or a recorder, `written` null or a struct of its `size`.
 hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder,
                                    hitreg_written *written);
 
-// What became so far of what was recorded.
+// Returns the recorder's counters so far.
 //
 // # Safety
-// `recorder` is null or a recorder, `written` null or as large as it says.
+// `recorder` is null or a recorder, `written` null or a struct of its `size`.
 hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_written *written);
 
-// Frees a recorder. One that was not finished leaves `PATH.part` with all that was recorded. Null is none.
+// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
 //
 // # Safety
 // `recorder` is null, or a recorder that was not freed.
 void hitreg_recorder_free(hitreg_recorder *recorder);
 
-// A stream, for one thread to push into; a recorder may have any number. It may outlive its recorder, and is freed by itself.
+// Creates a stream for one thread to push into. A recorder can have any number of streams. A stream may outlive its
+// recorder; free both.
 //
 // # Safety
-// `recorder` is null or a recorder, `stream` null or a place.
+// `recorder` is null or a recorder, `stream` null or writable.
 hitreg_code hitreg_stream_new(const hitreg_recorder *recorder,
                               hitreg_stream **stream);
 
-// Lets another thread have the stream; called by the thread that has it.
+// Gives up ownership of the stream, so that another thread can push. Only the owner may call it.
 //
 // # Safety
 // `stream` is null or a stream.
 hitreg_code hitreg_stream_release(hitreg_stream *stream);
 
-// Frees a stream; what was pushed into it stays recorded. Null is none.
+// Frees a stream; its records stay in the log. Does nothing for null.
 //
 // # Safety
 // `stream` is null, or a stream that was not freed and that no thread is using.
 void hitreg_stream_free(hitreg_stream *stream);
 
-// A client frame's usercmd.
+// Pushes a client frame's usercmd.
 //
 // # Safety
-// `stream` is null or a stream, `command` null or as large as it says.
+// `stream` is null or a stream, `command` null or a struct of its `size`.
 hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint16_t player, const hitreg_usercmd *command);
 
-// The same with the fields of the game's own, as many as the description has (`hitreg_about_usercmd_field`).
+// Pushes a usercmd with its game-defined fields, one value for each `hitreg_about_usercmd_field`.
 //
 // # Safety
-// `stream` is null or a stream, `command` null or as large as it says, `values` null or so many values.
+// `stream` is null or a stream, `command` null or a struct of its `size`, `values` null or `count` values.
 hitreg_code hitreg_push_usercmd_with(hitreg_stream *stream,
                                      uint16_t player,
                                      const hitreg_usercmd *command,
                                      const hitreg_value *values,
                                      size_t count);
 
-// What a usercmd carries besides, at the same time as the usercmd.
+// Pushes the extra bytes of a usercmd. Push the usercmd itself with the same `at_us`.
 //
 // # Safety
-// `stream` is null or a stream, `bytes` null or so many bytes.
+// `stream` is null or a stream, `bytes` null or `length` bytes.
 hitreg_code hitreg_push_usercmd_bytes(hitreg_stream *stream,
                                       uint16_t player,
                                       int64_t at_us,
@@ -568,22 +577,24 @@ hitreg_code hitreg_push_usercmd_bytes(hitreg_stream *stream,
                                       const uint8_t *bytes,
                                       size_t length);
 
-// A packet that a client sent.
+// Pushes a packet that a client sent.
 //
 // # Safety
-// `stream` is null or a stream, `packet` null or as large as it says.
+// `stream` is null or a stream, `packet` null or a struct of its `size`.
 hitreg_code hitreg_push_packet(hitreg_stream *stream, uint16_t player, const hitreg_packet *packet);
 
-// A client's packet arrived at the server. A lost one never does, a duplicated one twice.
+// Pushes the arrival of a client's packet at the server. A lost packet never arrives, a duplicated one twice.
 //
 // # Safety
 // `stream` is null or a stream.
 hitreg_code hitreg_push_reached(hitreg_stream *stream, uint16_t player, uint32_t number, int64_t at_us);
 
-// A snapshot that the server sent to a player, with the entities and the effects in it; all effects have the size of the first.
+// Pushes a snapshot that the server sent to a player, with its entities and effects. All effects have the size of the
+// first.
 //
 // # Safety
-// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers, `effects` null or so many.
+// `stream` is null or a stream, `snapshot` null or a struct of its `size`, `entities` null or `count` numbers,
+// `effects` null or `effect_count` structs.
 hitreg_code hitreg_push_snapshot(hitreg_stream *stream,
                                  uint16_t player,
                                  const hitreg_snapshot *snapshot,
@@ -592,29 +603,29 @@ hitreg_code hitreg_push_snapshot(hitreg_stream *stream,
                                  const hitreg_effect *effects,
                                  size_t effect_count);
 
-// A snapshot arrived at its client.
+// Pushes the arrival of a snapshot at its client.
 //
 // # Safety
 // `stream` is null or a stream.
 hitreg_code hitreg_push_received(hitreg_stream *stream, uint16_t player, uint32_t seq, int64_t at_us);
 
-// What the server did about a usercmd: 0 run, 1 stood in, 2 missing, 3 late, 4 over budget.
+// Pushes how the server handled a usercmd. `how` is 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
 //
 // # Safety
 // `stream` is null or a stream.
 hitreg_code hitreg_push_ran(hitreg_stream *stream, uint16_t player, uint32_t command, uint32_t tick, uint32_t how);
 
-// The end of a server's tick; ticks count from 1. `hash` is null where the game has none.
+// Pushes the end of a server tick; ticks count from 1. `hash` is null if the game does not hash its state.
 //
 // # Safety
 // `stream` is null or a stream, `hash` null or a number.
 hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash);
 
-// An entity's state after a tick: as many cells of 32 bits as its class has fields, floats by their bits (`memcpy`). `viewer` is
-// the only player who was sent it so, or -1.
+// Pushes an entity's state after a tick: one 32-bit cell for each field of its class, floats as their bits (`memcpy`).
+// `viewer` is the only player who was sent this state, or -1.
 //
 // # Safety
-// `stream` is null or a stream, `cells` null or so many cells.
+// `stream` is null or a stream, `cells` null or `count` cells.
 hitreg_code hitreg_push_body(hitreg_stream *stream,
                              uint32_t tick,
                              int32_t viewer,
@@ -623,19 +634,19 @@ hitreg_code hitreg_push_body(hitreg_stream *stream,
                              const uint32_t *cells,
                              size_t count);
 
-// A shot: as the client predicted it (`judged` 0), or as the server judged it (1).
+// Pushes a shot: `judged` is 0 for the client's prediction, 1 for the server's result.
 //
 // # Safety
-// `stream` is null or a stream, `shot` null or as large as it says.
+// `stream` is null or a stream, `shot` null or a struct of its `size`.
 hitreg_code hitreg_push_shot(hitreg_stream *stream, uint16_t player, const hitreg_shot *shot, uint32_t judged);
 
-// A player joined, or left: the first tick with it, or the first without.
+// Pushes that a player joined or left, with the first tick with or without the player.
 //
 // # Safety
-// `stream` is null or a stream, `presence` null or as large as it says.
+// `stream` is null or a stream, `presence` null or a struct of its `size`.
 hitreg_code hitreg_push_presence(hitreg_stream *stream, uint16_t player, const hitreg_presence *presence);
 
-// Somebody lost health; `attacker` is a player, or -1.
+// Pushes damage to an entity. `attacker` is a player, or -1.
 //
 // # Safety
 // `stream` is null or a stream.
@@ -646,10 +657,10 @@ hitreg_code hitreg_push_damage(hitreg_stream *stream,
                                int32_t attacker,
                                int32_t amount);
 
-// A row of a kind of the game's own. `series` is whose it is: a player, or what else the kind counts by.
+// Pushes a row of a custom kind. `series` is a player, or whatever else the kind groups its rows by.
 //
 // # Safety
-// `stream` is null or a stream, `values` null or so many values.
+// `stream` is null or a stream, `values` null or `count` values.
 hitreg_code hitreg_push_row(hitreg_stream *stream,
                             size_t kind,
                             uint32_t series,
@@ -657,102 +668,103 @@ hitreg_code hitreg_push_row(hitreg_stream *stream,
                             const hitreg_value *values,
                             size_t count);
 
-// Reads a whole log.
+// Reads a log into memory.
 //
 // # Safety
-// `path` is null or text, `log` null or a place.
+// `path` is null or a C string, `log` null or writable.
 hitreg_code hitreg_log_open(const char *path, hitreg_log **log);
 
-// Frees a log, and all text and cells that came from it; null is none.
+// Frees a log and all text and arrays that were returned from it; does nothing for null.
 //
 // # Safety
 // `log` is null, or a log that was not freed.
 void hitreg_log_free(hitreg_log *log);
 
-// The game's name; null for a null log.
+// Returns the game's name; null for a null log.
 //
 // # Safety
 // `log` is null or a log.
 const char *hitreg_log_game(const hitreg_log *log);
 
-// The map's name, and its bytes; `bytes` and `length` may be null. Null for a null log.
+// Returns the map's name, and its bytes unless `bytes` or `length` is null. Returns null for a null log.
 //
 // # Safety
-// `log` is null or a log, `bytes` and `length` are null or places.
+// `log` is null or a log, `bytes` and `length` null or writable.
 const char *hitreg_log_map(const hitreg_log *log, const uint8_t **bytes, size_t *length);
 
-// The seed of the session; 0 for a null log.
+// Returns the session's random seed; 0 for a null log.
 //
 // # Safety
 // `log` is null or a log.
 uint64_t hitreg_log_seed(const hitreg_log *log);
 
-// A setting of the session; null where it has none of this name.
+// Returns a setting of the session; null if the log has no setting of this name.
 //
 // # Safety
-// `log` is null or a log, `key` null or text.
+// `log` is null or a log, `key` null or a C string.
 const char *hitreg_log_setting(const hitreg_log *log, const char *key);
 
-// How many players the session has; 0 for a null log.
+// Returns the number of players; 0 for a null log.
 //
 // # Safety
 // `log` is null or a log.
 size_t hitreg_log_players(const hitreg_log *log);
 
-// How many records there are of a kind: `HITREG_USERCMDS`…
+// Returns the number of records of a kind (`HITREG_USERCMDS`…).
 //
 // # Safety
-// `log` is null or a log, `count` null or a place.
+// `log` is null or a log, `count` null or writable.
 hitreg_code hitreg_log_count(const hitreg_log *log, uint32_t kind, uint16_t player, size_t *count);
 
-// A player's usercmd, by its place in the log, from 0.
+// Returns a player's usercmd, by its index in the log.
 //
 // # Safety
-// `log` is null or a log, `command` null or as large as it says.
+// `log` is null or a log, `command` null or a struct of its `size`.
 hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint16_t player, size_t index, hitreg_usercmd *command);
 
-// What a usercmd carried besides; no bytes where it carried none. They stay until the log is freed.
+// Returns the extra bytes of a usercmd, which may be empty. They are valid until the log is freed.
 //
 // # Safety
-// `log` is null or a log, `bytes` and `length` null or places.
+// `log` is null or a log, `bytes` and `length` null or writable.
 hitreg_code hitreg_log_usercmd_bytes(const hitreg_log *log,
                                      uint16_t player,
                                      uint32_t seq,
                                      const uint8_t **bytes,
                                      size_t *length);
 
-// What the server did about one of a player's usercmds, in the order of doing, from 0.
+// Returns how the server handled one of a player's usercmds, by its index in the order of handling.
 //
 // # Safety
-// `log` is null or a log, `ran` null or as large as it says.
+// `log` is null or a log, `ran` null or a struct of its `size`.
 hitreg_code hitreg_log_ran(const hitreg_log *log, uint16_t player, size_t index, hitreg_execution *ran);
 
-// A packet of a player that reached the server, in the order of arrival, from 0.
+// Returns the arrival of a player's packet at the server, by its index in the order of arrival.
 //
 // # Safety
-// `log` is null or a log, `arrival` null or as large as it says.
+// `log` is null or a log, `arrival` null or a struct of its `size`.
 hitreg_code hitreg_log_reached(const hitreg_log *log, uint16_t player, size_t index, hitreg_arrival *arrival);
 
-// A tick, by its place in the log, from 0.
+// Returns a tick, by its index in the log.
 //
 // # Safety
-// `log` is null or a log, `tick` null or as large as it says.
+// `log` is null or a log, `tick` null or a struct of its `size`.
 hitreg_code hitreg_log_tick(const hitreg_log *log, size_t index, hitreg_tick_end *tick);
 
-// A state, by its place in the log, from 0: in the order of ticks, viewers and entities. `cells` stays until the log is freed.
+// Returns a state, by its index in the order of ticks, viewers and entities. `cells` is valid until the log is freed.
 //
 // # Safety
-// `log` is null or a log, `state` null or as large as it says, `cells` null or a place.
+// `log` is null or a log, `state` null or a struct of its `size`, `cells` null or writable.
 hitreg_code hitreg_log_state(const hitreg_log *log,
                              size_t index,
                              hitreg_state *state,
                              const uint32_t **cells);
 
-// A snapshot that was sent to a player, by its place in the log, from 0. `entities` stays until the log is freed; `hitreg_log_effect` has
-// the effects.
+// Returns a snapshot that the server sent to a player, by its index in the log. `entities` is valid until the log is
+// freed. `effects` returns the number of effects for `hitreg_log_effect`.
 //
 // # Safety
-// `log` is null or a log, `snapshot` null or as large as it says, `entities`, `count` and `effects` null or places.
+// `log` is null or a log, `snapshot` null or a struct of its `size`, `entities`, `count` and `effects` null or
+// writable.
 hitreg_code hitreg_log_snapshot(const hitreg_log *log,
                                 uint16_t player,
                                 size_t index,
@@ -761,49 +773,50 @@ hitreg_code hitreg_log_snapshot(const hitreg_log *log,
                                 size_t *count,
                                 size_t *effects);
 
-// An effect that a snapshot tells, by its place in it, from 0.
+// Returns an effect of a snapshot, by its index in the snapshot.
 //
 // # Safety
-// `log` is null or a log, `effect` null or as large as it says.
+// `log` is null or a log, `effect` null or a struct of its `size`.
 hitreg_code hitreg_log_effect(const hitreg_log *log,
                               uint16_t player,
                               size_t snapshot,
                               size_t index,
                               hitreg_effect *effect);
 
-// A snapshot that arrived at a player, in the order of arrival, from 0.
+// Returns the arrival of a snapshot at a player, by its index in the order of arrival.
 //
 // # Safety
-// `log` is null or a log, `arrival` null or as large as it says.
+// `log` is null or a log, `arrival` null or a struct of its `size`.
 hitreg_code hitreg_log_received(const hitreg_log *log, uint16_t player, size_t index, hitreg_arrival *arrival);
 
-// A time when a player came or went, from 0.
+// Returns a change of a player's presence, by its index in the log.
 //
 // # Safety
-// `log` is null or a log, `presence` null or as large as it says.
+// `log` is null or a log, `presence` null or a struct of its `size`.
 hitreg_code hitreg_log_presence(const hitreg_log *log, uint16_t player, size_t index, hitreg_presence *presence);
 
-// The fields of the game's own that a usercmd has, by its number; `count` is how many there are.
+// Returns the game-defined fields of a usercmd, by its number. `count` must equal the number of fields.
 //
 // # Safety
-// `log` is null or a log, `values` null or a place for so many values.
+// `log` is null or a log, `values` null or writable for `count` values.
 hitreg_code hitreg_log_usercmd_values(const hitreg_log *log,
                                       uint16_t player,
                                       uint32_t seq,
                                       hitreg_value *values,
                                       size_t count);
 
-// How many rows there are of a kind of the game's own, by its name.
+// Returns the number of rows of a custom kind, by its name.
 //
 // # Safety
-// `log` is null or a log, `kind` null or text, `count` null or a place.
+// `log` is null or a log, `kind` null or a C string, `count` null or writable.
 hitreg_code hitreg_log_rows(const hitreg_log *log, const char *kind, size_t *count);
 
-// A row of a kind of the game's own, by its place in the log, from 0: whose it is, when it was, and its values, of which there are
-// `count`.
+// Returns a row of a custom kind, by its index in the log: its series, its time and its values. `count` must equal the
+// number of values.
 //
 // # Safety
-// `log` is null or a log, `kind` null or text, `series` and `at_us` null or places, `values` null or a place for so many values.
+// `log` is null or a log, `kind` null or a C string, `series` and `at_us` null or writable, `values` null or writable
+// for `count` values.
 hitreg_code hitreg_log_row(const hitreg_log *log,
                            const char *kind,
                            size_t index,
@@ -812,47 +825,48 @@ hitreg_code hitreg_log_row(const hitreg_log *log,
                            hitreg_value *values,
                            size_t count);
 
-// Begins the trace of a log: `mode` is `closed` where the server ran, `open` where clients ran on recorded snapshots.
+// Creates the trace of a log. `mode` is `closed` if the build ran the server, `open` if clients ran on recorded
+// snapshots.
 //
 // # Safety
-// `log` is null or a log, `mode` null or text, `trace` null or a place.
+// `log` is null or a log, `mode` null or a C string, `trace` null or writable.
 hitreg_code hitreg_trace_new(const hitreg_log *log, const char *mode, hitreg_trace **trace);
 
-// Frees a trace; null is none.
+// Frees a trace; does nothing for null.
 //
 // # Safety
 // `trace` is null, or a trace that was not freed.
 void hitreg_trace_free(hitreg_trace *trace);
 
-// A setting that was in force, where it was another than the log's: what `--set` asked for.
+// Sets a setting of the replay that differs from the log's, as given by `--set`.
 //
 // # Safety
-// `trace` is null or a trace, `key` and `value` null or text.
+// `trace` is null or a trace, `key` and `value` null or a C string.
 hitreg_code hitreg_trace_setting(hitreg_trace *trace, const char *key, const char *value);
 
-// Begins the next table: `ticks`, `bodies`… as hitreg knows them, or one of the game's own.
+// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or a custom one.
 //
 // # Safety
-// `trace` is null or a trace, `name` null or text.
+// `trace` is null or a trace, `name` null or a C string.
 hitreg_code hitreg_trace_table(hitreg_trace *trace, const char *name);
 
-// A column that tells the rows of the table apart; for tables of the game's own, as often as there are such columns.
+// Adds a key column to a custom table. The key columns together identify a row; call it once for each.
 //
 // # Safety
-// `trace` is null or a trace, `column` null or text.
+// `trace` is null or a trace, `column` null or a C string.
 hitreg_code hitreg_trace_key(hitreg_trace *trace, const char *column);
 
-// A column of the table that was begun last, with a value for each of its rows: numbers. `unit` may be null.
+// Adds a column of numbers to the latest table, with one value for each row. `unit` may be null.
 //
 // # Safety
-// `trace` is null or a trace, `name` and `unit` null or text, `values` null or so many.
+// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values.
 hitreg_code hitreg_trace_u32(hitreg_trace *trace,
                              const char *name,
                              const char *unit,
                              const uint32_t *values,
                              size_t rows);
 
-// The same: hashes.
+// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
 //
 // # Safety
 // As `hitreg_trace_u32`.
@@ -862,7 +876,7 @@ hitreg_code hitreg_trace_u64(hitreg_trace *trace,
                              const uint64_t *values,
                              size_t rows);
 
-// The same: times in µs, and signed numbers.
+// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
 //
 // # Safety
 // As `hitreg_trace_u32`.
@@ -872,16 +886,16 @@ hitreg_code hitreg_trace_i64(hitreg_trace *trace,
                              const int64_t *values,
                              size_t rows);
 
-// The same: measures.
+// Adds a column of floats; as `hitreg_trace_u32`.
 //
 // # Safety
 // As `hitreg_trace_u32`.
 hitreg_code hitreg_trace_f32(hitreg_trace *trace, const char *name, const char *unit, const float *values, size_t rows);
 
-// The same: names, each row's by its place in the list.
+// Adds a column of names. `codes` has each row's index in the list `names`.
 //
 // # Safety
-// As `hitreg_trace_u32`; `names` is null or so many texts, `codes` null or so many numbers.
+// As `hitreg_trace_u32`; `names` is null or `count` C strings, `codes` null or `rows` numbers.
 hitreg_code hitreg_trace_names(hitreg_trace *trace,
                                const char *name,
                                const char *const *names,
@@ -889,10 +903,10 @@ hitreg_code hitreg_trace_names(hitreg_trace *trace,
                                const uint32_t *codes,
                                size_t rows);
 
-// Writes the trace. A trace that stands there is replaced; anything else is not.
+// Writes the trace to a file. It replaces an existing trace, but no other file.
 //
 // # Safety
-// `trace` is null or a trace, `path` null or text.
+// `trace` is null or a trace, `path` null or a C string.
 hitreg_code hitreg_trace_write(const hitreg_trace *trace, const char *path);
 
 #ifdef __cplusplus

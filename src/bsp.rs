@@ -1,6 +1,6 @@
-//! Maps as the compilers of id's engines write them: what they consist of, and what stops that which moves through them. The
-//! table of lumps that both begin with is read once; trees of planes for a body of one size ([`quake`], version 29) and
-//! brushes and curved surfaces for a box of any ([`quake3`], version 46) are other things.
+//! Maps of id's engines, as their compilers write them, and collision against them. Both formats begin with a table of
+//! lumps, which one reader handles. Quake maps ([`quake`], version 29) have trees of planes for one body size. Quake
+//! III maps ([`quake3`], version 46) have brushes and curved surfaces for boxes of any size.
 
 mod lumps;
 #[cfg(feature = "quakeworld")]

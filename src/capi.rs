@@ -1,16 +1,17 @@
-//! The C ABI: a recorder, a reader of logs and a writer of traces for engines in other languages. The one room with `unsafe`.
+//! The C ABI: a recorder, a log reader and a trace writer for engines in other languages. Only this module contains
+//! `unsafe` code.
 //!
-//! `include/hitreg.h` is made from this room by cbindgen (`HITREG_WRITE_HEADER=1 cargo test --features capi --test capi`), and a
-//! test holds it up to date.
+//! cbindgen generates `include/hitreg.h` from this module (`HITREG_WRITE_HEADER=1 cargo test --features capi --test
+//! capi`). A test checks that the header is current.
 //!
-//! What every function keeps to:
-//! - It gives back a [`hitreg_code`]; [`hitreg_last_error`] has a sentence about the last one of this thread that was not
-//!   `HITREG_OK`.
-//! - Null handles and pointers, wrong sizes, text that is no UTF-8, and calls after the end are codes. A panic does not cross the
-//!   border: it is `HITREG_PANIC`.
-//! - What only its caller can promise is written at the function: that a pointer which is not null points to what its type
-//!   says, and that a handle was not freed.
-#![allow(unsafe_code, reason = "this is the border to C")]
+//! Conventions of all functions:
+//! - Fallible functions return a [`hitreg_code`]. After a code other than `HITREG_OK`, [`hitreg_last_error`] returns
+//!   the error message of this thread.
+//! - Null handles and pointers, wrong sizes, text that is not UTF-8, and calls after the end return error codes. Panics
+//!   do not unwind into C; they return `HITREG_PANIC`.
+//! - The `# Safety` sections state what the library cannot check: that a non-null pointer points to the given type, and
+//!   that a handle was not freed.
+#![allow(unsafe_code, reason = "this is the boundary to C")]
 #![allow(non_camel_case_types, reason = "these are C's names")]
 
 mod about;

@@ -1,5 +1,5 @@
-//! The state hash, as specified: XXH3-64 (seed 0) over the little-endian bytes of a sequence of 32-bit words.
-//! A build in another language needs nothing but this sentence and the order of the words.
+//! The state hash: XXH3-64 with seed 0 over the little-endian bytes of a sequence of 32-bit words. A build in another
+//! language needs only this definition and the order of the words.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub struct StateHasher {
 }
 
 impl StateHasher {
-    /// A hasher that has seen nothing.
+    /// Returns a hasher with no input yet.
     pub fn new() -> StateHasher {
         StateHasher::default()
     }
@@ -29,13 +29,13 @@ impl StateHasher {
         self.inner.update(bytes);
     }
 
-    /// The hash of all that was added.
+    /// Returns the hash of everything added so far.
     pub fn finish(&self) -> u64 {
         self.inner.digest()
     }
 }
 
-/// Numbers as their bytes, little endian: as they lie in memory, but on a machine that has them the other way round.
+/// Returns numbers as little-endian bytes. On a little-endian machine it borrows them without a copy.
 pub(crate) fn little_endian<T: NoUninit>(numbers: &[T], to_le: fn(T) -> T) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         Cow::Borrowed(cast_slice(numbers))
@@ -44,7 +44,7 @@ pub(crate) fn little_endian<T: NoUninit>(numbers: &[T], to_le: fn(T) -> T) -> Co
     }
 }
 
-/// The hash of one sequence of words.
+/// Returns the hash of one sequence of words.
 pub fn hash_words(words: &[u32]) -> u64 {
     let mut hasher = StateHasher::new();
     hasher.words(words);

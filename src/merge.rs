@@ -1,8 +1,9 @@
-//! One session from the logs of its sides: the server's and every client's, each recorded with its own clock.
+//! Merges the logs of a session's sides, the server's and every client's, into one session. Each side recorded with its
+//! own clock.
 //!
-//! A client's pipeline sees differences of its own times only, so that one constant offset for each client, in whole
-//! microseconds, changes nothing in it; and the server sees of a client's times nothing but when its packets arrive. So any
-//! offset at which every packet arrives after it was sent gives a session that replays bit for bit.
+//! A client's pipeline depends only on differences of its own times. Adding one constant offset in whole microseconds
+//! to them changes nothing in it. The server depends only on the arrival times of the client's packets. So a merged
+//! session replays bit for bit with any offset at which every packet arrives after it was sent.
 
 mod bounds;
 mod error;
@@ -21,44 +22,44 @@ use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use offset::NoOffset;
 use sides::{Sides, is_in_time};
 
-/// A session put together.
+/// A merged session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
     /// The session, on the server's clock.
     pub session: Session,
-    /// Its clients, in the order of players.
+    /// The clients, in the order of players.
     pub clients: Vec<Aligned>,
     /// Set when the session ends before the server's log does, because a client's log ends earlier.
     pub cut: Option<Cut>,
 }
 
-/// One client in its place.
+/// A client with the offset of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aligned {
-    /// Its player.
+    /// The client's player.
     pub player: PlayerId,
-    /// Which of the logs was its; `None` where there is none, and the server's says what it heard.
+    /// Index of the client's log; `None` without a log. The server's log then provides the packets that it heard.
     pub log: Option<usize>,
-    /// How far its clock is from the server's; `None` of one that never did anything, or has no log.
+    /// Offset from the client's clock to the server's; `None` when the server never heard the client, or without a log.
     pub offset: Option<Offset>,
 }
 
-/// Where a session was cut.
+/// The end of a session that was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The last tick that is left.
+    /// The last tick of the session.
     pub tick: Tick,
-    /// Its time on the server's clock.
+    /// Time of that tick on the server's clock.
     pub at: Micros,
-    /// Whose log ends there: the server got packets later that are not in it.
+    /// The player whose log ends there: the server received later packets that this log does not have.
     pub player: PlayerId,
 }
 
-/// Makes one session of its sides, in any order. A client whose log is missing plays as the server heard it, where the server
-/// wrote that down.
+/// Merges the sides of one session, given in any order. A client without a log takes part as the server heard it, if
+/// the server recorded that.
 ///
 /// # Errors
-/// When they are not the sides of one session, one is missing or there twice, or the clocks do not fit together.
+/// When the logs are not the sides of one session, a side is missing or given twice, or no clock offset fits.
 pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
     let (mut session, mut sides) = sort_out(logs)?;
     let mut clients = Vec::with_capacity(sides.len());
@@ -74,8 +75,8 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
         session.players[player].take(By::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
-        // What a later version knows of these records goes with them. Of kinds that this build does not know at all, it does
-        // not know whose clock they are on: the server's stay, the clients' are passed over.
+        // Unknown columns of client records belong to the client's clock. Of entirely unknown kinds the clock is
+        // unknown: the merge keeps the server's rows and drops the clients'.
         side.unknown.into_iter().for_each(|records| session.append_unknown(records));
     }
     let (tick, at) = end;
@@ -84,7 +85,7 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
     Ok(Merged { session, clients, cut })
 }
 
-/// What a client's log holds of its own.
+/// The client's own records from its log.
 struct ClientSide {
     log: usize,
     records: PlayerRecords,
@@ -92,7 +93,7 @@ struct ClientSide {
     unknown: Vec<UnknownRecords>,
 }
 
-/// The server's log, and each player's where there is one.
+/// Returns the server's log, and each player's client side if there is one.
 fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
     let sides = Sides::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
     if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
@@ -115,13 +116,13 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), Me
     Ok((server, clients))
 }
 
-/// Whether these are columns of records that clients keep.
+/// Returns whether these are columns of records that clients record.
 fn is_of_clients(records: &UnknownRecords) -> bool {
     OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == By::Client)
 }
 
-/// A log that was cut off may end between a frame and the packet that carried it. What became of that packet it does not
-/// say, so that the frame cannot be replayed.
+/// Drops the frames after the last recorded packet. A truncated log can end between a frame and its packet. Without the
+/// packet's fate the frame cannot be replayed.
 fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
     let last = records.sent.last().map(|packet| packet.newest);
     without_later(&mut records, last);
@@ -132,7 +133,7 @@ fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
     records.frames.retain(|frame| Some(frame.command.seq) <= last_sent);
 }
 
-/// Brings a client's times to the server's clock.
+/// Shifts a client's times to the server's clock.
 fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Result<Option<Offset>, MergeError> {
     let found = judged(offset::offset(&side.records, server), !server.reached.is_empty(), (side.log, player))?;
     match found {
@@ -142,8 +143,8 @@ fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Res
     Ok(found)
 }
 
-/// What the offset found says of a client of whom the server heard or did not. `None` where nothing of it was ever heard, and so
-/// nothing of it matters.
+/// Turns a missing offset into an error, unless the server never heard the client. Then the result is `None`, because
+/// the client does not affect the session.
 fn judged(
     found: Result<Offset, NoOffset>,
     is_heard: bool,
@@ -159,7 +160,7 @@ fn judged(
     }
 }
 
-/// The last tick up to which every client's log has all that the server heard from it.
+/// Returns the last tick up to which the clients' logs contain every packet that the server received.
 fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick, Micros), Option<Cut>), MergeError> {
     let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
     let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
@@ -177,8 +178,8 @@ fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick,
     Ok(((end.tick, end.at), Some(Cut { tick: end.tick, at: end.at, player })))
 }
 
-/// The first packet up to the last tick that reached the server and is in no client's log, of those that are the first of their
-/// clients.
+/// Returns the earliest of the clients' first packets that reached the server and are in no client's log, up to the
+/// time of the last tick.
 fn first_unknown(
     of_clients: impl Iterator<Item = (Micros, PlayerId, usize)>,
     last: Micros,

@@ -1,7 +1,7 @@
-//! The vocabulary of recordings: what a recorded session consists of, free of any game's types and of how it is stored.
+//! The record types of a session, independent of any game's types and of the storage format.
 //!
-//! A game's own payloads are opaque here: its rules are bytes, its entities' states rows of 32-bit cells that the header
-//! names. All times are session times unless a field says otherwise.
+//! A game's own data is opaque here: its rules are bytes, and its entity states are rows of 32-bit cells whose names
+//! are in the header. All times are session times unless a field says otherwise.
 
 mod allowance;
 mod client;

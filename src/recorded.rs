@@ -1,5 +1,5 @@
-//! What a session's own records say, as the tables of a trace: so that a replay can be held against a log, and so that a build
-//! which records what it plays has a trace.
+//! Converts a session's own records into the tables of a trace. With them hitreg compares a replay with its log, and
+//! makes traces for builds that record what they replay.
 
 mod own;
 mod shots;
@@ -11,30 +11,30 @@ use crate::trace::schema::{Role, bodies, executed, frames, ticks};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
-/// A log that says nothing about the server's state.
+/// The error for a log that does not hold the server's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an imported recording, or one side of a session, does not hold the server and its clients: compare two of its replays, or merge all sides first"
 )]
 pub struct NoStates;
 
-/// The tables that a log's own records make: `ticks` with the recorded hashes, `bodies` with the states that were sent,
-/// what was `executed`, and `frames` with the players' input. It lacks whatever was never sent, so it is compared under
-/// [`DiffOptions::overlap_only`](crate::diff::DiffOptions::overlap_only).
+/// Returns the tables of a log's own records: `ticks` with the recorded hashes, `bodies` with the sent states,
+/// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
+/// with [`DiffOptions::overlap_only`](crate::diff::DiffOptions::overlap_only).
 ///
-/// # Errors
-/// When the log is an imported client recording, whose ticks are none of a server's, or one side of a session.
+/// # Errors When the log is an imported client recording, which has no server ticks, or holds one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
     (session.header.holds() == Holds::Whole).then(|| as_said(session)).ok_or(NoStates)
 }
 
-/// The same of any log, whosever word its states are.
+/// Returns the same tables for any log, including logs that hold only clients' views of the state.
 pub fn as_said(session: &Session) -> Trace {
     let hidden = sent_differently(&session.header.classes, &session.states);
     said_but(session, &hidden.into_iter().map(str::to_owned).collect())
 }
 
-/// The same of a part of a log, in the whole of which these fields were sent to some players otherwise than to others.
+/// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
+/// values of them.
 pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     let header = TraceHeader {
         game: session.header.game.clone(),
@@ -46,8 +46,8 @@ pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
 }
 
-/// All tables that the records of a build make which plays a session: besides those of [`recorded`] its shots, damage, and what
-/// is of the game's own kinds, in tables by their names.
+/// Returns all tables from the records of a build that replays a session: the tables of [`recorded`], shots, damage,
+/// and one table for each custom kind.
 pub fn played(session: &Session) -> Vec<Table> {
     let hidden = sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect();
     let mut tables = vec![all_ticks(session), bodies(session, &hidden), executed(session), frames(session)];
@@ -57,7 +57,7 @@ pub fn played(session: &Session) -> Vec<Table> {
     tables
 }
 
-/// The ticks with their hashes, or the ticks alone where none has a hash.
+/// Returns the ticks with their hashes, or without the `hash` column if no tick has one.
 fn all_ticks(session: &Session) -> Table {
     if session.ticks.iter().any(|tick| tick.hash.is_some()) {
         return ticks(session);
@@ -92,7 +92,7 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
     let column = |field: &Field| {
         let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
         let places: Vec<Option<usize>> = classes.iter().map(place).collect();
-        // A class without the field leaves it 0, as in a body.
+        // Fields that a class lacks are 0, as in a body.
         let cell = |(key, cells): &(StateKey, &[u32])| {
             places
                 .get(usize::from(key.class.0))
@@ -124,7 +124,7 @@ fn executed(session: &Session) -> Table {
     executed.finish(Vec::new())
 }
 
-/// The players' part of every client frame; what the client made of it is not recorded.
+/// Returns the input of every client frame. Logs do not record what the client made of it.
 fn frames(session: &Session) -> Table {
     let mut frames = frames::Writer::default();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {

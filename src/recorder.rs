@@ -1,5 +1,6 @@
-//! What an engine calls to record a session: a [`Description`] of it, a [`Recorder`] that writes the log, and a [`Stream`] for
-//! each thread that has something to tell. No game, no pipelines: the calls go into an engine's own netcode.
+//! The API that an engine calls to record a session. A [`Description`] declares the session, a [`Recorder`] writes the
+//! log, and each thread of the engine pushes records into its own [`Stream`]. The recorder needs no game type and no
+//! pipelines: an engine calls it from its own netcode.
 //!
 //! ```
 //! use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
@@ -27,9 +28,9 @@
 //! # }
 //! ```
 //!
-//! A call costs the copy of a record into a ring that belongs to its stream alone: no lock, no system call. Two threads of the
-//! recorder's own take it from there: one puts records into the order of their times and cuts them into chunks, the other lays
-//! out, compresses and writes. What they share with `record live` and `serve` is [`BackgroundLogWriter`].
+//! A push copies one record into the stream's own ring buffer, without a lock or a system call. Two background threads
+//! empty the rings. One sorts records by time and cuts them into chunks, the other packs, compresses and writes the
+//! chunks. `record live` and `serve` use the same writer, [`BackgroundLogWriter`].
 //!
 //! [`BackgroundLogWriter`]: crate::log::BackgroundLogWriter
 
@@ -67,20 +68,20 @@ use rotating::Rotating;
 use shared::Shared;
 use traced::Traced;
 
-/// How a recorder goes about it. The default is for a session that runs in real time.
+/// Options of a recorder. The default is for a session that runs in real time.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How much later than a newer record one may come and still be put into its place. What comes later is refused.
+    /// The reorder window: how much older than the newest record a record may be. The recorder refuses older ones.
     pub window: Micros,
-    /// How many records a stream holds that nobody has taken from it yet.
+    /// The capacity of each stream's ring, in records; at least 2.
     pub ring: usize,
-    /// What happens when a stream's ring is full, or the disk is too slow. [`WhenFull::Wait`] is for sessions that do not run
-    /// in real time.
+    /// What happens when a stream's ring is full or the disk is too slow. [`WhenFull::Wait`] is for sessions that do
+    /// not run in real time.
     pub when_full: WhenFull,
-    /// How chunks are cut and packed.
+    /// How the log writer cuts and packs chunks.
     pub chunks: log::Options,
-    /// When a file gives way to the next; `None` for a single one.
+    /// When the recorder starts a new file; `None` writes a single file.
     pub rotation: Option<Rotation>,
 }
 
@@ -92,14 +93,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For sessions that are not recorded while they run: nothing is dropped.
+    /// Returns options for a session that does not run in real time: the recorder waits and drops nothing.
     pub fn patient() -> Options {
         Options { when_full: WhenFull::Wait, ..Options::default() }
     }
 }
 
-/// A log being written. Dropped without [`Recorder::finish`] it leaves an unfinished recording, as a crash would, with all that
-/// was recorded until then.
+/// A log that is being written. Dropping it without [`Recorder::finish`] leaves an unfinished `.part` file, as a crash
+/// would, with everything recorded up to that point.
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -107,29 +108,29 @@ pub struct Recorder {
     thread: Option<JoinHandle<Result<(), FinishError>>>,
 }
 
-/// What became of all that was recorded.
+/// Counters of written, lost and dropped data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Records that went into chunks.
+    /// Records written into chunks.
     pub records: u64,
-    /// Records that were lost because their stream's ring was full. Gaps in the log say when.
+    /// Records lost because their stream's ring was full. Gap records in the log mark when.
     pub lost_records: u64,
-    /// Chunks that were dropped because the disk was too slow. Gaps in the log say when.
+    /// Chunks dropped because the disk was too slow. Gap records in the log mark when.
     pub dropped_chunks: u64,
-    /// Records that came too late to be put into their place.
+    /// Records refused because they were older than the reorder window.
     pub late_records: u64,
 }
 
 impl Recorder {
-    /// Begins a log at `path`. Until [`Recorder::finish`] it is `NAME.hitlog.part`; of a process that is killed all but the last
-    /// second is there, and `hitreg recover` makes a log of it.
+    /// Starts a log at `path`. Until [`Recorder::finish`] the file is called `NAME.hitlog.part`. If the process is
+    /// killed, the file holds all but the last second, and `hitreg recover` turns it into a log.
     ///
-    /// With [`Options::rotation`] there are many of them, `NAME-0001.hitlog` and so on behind those that are there. Each is a whole log
-    /// that begins after a tick: with who is there, the bodies after that tick (as states of tick 0), and the usercmds that have not run.
+    /// With [`Options::rotation`] the recorder writes a series of files, `NAME-0001.hitlog` and so on, numbered after
+    /// those on disk. Each is a complete log that begins after a tick. It starts with the present players, the bodies
+    /// after that tick (as states of tick 0), and the usercmds that have not run.
     ///
-    /// # Errors
-    /// When it cannot be written, something stands there already, or the description is not one.
+    /// # Errors When the file cannot be written, a file of that name exists, or the description is invalid.
     pub fn create(path: &Path, about: Description, options: Options) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let how = (options.chunks, options.when_full);
@@ -146,33 +147,32 @@ impl Recorder {
         Recorder::begin(out, header, kinds, options)
     }
 
-    /// Begins a log that goes anywhere. It is whole only after [`Recorder::finish`].
+    /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
     ///
     /// # Errors
-    /// When its header cannot be written, or the description is not one.
+    /// When the header cannot be written or the description is invalid.
     pub fn to(out: impl Write + Send + 'static, about: Description, options: Options) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
         Recorder::begin(Box::new(out), header, kinds, options)
     }
 
-    /// Keeps the last stretch of a session in memory, packed as in a log, and writes it only when asked to
-    /// ([`Recorder::save`]).
+    /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
+    /// [`Recorder::save`] writes it to a file.
     ///
     /// # Errors
-    /// When the description is not one.
+    /// When the description is invalid.
     pub fn keep_last(span: Micros, about: Description, options: Options) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
         Recorder::begin(Box::new(Flight::new(header.clone(), cut, span)), header, kinds, options)
     }
 
-    /// Begins a trace: what a build makes of a log, pushed by the same calls that record a session. It is written by
-    /// [`Recorder::finish`], with the tables `ticks`, `bodies`, `executed`, `frames`, `shots` and `damage`, and one for each kind of the
-    /// team's own. A trace that stands there is replaced.
+    /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
+    /// record a session. [`Recorder::finish`] writes the trace, with the tables `ticks`, `bodies`, `executed`,
+    /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace.
     ///
-    /// # Errors
-    /// When it cannot be written there, or the description is not one.
+    /// # Errors When the trace cannot be written or the description is invalid.
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let target = Targets::new([], true).file(path, Kind::Trace)?;
@@ -193,37 +193,36 @@ impl Recorder {
         Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread) })
     }
 
-    /// A stream of records, for one thread to push into; there may be any number of them, for a player each or a thread each.
+    /// Returns a new stream for one thread to push into. A recorder can have any number of streams.
     pub fn stream(&self) -> Stream {
         let (ring, rest) = rtrb::RingBuffer::new(self.ring);
         self.shared.add(rest);
         Stream::new(Arc::clone(&self.shared), ring)
     }
 
-    /// A kind of the team's own by its name in the [`Description`].
+    /// Returns the index of a custom kind by its name in the [`Description`].
     pub fn kind(&self, name: &str) -> Option<usize> {
         self.shared.kinds.iter().position(|kind| kind.name == name)
     }
 
-    /// What became so far of all that was recorded.
+    /// Returns the counters so far.
     pub fn written(&self) -> Written {
         self.shared.written()
     }
 
-    /// Writes what [`Recorder::keep_last`] has kept, with all that was pushed before this call, as a log. The recording goes on. The log
-    /// begins after a tick, as one of many files does; a gap (`paused`) says since when the session ran before.
+    /// Writes what [`Recorder::keep_last`] holds in memory, including everything pushed before this call, as a log. The
+    /// recording goes on. The log begins after a tick, like a later file of a rotation. A gap record (`paused`) covers
+    /// the part of the session before it.
     ///
-    /// # Errors
-    /// When nothing is kept, or the log cannot be written.
+    /// # Errors When this is no flight recorder, the recording has ended, or the log cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FinishError> {
         let kept = self.shared.ask().and_then(|kept| kept.recv().ok());
         kept.ok_or(FinishError::NothingKept)?.save(path)
     }
 
-    /// Ends the log: all that was pushed before is written, whatever time that takes. Streams are told that it is over.
+    /// Ends the log. It blocks until everything pushed before is written. Later pushes into a stream return an error.
     ///
-    /// # Errors
-    /// The first thing that could not be written: the log ends before it.
+    /// # Errors The first write error; the log ends before the record that failed.
     pub fn finish(mut self) -> Result<Written, FinishError> {
         self.shared.end(true);
         self.join()?;
@@ -241,7 +240,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared.end(false);
-        // Whoever drops a recorder does not ask how it went; `finish` is for those who do.
+        // `drop` cannot return an error; callers that need it call `finish`.
         let _ = self.join();
     }
 }

@@ -1,6 +1,6 @@
 //! Random numbers that are part of the format: the same seed gives the same numbers on every machine and in every
-//! version. Nothing draws from a shared stream; each use makes its own generator from what it is about
-//! (seed, player, usercmd), so that one player's shots never shift another's.
+//! version. Each use creates its own generator from its key (seed, player, usercmd). One player's shots therefore never
+//! shift another player's random numbers.
 
 use crate::units::{CommandSeq, PlayerId, Seed};
 
@@ -11,19 +11,19 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// A generator for one purpose. Different `stream` words give unrelated sequences from one seed.
+    /// Returns a generator for one purpose. Different `stream` words give unrelated sequences from one seed.
     pub fn new(seed: Seed, stream: u64) -> Rng {
         let mut rng = Rng { state: seed.0 ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         rng.state = rng.next_u64();
         rng
     }
 
-    /// The generator of one usercmd: server and client draw the same numbers for it.
+    /// Returns the generator of one usercmd. Server and client draw the same numbers from it.
     pub fn for_command(seed: Seed, player: PlayerId, command: CommandSeq) -> Rng {
         Rng::new(seed, (u64::from(player.0) << 32) | u64::from(command.0))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -32,32 +32,32 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `0..n`; 0 when `n` is 0. The bias is below `n / 2^64`.
+    /// Returns a number that is uniform in `0..n`; 0 when `n` is 0. The bias is below `n / 2^64`.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Uniform in `[0, 1)`, in steps of 2^-24.
+    /// Returns a number that is uniform in `[0, 1)`, in steps of 2^-24.
     pub fn unit_f32(&mut self) -> f32 {
         (self.next_u64() >> 40) as f32 / 16_777_216.0
     }
 
-    /// Uniform in `[0, 1)`, in steps of 2^-53.
+    /// Returns a number that is uniform in `[0, 1)`, in steps of 2^-53.
     pub fn unit_f64(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0
     }
 
-    /// Uniform in `[-1, 1)`.
+    /// Returns a number that is uniform in `[-1, 1)`.
     pub fn signed_f32(&mut self) -> f32 {
         self.unit_f32() * 2.0 - 1.0
     }
 
-    /// True with probability `p`.
+    /// Returns `true` with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit_f64() < p
     }
 
-    /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
+    /// Returns a normal number with mean 0 and standard deviation 1 (Box and Muller 1958).
     pub fn normal_f64(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit_f64()));
         radius * libm::cos(std::f64::consts::TAU * self.unit_f64())

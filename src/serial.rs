@@ -1,30 +1,30 @@
-//! Reading MessagePack and TOML. Both readers are compiled once and not again for each type that is read, which would be
-//! a tenth of all code.
+//! Readers of MessagePack and TOML. Both use `erased_serde`, so that the compiler instantiates each reader once. One
+//! instance for each type would be a tenth of all code.
 
 use erased_serde::Deserializer;
 use serde::Deserialize;
 
-/// Bytes or a text that do not hold what was to be read.
+/// The error of a reader: the bytes or the text do not hold the expected value.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ReadError(String);
 
-/// The most values that MessagePack may hold where nothing says otherwise; those inside of others count, too. A value of one
-/// byte becomes dozens of them in memory.
+/// The default limit of values in one MessagePack document, nested values included. A value of one byte can take dozens
+/// of bytes in memory.
 const MOST_VALUES: u64 = 1 << 20;
 
-/// What MessagePack bytes hold; bytes after it are left alone.
+/// Reads a value from MessagePack and ignores bytes after it.
 ///
 /// # Errors
-/// When they are not MessagePack, hold something else, or more than a million values.
+/// When the bytes are not MessagePack, hold another type, or hold more than [`MOST_VALUES`].
 pub(crate) fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     read(&mut <dyn Deserializer<'a>>::erase(&mut reader))
 }
 
-/// Refuses MessagePack of more values than `most` before anything is made of them. What is no MessagePack is left to whoever
-/// reads it.
+/// Refuses MessagePack with more than `most` values, before the caller allocates anything for them. Malformed
+/// MessagePack passes: the reader reports it.
 pub(crate) fn count_values(most: u64, bytes: &[u8]) -> Result<(), ReadError> {
     let (mut rest, mut seen, mut awaited) = (bytes, 0u64, 1u64);
     while awaited > 0 {
@@ -40,7 +40,7 @@ pub(crate) fn count_values(most: u64, bytes: &[u8]) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// How many values are in the first one, and how many bytes come before them.
+/// Returns how many values the first value contains, and how many bytes precede them.
 fn value(bytes: &[u8]) -> Option<(u64, usize)> {
     let (marker, rest) = bytes.split_first()?;
     let length = |wide: usize| {
@@ -71,10 +71,10 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-/// What a TOML text holds.
+/// Reads a value from a TOML text.
 ///
 /// # Errors
-/// When it is not TOML, or holds something else; says where.
+/// When the text is not TOML or holds another type; the error gives the place.
 #[cfg(feature = "arena")]
 pub(crate) fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;

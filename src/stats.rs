@@ -1,4 +1,4 @@
-//! Percentiles, the way all of hitreg's output means them.
+//! Percentiles and confidence intervals, as all of hitreg's output defines them.
 
 mod counted;
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 pub use counted::Counted;
 
-/// The nearest-rank percentile of ascending values: the smallest value that at least `percent` of them do not exceed.
-/// `None` of no values.
+/// Returns the nearest-rank percentile of ascending values: the smallest value that at least `percent` of them do not
+/// exceed. `None` for an empty slice. `percent` is in `0..=100`.
 pub fn percentile<T: Copy>(ascending: &[T], percent: f64) -> Option<T> {
     let rank = libm::ceil(percent / 100.0 * ascending.len() as f64) as usize;
     ascending.get(rank.max(1) - 1).copied()
 }
 
-/// Half the width of the 95 % confidence interval around the mean of independent samples, by Student's t. `None` of fewer than
-/// two.
+/// Returns half the width of the 95 % confidence interval around the mean of independent samples, by Student's t.
+/// `None` for fewer than two samples.
 pub fn confidence_95(samples: &[f64]) -> Option<f64> {
     let count = samples.len() as f64;
     if samples.len() < 2 {
@@ -25,8 +25,8 @@ pub fn confidence_95(samples: &[f64]) -> Option<f64> {
     Some(t_975(samples.len() - 1) * libm::sqrt(variance / count))
 }
 
-/// The 97.5 % quantile of Student's t, exact to three digits: from a table up to 30 degrees of freedom, and by Cornish and
-/// Fisher's expansion beyond.
+/// Returns the 97.5 % quantile of Student's t, exact to three digits. A table gives it up to 30 degrees of freedom, the
+/// Cornish-Fisher expansion beyond.
 fn t_975(degrees: usize) -> f64 {
     const FIRST: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, // to 10
@@ -47,14 +47,14 @@ fn t_975(degrees: usize) -> f64 {
 pub struct Spread {
     /// The median.
     pub p50: f32,
-    /// What 95 % do not exceed.
+    /// The 95th percentile.
     pub p95: f32,
-    /// The greatest.
+    /// The maximum.
     pub max: f32,
 }
 
 impl Spread {
-    /// Of values in any order; NaN is left out. `None` of no values.
+    /// Summarises values in any order and ignores NaN. `None` without values.
     pub fn of(values: impl IntoIterator<Item = f32>) -> Option<Spread> {
         let values = ascending(values);
         Some(Spread { p50: percentile(&values, 50.0)?, p95: percentile(&values, 95.0)?, max: *values.last()? })
@@ -66,14 +66,14 @@ impl Spread {
 pub struct Tail {
     /// The median.
     pub p50: f32,
-    /// What 95 % do not exceed.
+    /// The 95th percentile.
     pub p95: f32,
-    /// What 99 % do not exceed.
+    /// The 99th percentile.
     pub p99: f32,
 }
 
 impl Tail {
-    /// Of values in any order; NaN is left out. `None` of no values.
+    /// Summarises values in any order and ignores NaN. `None` without values.
     pub fn of(values: impl IntoIterator<Item = f32>) -> Option<Tail> {
         let values = ascending(values);
         Some(Tail { p50: percentile(&values, 50.0)?, p95: percentile(&values, 95.0)?, p99: percentile(&values, 99.0)? })

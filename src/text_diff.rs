@@ -1,5 +1,5 @@
-//! Two texts held against each other line by line, for a person to read: what differs between a few lines that do not, and
-//! which words of a line came in another's place.
+//! A line diff of two texts for human readers: changed lines with a few lines of context, and the changed words within
+//! a line.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -8,58 +8,58 @@ use serde::{Serialize, Serializer};
 use similar::algorithms::{Capture, Compact, Replace, patience};
 use similar::{DiffOp, DiffTag, group_diff_ops};
 
-/// How two texts differ. Written out it is a unified diff without line numbers.
+/// The differences of two texts. Its text form is a unified diff without line numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextDiff {
-    /// The lines that are shown.
+    /// The lines of the diff.
     pub lines: Vec<Line>,
 }
 
 /// A line of one text or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Which text has it.
+    /// The origin of the line.
     pub of: Of,
-    /// Its words, in order.
+    /// The parts of the line, in order.
     pub words: Vec<Words>,
 }
 
-/// Where a line is from.
+/// The origin of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// Neither text: it says what comes next.
+    /// Neither text: a heading.
     Neither,
-    /// Both.
+    /// Both texts.
     Both,
-    /// The first alone.
+    /// The first text only.
     Before,
-    /// The second alone.
+    /// The second text only.
     After,
 }
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// The words.
+    /// Text of the part.
     pub text: String,
-    /// Whether they are what is another in a line that else is the same.
+    /// Whether the part differs between two otherwise similar lines.
     pub changed: bool,
 }
 
-/// Changes of more lines are shown without their words held against each other: nobody reads which words of hundreds of lines
-/// were another's, and it takes long to find.
+/// The most lines of a change for which words are compared. Word changes in longer changes are unreadable and slow to
+/// find.
 const MOST_LINES: usize = 60;
-/// Where less of the words is the same, the lines have nothing to do with each other.
+/// The lowest similarity of words, from 0 to 1, for lines to count as related.
 const LEAST_ALIKE: f32 = 0.5;
 
 impl TextDiff {
-    /// Adds a line of neither text.
+    /// Adds a heading.
     pub fn say(&mut self, text: &str) {
         self.lines.push(Line { of: Of::Neither, words: vec![Words { text: text.to_owned(), changed: false }] });
     }
 
-    /// Adds where two texts differ, with so many lines around each place, and a line before the first and before each other that says
-    /// where it is.
+    /// Adds the differences of two texts with `context` lines around each. The first heading precedes the first
+    /// difference, the second precedes each other one.
     pub fn add(&mut self, heads: [&str; 2], before: &str, after: &str, context: usize) {
         let lines = [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
         for (number, place) in group_diff_ops(differ(&lines), context).into_iter().enumerate() {
@@ -78,7 +78,7 @@ impl TextDiff {
         }
     }
 
-    /// Lines that came in the place of others, with the words that are others.
+    /// Adds lines that replaced others, and marks the changed words.
     fn add_words(&mut self, before: &[&str], after: &[&str]) {
         let both = [before, after].map(|lines| lines.iter().flat_map(|line| words(line)).collect::<Vec<_>>());
         let changes = differ(&both);
@@ -94,13 +94,14 @@ impl TextDiff {
         }
     }
 
-    /// Whether nothing differs.
+    /// Returns whether there are no differences.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 }
 
-/// What makes one list into the other, found by numbers that stand for what is in them, so that the search is compiled once.
+/// Returns the edits from the first list to the second. It compares numbers instead of texts, so that the compiler
+/// instantiates the search once.
 fn differ(lists: &[Vec<&str>; 2]) -> Vec<DiffOp> {
     let mut known = BTreeMap::new();
     let [before, after] = [0, 1].map(|side| {
@@ -116,7 +117,7 @@ fn differ(lists: &[Vec<&str>; 2]) -> Vec<DiffOp> {
     changes.into_inner().into_inner().into_ops()
 }
 
-/// The words of a line, and what stands between them.
+/// Splits a line into words and the whitespace between them.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.trim_end_matches(['\n', '\r']).split_inclusive(char::is_whitespace).flat_map(|word| {
         let (word, space) = word.split_at(word.trim_end().len());
@@ -140,7 +141,7 @@ impl Line {
         line
     }
 
-    /// What stands before it.
+    /// Returns the sign before the line: `+`, `-`, a space, or nothing.
     pub fn sign(&self) -> &'static str {
         match self.of {
             Of::Neither => "",

@@ -1,7 +1,7 @@
-//! What one replay put out: a set of tables that name their own columns, so that a build in any language can write
-//! one, and every table can be compared, exported and read without knowing the game.
+//! The output of one replay: a set of tables that describe their own columns. A build in any language can write a
+//! trace. hitreg can compare, export and print every table without knowing the game.
 //!
-//! A build fills tables that hitreg knows ([`schema`]) and tables of its own, which say what tells their rows apart:
+//! A build fills the tables that hitreg declares ([`schema`]) and custom tables, which declare their own key columns:
 //!
 //! ```
 //! use hitreg::trace::{Column, Data, Table, Trace, TraceHeader, schema::ticks};
@@ -43,33 +43,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{ClockTime, Micros};
 
-/// The tables of one replay of one log.
+/// The tables of one replay of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What was replayed, and how.
+    /// The replayed log and the replay's mode and settings.
     pub header: TraceHeader,
     /// The tables, each name once.
     pub tables: Vec<Table>,
 }
 
-/// What was replayed, and how. None of it counts in the [`Trace::digest`].
+/// The replayed log and the replay's mode and settings. It does not count in the [`Trace::digest`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHeader {
-    /// The game of the log.
+    /// Name of the log's game.
     pub game: String,
-    /// `closed` or `open`.
+    /// `closed` for a replay with the server, `open` for clients alone.
     pub mode: String,
-    /// Digest of the log that was replayed, in hexadecimal.
+    /// Digest of the log, in hexadecimal.
     pub log_digest: String,
-    /// The settings in force.
+    /// The settings of the replay.
     pub settings: Vec<(String, String)>,
-    /// From when to when, which is no part of it any more, where it is not of the whole session.
+    /// Start and end (exclusive) of the replayed part; `None` for the whole session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<[Micros; 2]>,
 }
 
 impl Trace {
-    /// Appends rows to the table of their name, which begins with them where there is none.
+    /// Appends rows to the table of their name. If there is no such table, the rows become it.
     ///
     /// # Errors
     /// As [`Table::append`].
@@ -85,57 +85,57 @@ impl Trace {
 }
 
 impl TraceHeader {
-    /// Whether clients were replayed alone: player by player, without a server and its ticks.
+    /// Returns whether the replay was open loop: player by player, without a server and its ticks.
     pub fn is_open(&self) -> bool {
         self.mode.starts_with("open")
     }
 
-    /// `0:20 to 0:30.5` where it is of that part alone.
+    /// Returns the replayed part as text, such as `0:20 to 0:30.5`; `None` for the whole session.
     pub fn part_shown(&self) -> Option<String> {
         self.part.map(|[from, to]| format!("{} to {}", ClockTime(from), ClockTime(to)))
     }
 }
 
-/// Rows of named, typed columns, all of the same length.
+/// A table of named, typed columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// One of those in [`schema::TABLES`], or a build's own.
+    /// Name of the table: one in [`schema::TABLES`], or a custom one.
     pub name: String,
-    /// The columns that tell the rows of a build's own table apart; empty where that is not said, and all columns do. It does
-    /// not count in the [`Trace::digest`].
+    /// The key columns of a custom table. Without key columns, all columns together are the key. The key does not count
+    /// in the [`Trace::digest`].
     pub key: Vec<String>,
-    /// The columns in order.
+    /// The columns, in order.
     pub columns: Vec<Column>,
 }
 
-/// One named column.
+/// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name: `at_us`, `view_error_units`.
+    /// Name of the column: `at_us`, `view_error_units`.
     pub name: String,
-    /// What its values are measured in; empty where that is not said. Degrees come round again ([`Column::is_angle`]).
-    /// It does not count in the [`Trace::digest`].
+    /// Unit of the values; empty if unknown. Degrees wrap at 360 ([`Column::is_angle`]). The unit does not count in the
+    /// [`Trace::digest`].
     pub unit: String,
-    /// Its values.
+    /// The values.
     pub data: Data,
 }
 
-/// A column of names as it is read.
+/// A view of a column of names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Names<'t> {
-    /// The names.
+    /// The distinct names.
     pub names: &'t [String],
-    /// A code for each row.
+    /// Index of each row's name in `names`.
     pub codes: &'t [u32],
 }
 
 impl<'t> Names<'t> {
-    /// The name in a row; empty where there is none.
+    /// Returns the name in a row; empty if the row or the name does not exist.
     pub fn get(self, row: usize) -> &'t str {
         self.codes.get(row).map_or("", |code| self.name_of(*code))
     }
 
-    /// The names of all rows.
+    /// Iterates over the names of all rows.
     pub fn iter(self) -> impl Iterator<Item = &'t str> {
         self.codes.iter().map(move |code| self.name_of(*code))
     }
@@ -146,52 +146,52 @@ impl<'t> Names<'t> {
 }
 
 impl Column {
-    /// A column that does not say its unit.
+    /// Returns a column without a unit.
     pub fn new(name: impl Into<String>, data: Data) -> Column {
         Column { name: name.into(), unit: String::new(), data }
     }
 
-    /// The same column, measured in something.
+    /// Returns the column with a unit.
     #[must_use]
     pub fn in_unit(self, unit: impl Into<String>) -> Column {
         Column { unit: unit.into(), ..self }
     }
 
-    /// Whether its values come round again after 360: it says that they are degrees, or does not say and is named as an
-    /// angle, which is how traces before 1.2 tell.
+    /// Returns whether the values wrap at 360. Either the unit is degrees, or there is no unit and the name denotes an
+    /// angle, as in traces of formats below 1.2.
     pub fn is_angle(&self) -> bool {
         if self.unit.is_empty() { named_as_angle(&self.name) } else { self.unit == "degrees" }
     }
 }
 
-/// Whether a column or field that does not say its unit is an angle by its name: `pitch`, `yaw`, `roll`, `angles.x`,
+/// Returns whether the name of a column or field without a unit denotes an angle: `pitch`, `yaw`, `roll`, `angles.x`,
 /// `own.viewangles.y`.
 pub fn named_as_angle(name: &str) -> bool {
     name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"))
 }
 
 impl Table {
-    /// A table that does not say what tells its rows apart.
+    /// Returns a table without key columns.
     pub fn new(name: impl Into<String>, columns: Vec<Column>) -> Table {
         Table { name: name.into(), key: Vec::new(), columns }
     }
 
-    /// The same table, whose rows are told apart by these columns.
+    /// Returns the table with these key columns.
     #[must_use]
     pub fn keyed_by<'k>(self, key: impl IntoIterator<Item = &'k str>) -> Table {
         Table { key: key.into_iter().map(str::to_owned).collect(), ..self }
     }
 
-    /// The number of rows: the length of the shortest column.
+    /// Returns the number of rows: the length of the shortest column.
     pub fn rows(&self) -> usize {
         self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
     }
 
-    /// Appends rows that come later. A column of names may have more of them by now; one that was left out because no row had a
-    /// value has none in the rows that lack it.
+    /// Appends later rows. A column of names may have gained names. An optional column that only one of the parts has
+    /// gets the value `none` in the rows of the other.
     ///
     /// # Errors
-    /// When they are rows of another table.
+    /// When the rows have columns that do not fit this table.
     pub fn append(&mut self, later: Table) -> Result<(), String> {
         if later.rows() == 0 {
             return Ok(());
@@ -226,7 +226,7 @@ impl Table {
         Err(format!("table {:?} has other columns here than where it began", self.name))
     }
 
-    /// Adds the columns, and their names, that more rows of a table have: those of a table without rows are theirs alone.
+    /// Adds the columns and names of further rows. With `first`, the table takes the columns of the rows.
     pub(crate) fn widen(&mut self, more: Table, first: bool) {
         if first {
             self.columns = more.columns;
@@ -245,7 +245,7 @@ impl Table {
         }
     }
 
-    /// The table and its columns, and none of its rows.
+    /// Returns the table with its columns and without rows.
     pub(crate) fn without_rows(&self) -> Table {
         let none = |data: &Data| match data {
             Data::U32(_) => Data::U32(Vec::new()),
@@ -262,7 +262,7 @@ impl Table {
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 
-    /// Rows of this table with all its columns, those that they lack without values.
+    /// Returns rows of this table with all its columns; missing columns have no values.
     pub(crate) fn filled(&self, rows: Table) -> Table {
         let count = rows.rows();
         let mut columns = rows.columns;
@@ -275,7 +275,7 @@ impl Table {
         Table { columns, ..rows }
     }
 
-    /// Some of its rows.
+    /// Returns a copy with only these rows.
     pub(crate) fn select(&self, rows: &[u32]) -> Table {
         let columns = self.columns.iter().map(|c| Column {
             data: c.data.select(rows),
@@ -284,17 +284,17 @@ impl Table {
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 
-    /// What its rows take in memory, in bytes.
+    /// Returns the size of the rows in memory, in bytes.
     pub(crate) fn row_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.data.len() * column.data.width()).sum()
     }
 
-    /// A column by name.
+    /// Returns a column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// A column of type `u32`; empty where there is none of this name and type.
+    /// Returns the values of a `u32` column; empty if there is none of this name and type.
     pub fn u32s(&self, name: &str) -> &[u32] {
         match self.column(name).map(|c| &c.data) {
             Some(Data::U32(values)) => values,
@@ -302,7 +302,7 @@ impl Table {
         }
     }
 
-    /// The same of type `u64`.
+    /// Returns the values of a `u64` column; empty if there is none of this name and type.
     pub fn u64s(&self, name: &str) -> &[u64] {
         match self.column(name).map(|c| &c.data) {
             Some(Data::U64(values)) => values,
@@ -310,7 +310,7 @@ impl Table {
         }
     }
 
-    /// The same of type `i64`.
+    /// Returns the values of an `i64` column; empty if there is none of this name and type.
     pub fn i64s(&self, name: &str) -> &[i64] {
         match self.column(name).map(|c| &c.data) {
             Some(Data::I64(values)) => values,
@@ -318,7 +318,7 @@ impl Table {
         }
     }
 
-    /// The same of type `f32`.
+    /// Returns the values of an `f32` column; empty if there is none of this name and type.
     pub fn f32s(&self, name: &str) -> &[f32] {
         match self.column(name).map(|c| &c.data) {
             Some(Data::F32(values)) => values,
@@ -326,7 +326,7 @@ impl Table {
         }
     }
 
-    /// The same of type `name`.
+    /// Returns a column of names; empty if there is none of this name and type.
     pub fn names(&self, name: &str) -> Names<'_> {
         match self.column(name).map(|c| &c.data) {
             Some(Data::Name { names, codes }) => Names { names, codes },
@@ -336,7 +336,7 @@ impl Table {
 }
 
 impl Trace {
-    /// A table by name.
+    /// Returns a table by name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name == name)
     }

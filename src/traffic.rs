@@ -1,4 +1,4 @@
-//! Every packet between the server and its clients, as a log has it, or as a trace says.
+//! Lists the packets between the server and its clients, from a log or a trace.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, Data, Table, Trace, TraceSource, each_part, gathered};
 use crate::units::{Micros, SnapshotSeq};
 
-/// One packet.
+/// One packet in either direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Whose.
+    /// Number of the client's player.
     pub player: u32,
     /// Whether it went to the server.
     pub is_up: bool,
-    /// When it left.
+    /// Send time, in µs.
     pub sent_us: i64,
-    /// How long it was on its way; `None` where it never arrived.
+    /// Transit time of the first arrival, in µs; `None` for a lost packet.
     pub took_us: Option<i64>,
-    /// How many bytes it has, where that is known.
+    /// Size in bytes, if known.
     pub bytes: Option<u32>,
-    /// How many updates were held back before it.
+    /// Number of updates that the rate limit held back before it.
     pub choked: u32,
 }
 
-/// Those that a log has, by player and direction, in the order of their numbers. What was sent after the last that is known to have
-/// arrived may have been on its way, and is left out; so is a direction of which no arrival is known.
+/// Returns the packets of a log, by player and direction, in the order of their numbers. It omits packets after the
+/// last known arrival, because they may have been in transit at the end. It also omits a direction without arrivals.
 pub fn of_session(session: &Session) -> Vec<Packet> {
     let mut all = Vec::new();
     for (player, records) in (0..).zip(&session.players) {
@@ -61,7 +61,7 @@ fn add(
     ));
 }
 
-/// Those that a trace says, in the same way.
+/// Returns the packets of a trace, with the same omissions.
 pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
     let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
@@ -95,11 +95,11 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     all
 }
 
-/// Where [`put_by`] puts what was sent, and what arrived: tables of its own, beside those of a replay.
+/// Names of the tables in which [`put_by`] stores sent packets and arrivals, next to the tables of a replay.
 const SENT: &str = "traffic.sent";
 const ARRIVED: &str = "traffic.arrived";
 
-/// What a stretch of a log says of packets, as rows that [`of_log_beside`] finds in a trace.
+/// Returns the packets and arrivals of a stretch of a log as tables that [`of_log_beside`] reads from a trace.
 pub fn put_by(stretch: &Stretch) -> [Table; 2] {
     let (mut sent, mut arrived): ([Vec<u32>; 5], [Vec<u32>; 3]) = Default::default();
     let mut times: [Vec<i64>; 2] = Default::default();
@@ -130,25 +130,25 @@ pub fn put_by(stretch: &Stretch) -> [Table; 2] {
     ]
 }
 
-/// The packets of its log that were [put by](put_by) in a trace, as [`of_session`] has them. What keeps them from being read comes
-/// in their place.
+/// Returns the log's packets from the tables that [`put_by`] stored in a trace, as [`of_session`] does. A read error
+/// takes the place of packets.
 ///
 /// # Errors
-/// When it cannot be read who sent any.
+/// When the players' numbers cannot be read.
 pub fn of_log_beside(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
     by_player(trace, [SENT, ARRIVED], |player, [sent, arrived]| of_rows(player, &sent, &arrived))
 }
 
-/// Those that a trace says, as [`of_trace`] has them.
+/// Returns the packets of a trace, as [`of_trace`] does.
 ///
 /// # Errors
-/// When it cannot be read who sent any.
+/// When the players' numbers cannot be read.
 pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
     let of_tables = |_, tables: [Table; 2]| of_trace(&Trace { tables: tables.into(), ..Trace::default() });
     by_player(trace, [packets::NAME, snapshots::NAME], of_tables)
 }
 
-/// What two tables say of one player after the other; of as many at once as there is room for.
+/// Processes two tables player by player. It reads several players per pass, as many as memory allows.
 fn by_player<'s>(
     trace: &'s dyn TraceSource,
     tables: [&'static str; 2],
@@ -164,7 +164,7 @@ fn by_player<'s>(
     const ROWS_AT_ONCE: u64 = 1 << 20;
     let rows: u64 =
         trace.tables().iter().filter(|(table, _)| tables.contains(&&*table.name)).map(|(_, rows)| rows).sum();
-    // Whoever goes through a file for each player goes through it often.
+    // Each pass reads the whole file, so a pass covers as many players as possible.
     let at_once = usize::try_from(ROWS_AT_ONCE * players.len() as u64 / rows.max(1)).unwrap_or(usize::MAX).max(1);
     let players: Vec<u32> = players.into_iter().collect();
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();

@@ -1,4 +1,5 @@
-//! The quantities that every room speaks in: times, ticks, and the numbers that name things.
+//! Quantities that all modules share: times, rates, ticks, and the ids and sequence numbers of players, entities and
+//! messages.
 
 mod clock_time;
 mod named;
@@ -10,43 +11,43 @@ pub use named::UnknownName;
 pub(crate) use named::named;
 use serde::{Deserialize, Serialize};
 
-/// A point in time, or a span, in whole microseconds. What its zero is depends on whose clock it was read from:
-/// session times count from the start of the recording, and each field says when it means another clock.
+/// A point in time, or a span, in whole microseconds. Session times count from the start of the recording. A field that
+/// uses another clock says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Micros(pub i64);
 
 impl Micros {
-    /// The start of a session, and the empty span.
+    /// The start of a session, or an empty span.
     pub const ZERO: Micros = Micros(0);
 
-    /// A span of whole milliseconds.
+    /// Returns a span of whole milliseconds; saturates at the range of `i64`.
     pub const fn from_ms(ms: i64) -> Micros {
         Micros(ms.saturating_mul(1_000))
     }
 
-    /// A span of whole seconds.
+    /// Returns a span of whole seconds.
     pub const fn from_s(s: i64) -> Micros {
         Micros(s * 1_000_000)
     }
 
-    /// The nearest microsecond to a span in fractional milliseconds; for values that people write.
+    /// Returns the nearest microsecond to a span in fractional milliseconds, such as a setting that a user wrote.
     pub fn from_ms_f64(ms: f64) -> Micros {
         Micros(libm::round(ms * 1_000.0) as i64)
     }
 
-    /// The span in milliseconds, for display and statistics only.
+    /// Returns the span in milliseconds, for display and statistics only.
     pub fn as_ms_f64(self) -> f64 {
         self.0 as f64 / 1_000.0
     }
 
-    /// The span in seconds, for display and statistics only.
+    /// Returns the span in seconds, for display and statistics only.
     pub fn as_s_f64(self) -> f64 {
         self.0 as f64 / 1_000_000.0
     }
 }
 
-// A time may be what a client or a file claims: it ends at the ends of the range, and is out of all bounds there.
+// Clients and files can claim any time, so arithmetic saturates at the ends of the range.
 impl std::ops::Add for Micros {
     type Output = Micros;
     fn add(self, other: Micros) -> Micros {
@@ -73,7 +74,7 @@ impl fmt::Display for Micros {
     }
 }
 
-/// How often something happens, in thousandths of a Hz: 32 ms are exactly 31.25 Hz.
+/// A rate, in thousandths of a Hz: a period of 32 ms is exactly 31.25 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Hz {
@@ -82,12 +83,12 @@ pub struct Hz {
 }
 
 impl Hz {
-    /// So many times a second; `None` for a number that is not above 0.
+    /// Returns a rate of `milli` thousandths of a Hz; `None` unless `milli` is above 0.
     pub const fn from_milli(milli: i64) -> Option<Hz> {
         if milli > 0 { Some(Hz { milli }) } else { None }
     }
 
-    /// Reads `64` or `31.25`: at most three decimals, above 0.
+    /// Parses `64` or `31.25`: above 0, at most three decimals and no sign.
     pub fn parse(text: &str) -> Option<Hz> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -98,22 +99,22 @@ impl Hz {
         Hz::from_milli(whole.parse::<i64>().ok()? * 1000 + thousandths)
     }
 
-    /// In thousandths of a Hz.
+    /// Returns the rate in thousandths of a Hz.
     pub const fn milli(self) -> i64 {
         self.milli
     }
 
-    /// The time of the `n`-th turn, when turn 0 is at zero.
+    /// Returns the time of the `n`-th period's start, rounded towards zero. Period 0 starts at zero.
     pub const fn turn(self, n: i64) -> Micros {
         Micros((n as i128 * 1_000_000_000 / self.milli as i128) as i64)
     }
 
-    /// From one turn to the next.
+    /// Returns the length of one period, rounded down to a microsecond.
     pub const fn interval(self) -> Micros {
         self.turn(1)
     }
 
-    /// How many whole turns there are in a span.
+    /// Returns the number of whole periods in a span.
     pub const fn turns_in(self, span: Micros) -> i64 {
         (span.0 as i128 * self.milli as i128).div_euclid(1_000_000_000) as i64
     }
@@ -145,7 +146,7 @@ macro_rules! number {
 }
 
 number! {
-    /// One step of the server's simulation, counted from 1; 0 is before the first.
+    /// One step of the server's simulation, counted from 1; 0 is the state before the first step.
     Tick(u32)
 }
 number! {
@@ -153,7 +154,7 @@ number! {
     PlayerId(u16)
 }
 number! {
-    /// Anything with a body: players first, then what the game spawns (projectiles, movers, ...).
+    /// An entity: players first, then what the game spawns (projectiles, movers, ...).
     EntityId(u16)
 }
 number! {
@@ -165,33 +166,34 @@ number! {
     SnapshotSeq(u32)
 }
 number! {
-    /// Where all of a session's random numbers start from.
+    /// Random seed of a session.
     Seed(u64)
 }
 
 impl PlayerId {
-    /// The entity that this player moves.
+    /// Returns the entity that this player controls.
     pub const fn entity(self) -> EntityId {
         EntityId(self.0)
     }
 }
 
 impl Tick {
-    /// The tick after this one.
+    /// Returns the tick after this one.
     pub const fn next(self) -> Tick {
         Tick(self.0 + 1)
     }
 }
 
 impl CommandSeq {
-    /// The command after this one. The last number has no other after it: a client counts there only by lying.
+    /// Returns the command after this one. It saturates at `u32::MAX`, which only a client that lies about its numbers
+    /// reaches.
     pub const fn next(self) -> CommandSeq {
         CommandSeq(self.0.saturating_add(1))
     }
 }
 
 impl SnapshotSeq {
-    /// The snapshot after this one.
+    /// Returns the snapshot after this one.
     pub const fn next(self) -> SnapshotSeq {
         SnapshotSeq(self.0 + 1)
     }

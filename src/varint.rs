@@ -1,4 +1,4 @@
-//! Numbers as bytes: LEB128 varints and zigzag.
+//! Integer encodings: LEB128 varints and zigzag.
 
 /// Appends an unsigned LEB128 varint.
 #[inline]
@@ -10,7 +10,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Signed to unsigned, small to small: 0, -1, 1, -2, ...
+/// Maps signed to unsigned integers so that small magnitudes stay small: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
 #[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
@@ -22,7 +22,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads bytes one after the other, and never beyond their end.
+/// Reads bytes in sequence and returns an error at their end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, String> {
-        // Most numbers are small.
+        // Fast path: most numbers fit in one byte.
         if let Some((&byte @ ..0x80, rest)) = self.rest.split_first() {
             self.rest = rest;
             return Ok(byte.into());

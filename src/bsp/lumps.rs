@@ -1,27 +1,28 @@
-//! The lumps of a `.bsp`: a table of offsets and lengths after the version, and each lump a list of records of one size.
+//! The lumps of a `.bsp`: after the version comes a table of offsets and lengths. Each lump is a list of records of
+//! equal size.
 
 /// Why a lump cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LumpError {
-    /// The table of lumps, or a lump, reaches past the end of the file.
+    /// The table of lumps, or a lump, extends past the end of the file.
     #[error("the file ends before its {lump}")]
     Truncated {
-        /// Which lump.
+        /// Name of the lump.
         lump: &'static str,
     },
-    /// A lump's length is no multiple of its entries'.
+    /// The length of a lump is not a multiple of its record size.
     #[error("the lump of {lump} has {length} bytes, which is no multiple of {entry}")]
     Length {
-        /// Which lump.
+        /// Name of the lump.
         lump: &'static str,
-        /// Its length.
+        /// Length of the lump, in bytes.
         length: usize,
-        /// The length of an entry.
+        /// Size of a record, in bytes.
         entry: usize,
     },
 }
 
-/// A file with its table.
+/// A file with its table of lumps.
 #[derive(Clone, Copy)]
 pub(super) struct Lumps<'a> {
     file: &'a [u8],
@@ -29,13 +30,13 @@ pub(super) struct Lumps<'a> {
 }
 
 impl<'a> Lumps<'a> {
-    /// The table has `count` entries and begins at a byte of the file.
+    /// Reads a table of `count` entries at the offset `at`.
     pub(super) fn new(file: &'a [u8], at: usize, count: usize) -> Result<Lumps<'a>, LumpError> {
         let table = file.get(at..at + 8 * count).ok_or(LumpError::Truncated { lump: "table of lumps" })?;
         Ok(Lumps { file, table })
     }
 
-    /// A lump by its number in the table.
+    /// Returns the bytes of a lump by its index in the table.
     pub(super) fn bytes(&self, index: usize, lump: &'static str) -> Result<&'a [u8], LumpError> {
         let entry = Record(&self.table[8 * index..8 * index + 8]);
         let (at, length) = (entry.u32(0) as usize, entry.u32(4) as usize);
@@ -43,7 +44,7 @@ impl<'a> Lumps<'a> {
         bytes.ok_or(LumpError::Truncated { lump })
     }
 
-    /// The records of a lump.
+    /// Returns the records of a lump.
     pub(super) fn records(
         &self,
         index: usize,
@@ -58,7 +59,7 @@ impl<'a> Lumps<'a> {
     }
 }
 
-/// One record, little-endian; the places that are read are all below its size.
+/// One little-endian record. Callers read only at offsets within its size.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'a>(&'a [u8]);
 

@@ -1,4 +1,4 @@
-//! Maps: read from `.bsp` files, checked, and traced through.
+//! Maps of Quake's engine (BSP version 29): reading, checks and collision.
 
 mod bsp;
 mod check;

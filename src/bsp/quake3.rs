@@ -1,5 +1,5 @@
-//! Maps of Quake III's engine (BSP version 46): what they consist of, and what stops a box that moves through them: brushes, and
-//! patches, which are curved surfaces cut into flat pieces. The rules are those of the public ioquake3 sources (cm_load.c,
+//! Maps of Quake III's engine (BSP version 46) and the collision of boxes with them. Brushes and patches stop a box;
+//! patches are curved surfaces, cut into flat pieces. The rules are those of the public ioquake3 sources (cm_load.c,
 //! cm_trace.c, cm_patch.c).
 
 mod archive;

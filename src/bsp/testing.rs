@@ -1,7 +1,8 @@
-//! For tests: small maps of both versions, as bytes, made on the spot.
+//! Small generated maps of both versions for tests, as bytes.
 
-/// The level of [`quake_bytes`]: a floor at 0 that ends in a wall at x = 116, a pool 40 deep where x < -200, a lift (model 1,
-/// 64 wide and 16 thick, its top at 0) and a teleporter (model 2) at y > 600 that leads to (0, 0, 27), facing y.
+/// The entities of [`quake_bytes`]. Its level has a floor at 0 that ends in a wall at x = 116, and a pool 40 deep where
+/// x < -200. Model 1 is a lift, 64 wide and 16 thick, with its top at 0. Model 2 is a teleporter at y > 600 that leads
+/// to (0, 0, 27), facing y.
 pub(crate) const ENTITIES: &str = r#"
 { "classname" "worldspawn" }
 { "classname" "func_plat" "model" "*1" }
@@ -9,19 +10,20 @@ pub(crate) const ENTITIES: &str = r#"
 { "classname" "info_teleport_destination" "targetname" "there" "origin" "0 0 0" "angle" "90" }
 "#;
 
-/// Where standing on the floor puts the origin: half a unit of box below it is 24, and sweeps stop 1/32 short.
+/// The origin's z of a player who stands on the floor: 24 below the origin is the box's underside, and sweeps stop 1/32
+/// short.
 pub(crate) const STANDING_Z: f32 = 24.031_25;
 
 const EMPTY_LEAF: i32 = 0;
 const SOLID_LEAF: i32 = 1;
 const WATER_LEAF: i32 = 2;
 
-/// The map as a `.bsp` of version 29.
+/// Returns the map as a `.bsp` of version 29.
 pub(crate) fn quake_bytes() -> Vec<u8> {
     quake_bytes_leaning(None)
 }
 
-/// The map with what lies behind a plane solid as well: for points and not for players, as where a map was compiled anew.
+/// Returns the map with solid space behind a plane, for points and not for players, as in a recompiled map.
 pub(crate) fn quake_bytes_leaning(plane: Option<([f32; 3], f32)>) -> Vec<u8> {
     let mut lumps: Vec<Vec<u8>> = vec![Vec::new(); 15];
     lumps[0] = ENTITIES.as_bytes().to_vec();
@@ -40,7 +42,7 @@ pub(crate) fn quake_bytes_leaning(plane: Option<([f32; 3], f32)>) -> Vec<u8> {
         lumps[1].extend(value.to_le_bytes());
     }
     let leaf = |leaf: i32| (-1 - leaf) as i16;
-    // Points: below the floor is solid, but for the pool's water down to 40.
+    // Points: solid below the floor, except for the pool's water down to 40.
     let mut points = vec![(2, leaf(EMPTY_LEAF), 1), (3, leaf(SOLID_LEAF), 2), (4, leaf(WATER_LEAF), leaf(SOLID_LEAF))];
     if plane.is_some() {
         lumps[1].extend(3i32.to_le_bytes());
@@ -53,7 +55,7 @@ pub(crate) fn quake_bytes_leaning(plane: Option<([f32; 3], f32)>) -> Vec<u8> {
         lumps[5].extend(back.to_le_bytes());
         lumps[5].extend([0; 16]);
     }
-    // Players: the same, 24 higher; the wall 16 before itself; then the lift's box.
+    // Players: the same planes 24 higher, the wall 16 earlier, and the lift's box.
     let mut clip = vec![(1, -2, 1), (3, 2, 3), (0, -1, -2), (11, -1, -2)];
     clip.extend([(5, -1, 5), (6, 6, -1), (7, -1, 7), (8, 8, -1), (9, -1, 9), (10, -2, -1)]);
     for (plane, front, back) in clip {
@@ -81,8 +83,8 @@ pub(crate) fn quake_bytes_leaning(plane: Option<([f32; 3], f32)>) -> Vec<u8> {
     file(&29i32.to_le_bytes(), &lumps)
 }
 
-/// A level of version 46: a floor at 0, a wall at x = 256, a step 16 high where y > 60, and a flat patch 64 up at x from -200 to -100
-/// and y from -100 to 100, which looks up.
+/// Returns a level of version 46: a floor at 0, a wall at x = 256, and a step 16 high where y > 60. A flat patch at z =
+/// 64 faces up, with x from -200 to -100 and y from -100 to 100.
 pub(crate) fn quake3_bytes() -> Vec<u8> {
     let boxes: [[f32; 6]; 3] = [
         [-512.0, -512.0, -32.0, 512.0, 512.0, 0.0],
@@ -105,7 +107,7 @@ pub(crate) fn quake3_bytes() -> Vec<u8> {
         put(&mut lumps[8], &[index as u32 * 6, 6, 0]);
         put(&mut lumps[6], &[index as u32]);
     }
-    // One node, which parts the level at its floor; both leaves have everything.
+    // One node at the height of the floor; both leaves contain everything.
     put(&mut lumps[3], &[5, -1i32 as u32, -2i32 as u32, 0, 0, 0, 0, 0, 0]);
     for _ in 0..2 {
         put(&mut lumps[4], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3]);
@@ -125,7 +127,7 @@ pub(crate) fn quake3_bytes() -> Vec<u8> {
     file(b"IBSP\x2e\0\0\0", &lumps)
 }
 
-/// A file of lumps behind their table.
+/// Returns a file of lumps after their table.
 fn file(version: &[u8], lumps: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = version.to_vec();
     let mut at = version.len() + 8 * lumps.len();

@@ -1,4 +1,4 @@
-//! `hitreg_about`: what a session is, before anything happens in it.
+//! `hitreg_about`: the description of a session, before its first record.
 
 use std::ffi::c_char;
 
@@ -8,49 +8,49 @@ use crate::record::{CellKind, Class, Field, Meaning, Scope};
 use crate::recorder::Description;
 use crate::units::PlayerId;
 
-/// A description of a session. `hitreg_recorder_create` uses it up; it is freed all the same.
+/// A description of a session. The functions that start a recorder consume it, but the caller still frees it.
 pub struct hitreg_about {
-    /// `None` once it was used.
+    /// `None` once a recorder has consumed it.
     about: Option<Description>,
     class: Option<Class>,
     kind: Option<(String, Vec<(String, CellKind)>)>,
 }
 
-/// What a field, or a column, holds.
+/// Field type: 32-bit float.
 pub const HITREG_F32: u32 = 0;
-/// A signed number.
+/// Field type: signed integer.
 pub const HITREG_I32: u32 = 1;
-/// An unsigned number; flags, too.
+/// Field type: unsigned integer; also flags.
 pub const HITREG_U32: u32 = 2;
 
-/// Movement: predicted by clients, compared on ack.
+/// Scope: movement, predicted by clients and compared on an ack.
 pub const HITREG_MOVEMENT: u32 = 0;
-/// Weapons: predicted by clients that predict weapons.
+/// Scope: weapons, predicted by clients that predict weapons.
 pub const HITREG_WEAPONS: u32 = 1;
-/// The server's alone, such as health.
+/// Scope: server only, such as health.
 pub const HITREG_STATUS: u32 = 2;
 
-/// A field of which no more is known than its kind.
+/// Meaning: none of the others.
 pub const HITREG_PLAIN: u32 = 0;
-/// A coordinate of a place.
+/// Meaning: a coordinate of a position.
 pub const HITREG_POSITION: u32 = 1;
-/// A component of a velocity.
+/// Meaning: a component of a velocity.
 pub const HITREG_VELOCITY: u32 = 2;
-/// An angle in degrees.
+/// Meaning: an angle in degrees.
 pub const HITREG_ANGLE: u32 = 3;
-/// A component of a direction of length 1.
+/// Meaning: a component of a unit vector.
 pub const HITREG_DIRECTION: u32 = 4;
-/// Something counted.
+/// Meaning: a counter.
 pub const HITREG_COUNTER: u32 = 5;
-/// Yes or no, or several as bits.
+/// Meaning: a flag, or a set of flags as bits.
 pub const HITREG_FLAG: u32 = 6;
-/// One of a few things, by number.
+/// Meaning: an enumeration value.
 pub const HITREG_NAME: u32 = 7;
-/// A time in milliseconds, unless it says another unit.
+/// Meaning: a time, in milliseconds unless the field has another unit.
 pub const HITREG_TIME: u32 = 8;
 
 impl hitreg_about {
-    /// The description, with the class and the kind that were begun last.
+    /// Takes the description, including the latest class and kind.
     pub(super) fn take(&mut self) -> Result<Description, Failure> {
         let mut about = self.about.take().ok_or_else(used)?;
         if let Some(class) = self.class.take() {
@@ -82,7 +82,7 @@ fn cell_kind(kind: u32) -> Result<CellKind, Failure> {
 }
 
 /// # Safety
-/// `name` and `unit` are null or text; `unit` may be null.
+/// `name` and `unit` are null or a C string; `unit` may be null.
 unsafe fn field(
     name: *const c_char,
     kind: u32,
@@ -102,7 +102,7 @@ unsafe fn field(
         Meaning::Name,
         Meaning::Time,
     ];
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     let name = unsafe { text(name, "the field's name") }?;
     let none = |what: &str, number: u32| fail(HITREG_VALUE, format!("there is no {what} {number} of a field"));
     let scope = SCOPES.get(scope as usize).ok_or_else(|| none("scope", scope))?;
@@ -111,19 +111,19 @@ unsafe fn field(
     if unit.is_null() {
         return Ok(field);
     }
-    // SAFETY: it is not null, and so it is text.
+    // SAFETY: the caller guarantees that a non-null `unit` is a C string.
     Ok(field.in_unit(unsafe { text(unit, "the field's unit") }?))
 }
 
-/// Begins the description of a session of a game. Null when the name is no text; `hitreg_last_error` says so.
+/// Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
 ///
 /// # Safety
-/// `game` is null or text with a zero at its end.
+/// `game` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_new(game: *const c_char) -> *mut hitreg_about {
     let mut made = std::ptr::null_mut();
     guard(|| {
-        // SAFETY: as this function's own.
+        // SAFETY: the caller upholds this function's contract.
         let about = Some(Description::new(unsafe { text(game, "game") }?));
         made = Box::into_raw(Box::new(hitreg_about { about, class: None, kind: None }));
         Ok(())
@@ -131,47 +131,47 @@ pub unsafe extern "C" fn hitreg_about_new(game: *const c_char) -> *mut hitreg_ab
     made
 }
 
-/// Frees a description; null is none.
+/// Frees a description; does nothing for null.
 ///
 /// # Safety
 /// `about` is null, or a description that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_free(about: *mut hitreg_about) {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { free(about) }
 }
 
-/// How often the server ticks, 1 to 1,000 times a second.
+/// Sets the server's tick rate, 1 to 1,000 Hz.
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_tick_hz(about: *mut hitreg_about, hz: u32) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { handle(about, "about") }?.change(|about| about.tick_hz(hz)))
 }
 
-/// A setting, by the game's own name for it.
+/// Adds a setting under the game's own name.
 ///
 /// # Safety
-/// `about` is null or a description, `key` and `value` null or text.
+/// `about` is null or a description, `key` and `value` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_setting(
     about: *mut hitreg_about,
     key: *const c_char,
     value: *const c_char,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (key, value) = (text(key, "key")?, text(value, "value")?);
         handle(about, "about")?.change(|about| about.setting(key, value))
     })
 }
 
-/// The map: its name, and its bytes if the log is to need no other file.
+/// Sets the map's name and its bytes. Pass no bytes when the replay loads the map from its own files.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or text, `bytes` null or so many bytes.
+/// `about` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_map(
     about: *mut hitreg_about,
@@ -179,43 +179,43 @@ pub unsafe extern "C" fn hitreg_about_map(
     bytes: *const u8,
     length: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, bytes) = (text(name, "name")?, array(bytes, length, "bytes")?);
         handle(about, "about")?.change(|about| about.map(name, bytes.to_vec()))
     })
 }
 
-/// Where the game's random numbers start from.
+/// Sets the random seed of the session.
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_seed(about: *mut hitreg_about, seed: u64) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { handle(about, "about") }?.change(|about| about.seed(seed)))
 }
 
-/// The next player; the first is number 0. Give no nicknames where nobody asked for that.
+/// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or text.
+/// `about` is null or a description, `name` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_player(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let name = text(name, "name")?;
         handle(about, "about")?.change(|about| about.player(name))
     })
 }
 
-/// Begins the next class of entities; the first is number 0. Its fields follow.
+/// Starts the next class of entities, numbered from 0. `hitreg_about_field` adds its fields.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or text.
+/// `about` is null or a description, `name` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_class(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, about) = (text(name, "name")?, handle(about, "about")?);
         match about.class.replace(Class::new(name, Vec::new())) {
@@ -225,10 +225,11 @@ pub unsafe extern "C" fn hitreg_about_class(about: *mut hitreg_about, name: *con
     })
 }
 
-/// The next field of the class that was begun last: `HITREG_F32`…, `HITREG_MOVEMENT`…, `HITREG_POSITION`…; `unit` may be null.
+/// Adds a field to the latest class. `kind` is `HITREG_F32`…, `scope` `HITREG_MOVEMENT`…, `meaning` `HITREG_POSITION`…;
+/// `unit` may be null.
 ///
 /// # Safety
-/// `about` is null or a description, `name` and `unit` null or text.
+/// `about` is null or a description, `name` and `unit` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_field(
     about: *mut hitreg_about,
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn hitreg_about_field(
     meaning: u32,
     unit: *const c_char,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (field, about) = (field(name, kind, scope, meaning, unit)?, handle(about, "about")?);
         let no_class = || fail(HITREG_MISFIT, "a field comes before the first class");
@@ -247,10 +248,11 @@ pub unsafe extern "C" fn hitreg_about_field(
     })
 }
 
-/// A field of the game's own that usercmds have besides the usual ones (`hitreg_push_usercmd_with`): as `hitreg_about_field`.
+/// Adds a game-defined field to all usercmds, for `hitreg_push_usercmd_with`. The arguments are those of
+/// `hitreg_about_field`.
 ///
 /// # Safety
-/// `about` is null or a description, `name` and `unit` null or text.
+/// `about` is null or a description, `name` and `unit` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_usercmd_field(
     about: *mut hitreg_about,
@@ -259,20 +261,20 @@ pub unsafe extern "C" fn hitreg_about_usercmd_field(
     meaning: u32,
     unit: *const c_char,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let field = field(name, kind, HITREG_MOVEMENT, meaning, unit)?;
         handle(about, "about")?.change(|about| about.usercmd_field(field))
     })
 }
 
-/// Begins the next kind of record of the game's own; the first is number 0. Its columns follow.
+/// Starts the next custom record kind, numbered from 0. `hitreg_about_column` adds its columns.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or text.
+/// `about` is null or a description, `name` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_kind(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, about) = (text(name, "name")?, handle(about, "about")?);
         match about.kind.replace((name.to_owned(), Vec::new())) {
@@ -282,13 +284,13 @@ pub unsafe extern "C" fn hitreg_about_kind(about: *mut hitreg_about, name: *cons
     })
 }
 
-/// The next column of the kind that was begun last: `HITREG_F32`, or any number.
+/// Adds a column to the latest custom kind: `HITREG_F32` for floats, any other type for integers.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or text.
+/// `about` is null or a description, `name` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_column(about: *mut hitreg_about, name: *const c_char, kind: u32) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, kind, about) = (text(name, "name")?, cell_kind(kind)?, handle(about, "about")?);
         let no_kind = || fail(HITREG_MISFIT, "a column comes before the first kind");
@@ -297,35 +299,35 @@ pub unsafe extern "C" fn hitreg_about_column(about: *mut hitreg_about, name: *co
     })
 }
 
-/// Usercmds carry bytes of their own (`hitreg_push_usercmd_bytes`).
+/// Declares that usercmds carry extra bytes, for `hitreg_push_usercmd_bytes`.
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_usercmd_bytes(about: *mut hitreg_about) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { handle(about, "about") }?.change(Description::usercmd_bytes))
 }
 
-/// Usercmds are recorded by the server as they reach it.
+/// Declares that the server records usercmds on arrival.
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_usercmds_as_received(about: *mut hitreg_about) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { handle(about, "about") }?.change(Description::usercmds_as_received))
 }
 
-/// The log holds one side of a session by that side's clock: `player` is the client's, or -1 for the server. All sides say the
-/// same `session`.
+/// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
+/// the server. All sides pass the same `session`.
 ///
 /// # Safety
 /// `about` is null or a description.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_about_side(about: *mut hitreg_about, session: u64, player: i32) -> hitreg_code {
     guard(|| {
-        // SAFETY: as this function's own.
+        // SAFETY: the caller upholds this function's contract.
         let about = unsafe { handle(about, "about") }?;
         match (player, u16::try_from(player)) {
             (-1, _) => about.change(|about| about.server_side(session)),

@@ -1,4 +1,4 @@
-//! What stands between C and the library: codes and sentences, pointers that may be null, structs that may be older.
+//! The boundary to C: error codes and messages, null pointers, and structs of older headers.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -6,37 +6,38 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::recorder::{FinishError, PushError};
 
-/// How a call went.
+/// Result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum hitreg_code {
-    /// As asked.
+    /// Success.
     HITREG_OK = 0,
     /// A handle or pointer is null.
     HITREG_NULL = 1,
-    /// A struct does not say a size that this library knows: set `size` to `sizeof` it, and build with this library's header.
+    /// A struct's `size` is unknown to this library. Set it to `sizeof` the struct, and build with this library's
+    /// header.
     HITREG_SIZE = 2,
-    /// Text is not UTF-8, or an enum has no such value, or a number does not fit its field.
+    /// Text is not UTF-8, an enum value does not exist, or a number does not fit its field.
     HITREG_VALUE = 3,
-    /// The record does not fit the description: no such player, class or kind, or another width.
+    /// The record does not fit the description: an unknown player, class or kind, or a wrong number of values.
     HITREG_MISFIT = 4,
-    /// It comes later than the recorder's window allows.
+    /// The record is older than the reorder window.
     HITREG_LATE = 5,
-    /// The recorder cannot keep up; the record is lost, and the log says so.
+    /// The recorder cannot keep up. The record is lost, and a gap in the log marks it.
     HITREG_OVERRUN = 6,
-    /// The recording, or the handle's work, is over.
+    /// The recording has ended, or the handle was used up.
     HITREG_FINISHED = 7,
-    /// The recording cannot be written any more.
+    /// A write error stopped the recording.
     HITREG_STOPPED = 8,
-    /// The description is not one.
+    /// The description is invalid.
     HITREG_DESCRIPTION = 9,
     /// A file cannot be read or written.
     HITREG_FILE = 10,
-    /// There is no such row.
+    /// The row does not exist.
     HITREG_NO_ROW = 11,
     /// The stream belongs to another thread.
     HITREG_THREAD = 12,
-    /// The library has a fault. Please tell its makers.
+    /// The library panicked. Please report it.
     HITREG_PANIC = 13,
 }
 
@@ -45,7 +46,7 @@ use hitreg_code::{
     HITREG_OVERRUN, HITREG_PANIC, HITREG_SIZE, HITREG_STOPPED, HITREG_VALUE,
 };
 
-/// A code that is not `HITREG_OK`, and its sentence.
+/// An error code with its message.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: hitreg_code,
@@ -56,17 +57,17 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// A sentence about the last call of this thread that failed; empty if none has. It stays until the next that fails, or until the
-/// thread ends.
+/// Returns the message of the last failed call of this thread; empty without one. It is valid until the next failed
+/// call or until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn hitreg_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
 }
 
-/// Runs what a function does.
+/// Runs the body of a C function and converts errors and panics to a code.
 #[inline]
 pub(super) fn guard(does: impl FnOnce() -> Result<(), Failure>) -> hitreg_code {
-    // What a panic leaves behind is not looked at again: handles that were being changed say that they are over.
+    // Unwind safety: a handle that was being changed during a panic reports that it has ended.
     match catch_unwind(AssertUnwindSafe(does)) {
         Ok(Ok(())) => HITREG_OK,
         Ok(Err(failure)) => tell(failure),
@@ -113,35 +114,35 @@ impl From<crate::store::StoreError> for Failure {
     }
 }
 
-/// A handle that C holds.
+/// Returns the object of a handle.
 ///
 /// # Safety
-/// It is null, or came from this library as this type and was not freed; nobody else uses it meanwhile.
+/// It is null, or came from this library as this type and was not freed. No other thread uses it at the same time.
 #[inline]
 pub(super) unsafe fn handle<'h, T>(pointer: *mut T, name: &str) -> Result<&'h mut T, Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
-/// The same, only looked at.
+/// Returns the object of a handle for reading.
 ///
 /// # Safety
-/// As [`handle`], but others may look at it, too.
+/// As [`handle`], but other threads may read it at the same time.
 #[inline]
 pub(super) unsafe fn look<'h, T>(pointer: *const T, name: &str) -> Result<&'h T, Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// Puts an answer where C wants it.
+/// Writes a result to the caller's variable.
 ///
 /// # Safety
-/// The pointer is null or may be written to.
+/// The pointer is null or writable.
 pub(super) unsafe fn answer<T>(to: *mut T, value: T) -> Result<(), Failure> {
     if to.is_null() {
         return Err(null("the place for the answer"));
     }
-    // SAFETY: it is not null, and may be written to; it need not be aligned.
+    // SAFETY: it is not null and writable; it need not be aligned.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
@@ -151,23 +152,23 @@ fn null(name: &str) -> Failure {
     fail(HITREG_NULL, format!("{name} is null"))
 }
 
-/// Text from C.
+/// Returns text from C.
 ///
 /// # Safety
-/// The pointer is null, or leads to text with a zero at its end.
+/// The pointer is null or points to a C string.
 pub(super) unsafe fn text<'t>(pointer: *const c_char, name: &str) -> Result<&'t str, Failure> {
     if pointer.is_null() {
         return Err(null(name));
     }
-    // SAFETY: it is not null, and there is a zero at the end of the text.
+    // SAFETY: it is not null, and the text ends with a zero byte.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| fail(HITREG_VALUE, format!("{name} is not UTF-8")))
 }
 
-/// An array from C; null is one of no length.
+/// Returns an array from C; null is valid for length 0.
 ///
 /// # Safety
-/// The pointer is null, or leads to so many values.
+/// The pointer is null or points to `length` values.
 pub(super) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T], Failure> {
     if length == 0 {
         return Ok(&[]);
@@ -178,44 +179,44 @@ pub(super) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) 
     if !pointer.is_aligned() || length > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(fail(HITREG_VALUE, format!("{name} is no array of {length} values")));
     }
-    // SAFETY: it is neither null nor askew, and its caller says that there are so many.
+    // SAFETY: it is not null and aligned, and the caller guarantees the length.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
 }
 
-/// A struct that begins with its size, all of whose bytes may have any value.
+/// A struct that begins with its size and is valid for any bytes.
 ///
 /// # Safety
-/// A struct that consists of numbers alone, `size: u32` first, without padding.
+/// The struct contains only numbers, `size: u32` first, without padding.
 pub(super) unsafe trait Sized32: Copy {
-    /// What it measured when it first came out; a caller's may be as short, and the rest is zero.
+    /// Size of the struct in its first released version. Callers may pass this size or more; missing fields are zero.
     const FIRST: usize;
     const NAME: &'static str;
 }
 
-/// A struct from C, whose header may be older than this library.
+/// Returns a struct from C. The caller's header may be older than this library.
 ///
 /// # Safety
-/// The pointer is null, or leads to as many bytes as the struct says.
+/// The pointer is null or points to as many bytes as the struct's `size`.
 #[inline]
 pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T, Failure> {
     if pointer.is_null() {
         return Err(null(T::NAME));
     }
-    // SAFETY: it is not null, and whatever version it is begins with its size.
+    // SAFETY: it is not null, and every version of the struct begins with its size.
     let size = unsafe { pointer.cast::<u32>().read_unaligned() } as usize;
     if size < T::FIRST || size > size_of::<T>() {
         return Err(wrong_size(T::NAME, size, size_of::<T>()));
     }
     let mut value = T::default();
-    // SAFETY: both hold at least `size` bytes, they do not overlap, and any bytes are a `T`.
+    // SAFETY: both hold at least `size` bytes, they do not overlap, and any bytes are a valid `T`.
     unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut value).cast::<u8>(), size) };
     Ok(value)
 }
 
-/// An array of structs from C, each as large as the first says; null is one of no length.
+/// Returns an array of structs from C, each of the first one's size; null is valid for length 0.
 ///
 /// # Safety
-/// The pointer is null, or leads to so many of them.
+/// The pointer is null or points to `length` structs.
 pub(super) unsafe fn sized_array<T: Sized32 + Default>(pointer: *const T, length: usize) -> Result<Vec<T>, Failure> {
     if length == 0 {
         return Ok(Vec::new());
@@ -223,29 +224,29 @@ pub(super) unsafe fn sized_array<T: Sized32 + Default>(pointer: *const T, length
     if pointer.is_null() {
         return Err(null(T::NAME));
     }
-    // SAFETY: it is not null, and whatever version it is begins with its size.
+    // SAFETY: it is not null, and every version of the struct begins with its size.
     let size = unsafe { pointer.cast::<u32>().read_unaligned() } as usize;
     if length > isize::MAX as usize / size_of::<T>() {
         return Err(fail(HITREG_VALUE, format!("there are no {length} of {}", T::NAME)));
     }
-    // SAFETY: its caller says that there are so many, one behind the other; where the size is wrong, only the first is looked at.
+    // SAFETY: the caller guarantees `length` consecutive structs. With a wrong size, only the first is read.
     (0..length).map(|place| unsafe { sized(pointer.cast::<u8>().add(place * size).cast::<T>()) }).collect()
 }
 
-/// Puts a struct where C wants it, as far as C's header knows it.
+/// Writes a struct to the caller's, up to the size that the caller's header declares.
 ///
 /// # Safety
-/// The pointer is null, or leads to as many bytes as the struct says, which may be written to.
+/// The pointer is null or points to as many writable bytes as the struct's `size`.
 pub(super) unsafe fn fill<T: Sized32>(to: *mut T, value: T) -> Result<(), Failure> {
     if to.is_null() {
         return Err(null(T::NAME));
     }
-    // SAFETY: it is not null, and whatever version it is begins with its size.
+    // SAFETY: it is not null, and every version of the struct begins with its size.
     let size = unsafe { to.cast::<u32>().read_unaligned() } as usize;
     if size < T::FIRST || size > size_of::<T>() {
         return Err(wrong_size(T::NAME, size, size_of::<T>()));
     }
-    // SAFETY: both hold at least `size` bytes and do not overlap; the size itself stays as it was.
+    // SAFETY: both hold at least `size` bytes and do not overlap. `size` itself is not written.
     unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>().add(4), to.cast::<u8>().add(4), size - 4) };
     Ok(())
 }
@@ -256,21 +257,21 @@ fn wrong_size(name: &str, found: usize, known: usize) -> Failure {
     fail(HITREG_SIZE, says)
 }
 
-/// A number that has to fit a smaller field.
+/// Converts a number to a smaller field.
 #[inline]
 pub(super) fn fits<T: TryFrom<u32>>(number: u32, name: &str) -> Result<T, Failure> {
     T::try_from(number).map_err(|_| fail(HITREG_VALUE, format!("{name} is {number}, which is too much for its field")))
 }
 
-/// Frees what came from this library.
+/// Frees an object that this library created.
 ///
 /// # Safety
 /// It is null, or came from this library as this type and was not freed.
 pub(super) unsafe fn free<T>(pointer: *mut T) {
     if !pointer.is_null() {
-        // SAFETY: it was made by `Box::into_raw`.
+        // SAFETY: `Box::into_raw` created it.
         let owned = unsafe { Box::from_raw(pointer) };
-        // Nothing crosses the border, whatever happens while it is dropped.
+        // A panic in `drop` must not unwind into C.
         let _ = catch_unwind(AssertUnwindSafe(move || drop(owned)));
     }
 }

@@ -1,4 +1,4 @@
-//! `hitreg_log`: a whole log in memory, to be played by a build.
+//! `hitreg_log`: a complete log in memory, for a build to replay.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
@@ -14,48 +14,48 @@ use crate::store;
 use crate::trace::Digest;
 use crate::units::{CommandSeq, PlayerId};
 
-/// A log that was read. Nothing changes it: any number of threads may look at it at once.
+/// A log in memory. It is immutable: any number of threads may read it at once.
 pub struct hitreg_log {
     pub(super) session: Session,
     pub(super) digest: Digest,
     game: CString,
     map: CString,
     settings: Vec<(String, CString)>,
-    /// What each player's usercmds carried besides, in the order of their numbers.
+    /// Extra bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
-    /// Where each usercmd has its fields of the game's own, by player and number.
+    /// Row of each usercmd's game-defined fields, by player and usercmd number.
     pub(super) fields: BTreeMap<(u32, i64), usize>,
 }
 
-/// The kind of usercmds.
+/// Name of the kind that holds usercmds.
 pub(super) const USERCMDS: &str = "frames";
 
-/// Kinds of records, for `hitreg_log_count`: usercmds of a player.
+/// Record kind for `hitreg_log_count`: usercmds of a player.
 pub const HITREG_USERCMDS: u32 = 0;
-/// Packets that reached the server from a player.
+/// Record kind: packets from a player that reached the server.
 pub const HITREG_REACHED: u32 = 1;
-/// What the server did about a player's usercmds.
+/// Record kind: results of a player's usercmds on the server.
 pub const HITREG_RAN: u32 = 2;
-/// Ticks; the player does not matter.
+/// Record kind: ticks; `player` is ignored.
 pub const HITREG_TICKS: u32 = 3;
-/// States; the player does not matter.
+/// Record kind: states; `player` is ignored.
 pub const HITREG_STATES: u32 = 4;
-/// Packets that a player sent.
+/// Record kind: packets that a player sent.
 pub const HITREG_SENT: u32 = 5;
-/// Snapshots that were sent to a player.
+/// Record kind: snapshots sent to a player.
 pub const HITREG_SNAPSHOTS: u32 = 6;
-/// Snapshots that arrived at a player.
+/// Record kind: snapshots that arrived at a player.
 pub const HITREG_RECEIVED: u32 = 7;
-/// Times when a player came or went.
+/// Record kind: changes of a player's presence.
 pub const HITREG_PRESENCES: u32 = 8;
 
-/// Reads a whole log.
+/// Reads a log into memory.
 ///
 /// # Safety
-/// `path` is null or text, `log` null or a place.
+/// `path` is null or a C string, `log` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_open(path: *const c_char, log: *mut *mut hitreg_log) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(log, std::ptr::null_mut())?;
         let read = hitreg_log::read(Path::new(text(path, "path")?))?;
@@ -101,65 +101,65 @@ pub(super) fn row<T>(rows: &[T], index: usize) -> Result<&T, Failure> {
     rows.get(index).ok_or_else(|| fail(HITREG_NO_ROW, format!("there is no row {index}: there are {}", rows.len())))
 }
 
-/// Frees a log, and all text and cells that came from it; null is none.
+/// Frees a log and all text and arrays that were returned from it; does nothing for null.
 ///
 /// # Safety
 /// `log` is null, or a log that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_free(log: *mut hitreg_log) {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { free(log) }
 }
 
-/// The game's name; null for a null log.
+/// Returns the game's name; null for a null log.
 ///
 /// # Safety
 /// `log` is null or a log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_game(log: *const hitreg_log) -> *const c_char {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { log.as_ref() }.map_or(std::ptr::null(), |log| log.game.as_ptr())
 }
 
-/// The map's name, and its bytes; `bytes` and `length` may be null. Null for a null log.
+/// Returns the map's name, and its bytes unless `bytes` or `length` is null. Returns null for a null log.
 ///
 /// # Safety
-/// `log` is null or a log, `bytes` and `length` are null or places.
+/// `log` is null or a log, `bytes` and `length` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_map(
     log: *const hitreg_log,
     bytes: *mut *const u8,
     length: *mut usize,
 ) -> *const c_char {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     let Some(log) = (unsafe { log.as_ref() }) else { return std::ptr::null() };
     let map = &log.session.header.rules;
     if !bytes.is_null() && !length.is_null() {
-        // SAFETY: they are places.
+        // SAFETY: both are writable.
         unsafe { (bytes.write_unaligned(map.as_ptr()), length.write_unaligned(map.len())) };
     }
     log.map.as_ptr()
 }
 
-/// The seed of the session; 0 for a null log.
+/// Returns the session's random seed; 0 for a null log.
 ///
 /// # Safety
 /// `log` is null or a log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_seed(log: *const hitreg_log) -> u64 {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { log.as_ref() }.map_or(0, |log| log.session.header.seed.0)
 }
 
-/// A setting of the session; null where it has none of this name.
+/// Returns a setting of the session; null if the log has no setting of this name.
 ///
 /// # Safety
-/// `log` is null or a log, `key` null or text.
+/// `log` is null or a log, `key` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_setting(log: *const hitreg_log, key: *const c_char) -> *const c_char {
     let mut found = std::ptr::null();
     guard(|| {
-        // SAFETY: as this function's own.
+        // SAFETY: the caller upholds this function's contract.
         let (log, key) = unsafe { (look(log, "log")?, text(key, "key")?) };
         if let Some((_, value)) = log.settings.iter().find(|(known, _)| known == key) {
             found = value.as_ptr();
@@ -169,20 +169,20 @@ pub unsafe extern "C" fn hitreg_log_setting(log: *const hitreg_log, key: *const 
     found
 }
 
-/// How many players the session has; 0 for a null log.
+/// Returns the number of players; 0 for a null log.
 ///
 /// # Safety
 /// `log` is null or a log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_players(log: *const hitreg_log) -> usize {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { log.as_ref() }.map_or(0, |log| log.session.players.len())
 }
 
-/// How many records there are of a kind: `HITREG_USERCMDS`…
+/// Returns the number of records of a kind (`HITREG_USERCMDS`…).
 ///
 /// # Safety
-/// `log` is null or a log, `count` null or a place.
+/// `log` is null or a log, `count` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_count(
     log: *const hitreg_log,
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn hitreg_log_count(
     player: u16,
     count: *mut usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let log = look(log, "log")?;
         let rows = match kind {
@@ -209,10 +209,10 @@ pub unsafe extern "C" fn hitreg_log_count(
     })
 }
 
-/// A player's usercmd, by its place in the log, from 0.
+/// Returns a player's usercmd, by its index in the log.
 ///
 /// # Safety
-/// `log` is null or a log, `command` null or as large as it says.
+/// `log` is null or a log, `command` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_usercmd(
     log: *const hitreg_log,
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn hitreg_log_usercmd(
     index: usize,
     command: *mut hitreg_usercmd,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let frame = row(&look(log, "log")?.player(player)?.frames, index)?;
         let (cmd, input) = (frame.command, frame.command.input);
@@ -248,10 +248,10 @@ pub unsafe extern "C" fn hitreg_log_usercmd(
     })
 }
 
-/// What a usercmd carried besides; no bytes where it carried none. They stay until the log is freed.
+/// Returns the extra bytes of a usercmd, which may be empty. They are valid until the log is freed.
 ///
 /// # Safety
-/// `log` is null or a log, `bytes` and `length` null or places.
+/// `log` is null or a log, `bytes` and `length` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_usercmd_bytes(
     log: *const hitreg_log,
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn hitreg_log_usercmd_bytes(
     bytes: *mut *const u8,
     length: *mut usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let log = look(log, "log")?;
         log.player(player)?;
@@ -272,10 +272,10 @@ pub unsafe extern "C" fn hitreg_log_usercmd_bytes(
     })
 }
 
-/// What the server did about one of a player's usercmds, in the order of doing, from 0.
+/// Returns how the server handled one of a player's usercmds, by its index in the order of handling.
 ///
 /// # Safety
-/// `log` is null or a log, `ran` null or as large as it says.
+/// `log` is null or a log, `ran` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_ran(
     log: *const hitreg_log,
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn hitreg_log_ran(
     index: usize,
     ran: *mut hitreg_execution,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let done = row(&look(log, "log")?.player(player)?.executed, index)?;
         let how = done.how as u32;
@@ -291,10 +291,10 @@ pub unsafe extern "C" fn hitreg_log_ran(
     })
 }
 
-/// A packet of a player that reached the server, in the order of arrival, from 0.
+/// Returns the arrival of a player's packet at the server, by its index in the order of arrival.
 ///
 /// # Safety
-/// `log` is null or a log, `arrival` null or as large as it says.
+/// `log` is null or a log, `arrival` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_reached(
     log: *const hitreg_log,
@@ -302,24 +302,24 @@ pub unsafe extern "C" fn hitreg_log_reached(
     index: usize,
     arrival: *mut hitreg_arrival,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let reached = row(&look(log, "log")?.player(player)?.reached, index)?;
         fill(arrival, hitreg_arrival { size: 0, number: reached.number, at_us: reached.at.0 })
     })
 }
 
-/// A tick, by its place in the log, from 0.
+/// Returns a tick, by its index in the log.
 ///
 /// # Safety
-/// `log` is null or a log, `tick` null or as large as it says.
+/// `log` is null or a log, `tick` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_tick(
     log: *const hitreg_log,
     index: usize,
     tick: *mut hitreg_tick_end,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let end = row(&look(log, "log")?.session.ticks, index)?;
         let (hash, has_hash) = (end.hash.unwrap_or(0), u32::from(end.hash.is_some()));
@@ -327,10 +327,10 @@ pub unsafe extern "C" fn hitreg_log_tick(
     })
 }
 
-/// A state, by its place in the log, from 0: in the order of ticks, viewers and entities. `cells` stays until the log is freed.
+/// Returns a state, by its index in the order of ticks, viewers and entities. `cells` is valid until the log is freed.
 ///
 /// # Safety
-/// `log` is null or a log, `state` null or as large as it says, `cells` null or a place.
+/// `log` is null or a log, `state` null or a struct of its `size`, `cells` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_state(
     log: *const hitreg_log,
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn hitreg_log_state(
     state: *mut hitreg_state,
     cells: *mut *const u32,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let states = &look(log, "log")?.session.states;
         let key = row(states.keys(), index)?;

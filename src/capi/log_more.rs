@@ -1,4 +1,4 @@
-//! What a log says besides usercmds and ticks: snapshots, who came and went, and what is of the game's own.
+//! More records of a log: snapshots, effects, presence and custom records.
 
 use std::ffi::c_char;
 
@@ -8,11 +8,12 @@ use super::log::{USERCMDS, hitreg_log, row};
 use super::{hitreg_arrival, hitreg_effect, hitreg_presence, hitreg_snapshot, hitreg_value};
 use crate::record::{Presence, UnknownColumn, UnknownKind, UnknownRecords};
 
-/// A snapshot that was sent to a player, by its place in the log, from 0. `entities` stays until the log is freed; `hitreg_log_effect` has
-/// the effects.
+/// Returns a snapshot that the server sent to a player, by its index in the log. `entities` is valid until the log is
+/// freed. `effects` returns the number of effects for `hitreg_log_effect`.
 ///
 /// # Safety
-/// `log` is null or a log, `snapshot` null or as large as it says, `entities`, `count` and `effects` null or places.
+/// `log` is null or a log, `snapshot` null or a struct of its `size`, `entities`, `count` and `effects` null or
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_snapshot(
     log: *const hitreg_log,
@@ -23,7 +24,7 @@ pub unsafe extern "C" fn hitreg_log_snapshot(
     count: *mut usize,
     effects: *mut usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let sent = row(&look(log, "log")?.player(player)?.snapshots, index)?;
         let known = hitreg_snapshot {
@@ -43,10 +44,10 @@ pub unsafe extern "C" fn hitreg_log_snapshot(
     })
 }
 
-/// An effect that a snapshot tells, by its place in it, from 0.
+/// Returns an effect of a snapshot, by its index in the snapshot.
 ///
 /// # Safety
-/// `log` is null or a log, `effect` null or as large as it says.
+/// `log` is null or a log, `effect` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_effect(
     log: *const hitreg_log,
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn hitreg_log_effect(
     index: usize,
     effect: *mut hitreg_effect,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let sent = row(&look(log, "log")?.player(player)?.snapshots, snapshot)?;
         let told = row(&sent.effects, index)?;
@@ -65,10 +66,10 @@ pub unsafe extern "C" fn hitreg_log_effect(
     })
 }
 
-/// A snapshot that arrived at a player, in the order of arrival, from 0.
+/// Returns the arrival of a snapshot at a player, by its index in the order of arrival.
 ///
 /// # Safety
-/// `log` is null or a log, `arrival` null or as large as it says.
+/// `log` is null or a log, `arrival` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_received(
     log: *const hitreg_log,
@@ -76,17 +77,17 @@ pub unsafe extern "C" fn hitreg_log_received(
     index: usize,
     arrival: *mut hitreg_arrival,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let received = row(&look(log, "log")?.player(player)?.received, index)?;
         fill(arrival, hitreg_arrival { size: 0, number: received.number, at_us: received.at.0 })
     })
 }
 
-/// A time when a player came or went, from 0.
+/// Returns a change of a player's presence, by its index in the log.
 ///
 /// # Safety
-/// `log` is null or a log, `presence` null or as large as it says.
+/// `log` is null or a log, `presence` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_presence(
     log: *const hitreg_log,
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn hitreg_log_presence(
     index: usize,
     presence: *mut hitreg_presence,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let change = row(&look(log, "log")?.player(player)?.presence, index)?;
         let left = u32::from(change.change == Presence::Left);
@@ -102,10 +103,10 @@ pub unsafe extern "C" fn hitreg_log_presence(
     })
 }
 
-/// The fields of the game's own that a usercmd has, by its number; `count` is how many there are.
+/// Returns the game-defined fields of a usercmd, by its number. `count` must equal the number of fields.
 ///
 /// # Safety
-/// `log` is null or a log, `values` null or a place for so many values.
+/// `log` is null or a log, `values` null or writable for `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_usercmd_values(
     log: *const hitreg_log,
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn hitreg_log_usercmd_values(
     values: *mut hitreg_value,
     count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let log = look(log, "log")?;
         let none = || fail(HITREG_NO_ROW, format!("usercmd {seq} of player {player} has no fields of its own"));
@@ -124,28 +125,29 @@ pub unsafe extern "C" fn hitreg_log_usercmd_values(
     })
 }
 
-/// How many rows there are of a kind of the game's own, by its name.
+/// Returns the number of rows of a custom kind, by its name.
 ///
 /// # Safety
-/// `log` is null or a log, `kind` null or text, `count` null or a place.
+/// `log` is null or a log, `kind` null or a C string, `count` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_rows(
     log: *const hitreg_log,
     kind: *const c_char,
     count: *mut usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (log, kind) = (look(log, "log")?, text(kind, "kind")?);
         answer(count, log.session.unknown.iter().find(|records| records.kind == kind).map_or(0, UnknownRecords::len))
     })
 }
 
-/// A row of a kind of the game's own, by its place in the log, from 0: whose it is, when it was, and its values, of which there are
-/// `count`.
+/// Returns a row of a custom kind, by its index in the log: its series, its time and its values. `count` must equal the
+/// number of values.
 ///
 /// # Safety
-/// `log` is null or a log, `kind` null or text, `series` and `at_us` null or places, `values` null or a place for so many values.
+/// `log` is null or a log, `kind` null or a C string, `series` and `at_us` null or writable, `values` null or writable
+/// for `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_row(
     log: *const hitreg_log,
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn hitreg_log_row(
     values: *mut hitreg_value,
     count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (log, name) = (look(log, "log")?, text(kind, "kind")?);
         let (kind, records) = own(log, name)?;
@@ -174,10 +176,10 @@ fn own<'l>(log: &'l hitreg_log, name: &str) -> Result<(&'l UnknownKind, &'l Unkn
     kind.zip(records).ok_or_else(|| fail(HITREG_NO_ROW, format!("there is no row of a kind {name}")))
 }
 
-/// Puts a row's values where C wants them.
+/// Writes a row's values to the caller's array.
 ///
 /// # Safety
-/// `values` is null or a place for so many.
+/// `values` is null or writable for `count` values.
 unsafe fn put<'c>(
     columns: impl Iterator<Item = &'c UnknownColumn>,
     index: usize,
@@ -197,7 +199,7 @@ unsafe fn put<'c>(
         return Err(fail(HITREG_MISFIT, says));
     }
     for (place, cell) in cells.into_iter().enumerate() {
-        // SAFETY: there is a place for so many; a null one is refused.
+        // SAFETY: the array has `count` values; `answer` refuses null.
         unsafe { answer(if values.is_null() { values } else { values.add(place) }, cell) }?;
     }
     Ok(())

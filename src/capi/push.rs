@@ -1,4 +1,4 @@
-//! What is pushed into a stream.
+//! Functions that push records into a stream.
 
 use glam::Vec3;
 
@@ -31,27 +31,27 @@ fn usercmd(c: &hitreg_usercmd) -> Result<Usercmd, Failure> {
     Ok(Usercmd { seq, lerp_msec, server_time: Micros(c.server_time_us), input })
 }
 
-/// A client frame's usercmd.
+/// Pushes a client frame's usercmd.
 ///
 /// # Safety
-/// `stream` is null or a stream, `command` null or as large as it says.
+/// `stream` is null or a stream, `command` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_usercmd(
     stream: *mut hitreg_stream,
     player: u16,
     command: *const hitreg_usercmd,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(command)?);
         Ok(stream.usercmd(PlayerId(player), Micros(c.at_us), usercmd(&c)?)?)
     })
 }
 
-/// The same with the fields of the game's own, as many as the description has (`hitreg_about_usercmd_field`).
+/// Pushes a usercmd with its game-defined fields, one value for each `hitreg_about_usercmd_field`.
 ///
 /// # Safety
-/// `stream` is null or a stream, `command` null or as large as it says, `values` null or so many values.
+/// `stream` is null or a stream, `command` null or a struct of its `size`, `values` null or `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_usercmd_with(
     stream: *mut hitreg_stream,
@@ -60,17 +60,17 @@ pub unsafe extern "C" fn hitreg_push_usercmd_with(
     values: *const hitreg_value,
     count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c, own) = (own(stream)?, sized(command)?, list(values, count)?);
         Ok(stream.usercmd_with(PlayerId(player), Micros(c.at_us), usercmd(&c)?, &own)?)
     })
 }
 
-/// What a usercmd carries besides, at the same time as the usercmd.
+/// Pushes the extra bytes of a usercmd. Push the usercmd itself with the same `at_us`.
 ///
 /// # Safety
-/// `stream` is null or a stream, `bytes` null or so many bytes.
+/// `stream` is null or a stream, `bytes` null or `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_usercmd_bytes(
     stream: *mut hitreg_stream,
@@ -80,24 +80,24 @@ pub unsafe extern "C" fn hitreg_push_usercmd_bytes(
     bytes: *const u8,
     length: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, bytes) = (own(stream)?, array(bytes, length, "bytes")?);
         Ok(stream.usercmd_bytes(PlayerId(player), Micros(at_us), CommandSeq(seq), bytes)?)
     })
 }
 
-/// A packet that a client sent.
+/// Pushes a packet that a client sent.
 ///
 /// # Safety
-/// `stream` is null or a stream, `packet` null or as large as it says.
+/// `stream` is null or a stream, `packet` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_packet(
     stream: *mut hitreg_stream,
     player: u16,
     packet: *const hitreg_packet,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(packet)?);
         let packet = PacketRecord {
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn hitreg_push_packet(
     })
 }
 
-/// A client's packet arrived at the server. A lost one never does, a duplicated one twice.
+/// Pushes the arrival of a client's packet at the server. A lost packet never arrives, a duplicated one twice.
 ///
 /// # Safety
 /// `stream` is null or a stream.
@@ -123,17 +123,19 @@ pub unsafe extern "C" fn hitreg_push_reached(
     number: u32,
     at_us: i64,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let arrival = ArrivalRecord { number, at: Micros(at_us) };
         Ok(own(stream)?.push(Record::Reached(PlayerId(player), arrival))?)
     })
 }
 
-/// A snapshot that the server sent to a player, with the entities and the effects in it; all effects have the size of the first.
+/// Pushes a snapshot that the server sent to a player, with its entities and effects. All effects have the size of the
+/// first.
 ///
 /// # Safety
-/// `stream` is null or a stream, `snapshot` null or as large as it says, `entities` null or so many numbers, `effects` null or so many.
+/// `stream` is null or a stream, `snapshot` null or a struct of its `size`, `entities` null or `count` numbers,
+/// `effects` null or `effect_count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_snapshot(
     stream: *mut hitreg_stream,
@@ -144,7 +146,7 @@ pub unsafe extern "C" fn hitreg_push_snapshot(
     effects: *const hitreg_effect,
     effect_count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(snapshot)?);
         let mut entities: Vec<EntityId> = array(entities, count, "entities")?.iter().map(|id| EntityId(*id)).collect();
@@ -171,7 +173,7 @@ fn effect(c: &hitreg_effect) -> Result<Effect, Failure> {
     Ok(Effect { kind, entity, at: Vec3::new(c.x, c.y, c.z), predictable: c.predictable != 0 })
 }
 
-/// A snapshot arrived at its client.
+/// Pushes the arrival of a snapshot at its client.
 ///
 /// # Safety
 /// `stream` is null or a stream.
@@ -182,14 +184,14 @@ pub unsafe extern "C" fn hitreg_push_received(
     seq: u32,
     at_us: i64,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let arrival = ArrivalRecord { number: seq, at: Micros(at_us) };
         Ok(own(stream)?.push(Record::Received(PlayerId(player), arrival))?)
     })
 }
 
-/// What the server did about a usercmd: 0 run, 1 stood in, 2 missing, 3 late, 4 over budget.
+/// Pushes how the server handled a usercmd. `how` is 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
 ///
 /// # Safety
 /// `stream` is null or a stream.
@@ -203,7 +205,7 @@ pub unsafe extern "C" fn hitreg_push_ran(
 ) -> hitreg_code {
     const HOW: [Execution; 5] =
         [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let how = HOW.get(how as usize).ok_or_else(|| fail(HITREG_VALUE, format!("nothing is done as {how}")))?;
         let ran = ExecutionRecord { command: CommandSeq(command), tick: Tick(tick), how: *how };
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn hitreg_push_ran(
     })
 }
 
-/// The end of a server's tick; ticks count from 1. `hash` is null where the game has none.
+/// Pushes the end of a server tick; ticks count from 1. `hash` is null if the game does not hash its state.
 ///
 /// # Safety
 /// `stream` is null or a stream, `hash` null or a number.
@@ -222,18 +224,18 @@ pub unsafe extern "C" fn hitreg_push_tick(
     at_us: i64,
     hash: *const u64,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let hash = if hash.is_null() { None } else { Some(hash.read_unaligned()) };
         Ok(own(stream)?.tick(Tick(tick), Micros(at_us), hash)?)
     })
 }
 
-/// An entity's state after a tick: as many cells of 32 bits as its class has fields, floats by their bits (`memcpy`). `viewer` is
-/// the only player who was sent it so, or -1.
+/// Pushes an entity's state after a tick: one 32-bit cell for each field of its class, floats as their bits (`memcpy`).
+/// `viewer` is the only player who was sent this state, or -1.
 ///
 /// # Safety
-/// `stream` is null or a stream, `cells` null or so many cells.
+/// `stream` is null or a stream, `cells` null or `count` cells.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_body(
     stream: *mut hitreg_stream,
@@ -244,7 +246,7 @@ pub unsafe extern "C" fn hitreg_push_body(
     cells: *const u32,
     count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let viewer = match (viewer, u16::try_from(viewer)) {
             (-1, _) => None,
@@ -258,10 +260,10 @@ pub unsafe extern "C" fn hitreg_push_body(
     })
 }
 
-/// A shot: as the client predicted it (`judged` 0), or as the server judged it (1).
+/// Pushes a shot: `judged` is 0 for the client's prediction, 1 for the server's result.
 ///
 /// # Safety
-/// `stream` is null or a stream, `shot` null or as large as it says.
+/// `stream` is null or a stream, `shot` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_shot(
     stream: *mut hitreg_stream,
@@ -270,7 +272,7 @@ pub unsafe extern "C" fn hitreg_push_shot(
     judged: u32,
 ) -> hitreg_code {
     const REASONS: [Reason; 5] = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(shot)?);
         let no_reason = || fail(HITREG_VALUE, format!("there is no reason {}", c.reason));
@@ -289,17 +291,17 @@ pub unsafe extern "C" fn hitreg_push_shot(
     })
 }
 
-/// A player joined, or left: the first tick with it, or the first without.
+/// Pushes that a player joined or left, with the first tick with or without the player.
 ///
 /// # Safety
-/// `stream` is null or a stream, `presence` null or as large as it says.
+/// `stream` is null or a stream, `presence` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_presence(
     stream: *mut hitreg_stream,
     player: u16,
     presence: *const hitreg_presence,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, c) = (own(stream)?, sized(presence)?);
         let change = if c.left == 0 { Presence::Joined } else { Presence::Left };
@@ -308,7 +310,7 @@ pub unsafe extern "C" fn hitreg_push_presence(
     })
 }
 
-/// Somebody lost health; `attacker` is a player, or -1.
+/// Pushes damage to an entity. `attacker` is a player, or -1.
 ///
 /// # Safety
 /// `stream` is null or a stream.
@@ -321,7 +323,7 @@ pub unsafe extern "C" fn hitreg_push_damage(
     attacker: i32,
     amount: i32,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let attacker = u16::try_from(attacker).ok().map(PlayerId);
         let damage = DamageRecord { tick: Tick(tick), at: Micros(at_us), victim: EntityId(victim), attacker, amount };
@@ -329,10 +331,10 @@ pub unsafe extern "C" fn hitreg_push_damage(
     })
 }
 
-/// A row of a kind of the game's own. `series` is whose it is: a player, or what else the kind counts by.
+/// Pushes a row of a custom kind. `series` is a player, or whatever else the kind groups its rows by.
 ///
 /// # Safety
-/// `stream` is null or a stream, `values` null or so many values.
+/// `stream` is null or a stream, `values` null or `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_row(
     stream: *mut hitreg_stream,
@@ -342,16 +344,16 @@ pub unsafe extern "C" fn hitreg_push_row(
     values: *const hitreg_value,
     count: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { Ok(own(stream)?.row(kind, series, Micros(at_us), &list(values, count)?)?) })
 }
 
-/// Values from C.
+/// Converts values from C.
 ///
 /// # Safety
-/// `values` is null or so many values.
+/// `values` is null or `count` values.
 unsafe fn list(values: *const hitreg_value, count: usize) -> Result<Vec<Value>, Failure> {
     let value = |c: &hitreg_value| if c.is_real == 0 { Value::Number(c.number) } else { Value::Float(c.real) };
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     Ok(unsafe { array(values, count, "values") }?.iter().map(value).collect())
 }

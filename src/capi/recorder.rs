@@ -1,4 +1,5 @@
-//! `hitreg_recorder` and `hitreg_stream`: a log being written, and what a thread pushes into. What it pushes is in `push`.
+//! `hitreg_recorder` and `hitreg_stream`: a log that is being written, and a thread's handle for its records. The push
+//! functions are in `push`.
 
 use std::ffi::c_char;
 use std::path::Path;
@@ -10,23 +11,25 @@ use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
 use crate::recorder::{Options, Recorder, Rotation, Stream};
 use crate::units::Micros;
 
-/// A log being written. Any thread may use it, one at a time.
+/// A log that is being written. Any thread may use it, one at a time.
 pub struct hitreg_recorder {
-    /// `None` after its end.
+    /// `None` after `hitreg_recorder_finish`.
     recorder: Option<Recorder>,
 }
 
-/// What a thread pushes into. It belongs to the thread that first pushes; `hitreg_stream_release` lets another have it.
+/// A handle for one thread to push records. It belongs to the first thread that pushes; `hitreg_stream_release` makes
+/// it free for another.
 pub struct hitreg_stream {
-    /// The thread's number; 0 is none.
+    /// The owning thread's number; 0 without an owner.
     owner: AtomicU64,
     stream: Stream,
 }
 
-/// Begins a log at `path`, which is `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
+/// Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
 ///
 /// # Safety
-/// `path` is null or text, `about` null or a description, `options` null or as large as it says, `recorder` null or a place.
+/// `path` is null or a C string, `about` null or a description, `options` null or a struct of its `size`, `recorder`
+/// null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_create(
     path: *const c_char,
@@ -34,7 +37,7 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     options: *const hitreg_options,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, options) = (text(path, "path")?, asked(options)?);
@@ -42,10 +45,11 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     })
 }
 
-/// Keeps the last `seconds` of a session in memory, to be written by `hitreg_recorder_save` alone. `options` may be null.
+/// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
+/// may be null.
 ///
 /// # Safety
-/// `about` is null or a description, `options` null or as large as it says, `recorder` null or a place.
+/// `about` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_keep_last(
     seconds: u32,
@@ -53,7 +57,7 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
     options: *const hitreg_options,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
@@ -61,25 +65,25 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
     })
 }
 
-/// Writes what `hitreg_recorder_keep_last` has kept, with all that was pushed before, as a log that begins after a tick. The recording
-/// goes on.
+/// Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
+/// begins after a tick. The recording goes on.
 ///
 /// # Safety
-/// `recorder` is null or a recorder, `path` null or text.
+/// `recorder` is null or a recorder, `path` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_save(recorder: *const hitreg_recorder, path: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (recorder, path) = (look(recorder, "recorder")?, text(path, "path")?);
         Ok(recorder.recorder.as_ref().ok_or_else(over)?.save(Path::new(path))?)
     })
 }
 
-/// Begins a trace: a build that plays a log pushes what happens as it would when it records, and `hitreg_recorder_finish` writes the
-/// tables. A trace that stands there is replaced.
+/// Starts a trace. A build that replays a log pushes the same records as when it records a session.
+/// `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
 ///
 /// # Safety
-/// `path` is null or text, `about` null or a description, `log` null or a log, `recorder` null or a place.
+/// `path` is null or a C string, `about` null or a description, `log` null or a log, `recorder` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_trace(
     path: *const c_char,
@@ -87,7 +91,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
     log: *const hitreg_log,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
@@ -96,16 +100,16 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
 }
 
 /// # Safety
-/// `recorder` is a place.
+/// `recorder` is writable.
 unsafe fn made(recorder: *mut *mut hitreg_recorder, made: Recorder) -> Result<(), Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { answer(recorder, Box::into_raw(Box::new(hitreg_recorder { recorder: Some(made) }))) }
 }
 
 /// # Safety
-/// `options` is null or as large as it says.
+/// `options` is null or a struct of its `size`.
 unsafe fn asked(options: *const hitreg_options) -> Result<Options, Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     let asked = if options.is_null() { hitreg_options::default() } else { unsafe { sized(options) }? };
     let mut options = if asked.patient == 0 { Options::default() } else { Options::patient() };
     if asked.window_ms > 0 {
@@ -126,20 +130,21 @@ unsafe fn asked(options: *const hitreg_options) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Ends the log: all that was pushed is written, and the file gets its name. `written` may be null. The handle is still to be freed.
+/// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
+/// the handle.
 ///
 /// # Safety
-/// `recorder` is null or a recorder, `written` null or as large as it says.
+/// `recorder` is null or a recorder, `written` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_finish(
     recorder: *mut hitreg_recorder,
     written: *mut hitreg_written,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let recorder = handle(recorder, "recorder")?;
         if !written.is_null() {
-            // Nothing is ended before it is known that its figures can be told.
+            // Check the struct's size first, so that a bad one does not end the recording.
             fill(written, hitreg_written::default())?;
         }
         let done = recorder.recorder.take().ok_or_else(over)?.finish()?;
@@ -150,16 +155,16 @@ pub unsafe extern "C" fn hitreg_recorder_finish(
     })
 }
 
-/// What became so far of what was recorded.
+/// Returns the recorder's counters so far.
 ///
 /// # Safety
-/// `recorder` is null or a recorder, `written` null or as large as it says.
+/// `recorder` is null or a recorder, `written` null or a struct of its `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_written(
     recorder: *const hitreg_recorder,
     written: *mut hitreg_written,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let recorder = look(recorder, "recorder")?;
         fill(written, figures(recorder.recorder.as_ref().ok_or_else(over)?.written()))
@@ -181,26 +186,27 @@ fn over() -> Failure {
     fail(HITREG_FINISHED, "the recording is finished: nothing more is recorded")
 }
 
-/// Frees a recorder. One that was not finished leaves `PATH.part` with all that was recorded. Null is none.
+/// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
 ///
 /// # Safety
 /// `recorder` is null, or a recorder that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_free(recorder: *mut hitreg_recorder) {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { free(recorder) }
 }
 
-/// A stream, for one thread to push into; a recorder may have any number. It may outlive its recorder, and is freed by itself.
+/// Creates a stream for one thread to push into. A recorder can have any number of streams. A stream may outlive its
+/// recorder; free both.
 ///
 /// # Safety
-/// `recorder` is null or a recorder, `stream` null or a place.
+/// `recorder` is null or a recorder, `stream` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_stream_new(
     recorder: *const hitreg_recorder,
     stream: *mut *mut hitreg_stream,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(stream, std::ptr::null_mut())?;
         let made = look(recorder, "recorder")?.recorder.as_ref().ok_or_else(over)?.stream();
@@ -208,13 +214,13 @@ pub unsafe extern "C" fn hitreg_stream_new(
     })
 }
 
-/// Lets another thread have the stream; called by the thread that has it.
+/// Gives up ownership of the stream, so that another thread can push. Only the owner may call it.
 ///
 /// # Safety
 /// `stream` is null or a stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_stream_release(stream: *mut hitreg_stream) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         own(stream)?;
         owner(stream)?.store(0, Ordering::Release);
@@ -222,13 +228,13 @@ pub unsafe extern "C" fn hitreg_stream_release(stream: *mut hitreg_stream) -> hi
     })
 }
 
-/// Frees a stream; what was pushed into it stays recorded. Null is none.
+/// Frees a stream; its records stay in the log. Does nothing for null.
 ///
 /// # Safety
 /// `stream` is null, or a stream that was not freed and that no thread is using.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_stream_free(stream: *mut hitreg_stream) {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { free(stream) }
 }
 
@@ -237,7 +243,7 @@ thread_local! {
     static THIS: u64 = THREADS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Who has a stream. It may be asked from any thread.
+/// Returns the owner of a stream. Any thread may call it.
 ///
 /// # Safety
 /// `stream` is null or a stream.
@@ -246,17 +252,17 @@ unsafe fn owner<'s>(stream: *mut hitreg_stream) -> Result<&'s AtomicU64, Failure
     if stream.is_null() {
         return Err(fail(HITREG_NULL, "stream is null"));
     }
-    // SAFETY: it is a stream, and of its owner there are only shared references.
+    // SAFETY: it points to a stream, and all references to its `owner` are shared.
     Ok(unsafe { &(*stream).owner })
 }
 
-/// The stream, if it is this thread's, or nobody's yet.
+/// Returns the stream, if this thread owns it or takes ownership of an unowned one.
 ///
 /// # Safety
 /// `stream` is null or a stream.
 #[inline]
 pub(super) unsafe fn own<'s>(stream: *mut hitreg_stream) -> Result<&'s mut Stream, Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     let owner = unsafe { owner(stream) }?;
     let this = THIS.with(|this| *this);
     let mine = owner.load(Ordering::Relaxed) == this
@@ -265,6 +271,6 @@ pub(super) unsafe fn own<'s>(stream: *mut hitreg_stream) -> Result<&'s mut Strea
         let says = "this stream belongs to another thread: take one for each, or release it there first";
         return Err(fail(HITREG_THREAD, says));
     }
-    // SAFETY: only the thread that owns it comes here, and it is in one function at a time.
+    // SAFETY: only the owner reaches this line, and it runs one function at a time.
     Ok(unsafe { &mut (*stream).stream })
 }

@@ -1,4 +1,4 @@
-//! `hitreg_trace`: what a build makes of a log.
+//! `hitreg_trace`: writes the trace of a build's replay.
 
 use std::ffi::c_char;
 use std::path::Path;
@@ -9,22 +9,23 @@ use super::hitreg_log;
 use crate::store::{self, Kind, Targets};
 use crate::trace::{Column, Data, Table, Trace, TraceHeader};
 
-/// A trace being put together: tables, one after the other, each with its columns. One thread at a time.
+/// A trace under construction: a sequence of tables with their columns. One thread at a time.
 pub struct hitreg_trace {
     trace: Trace,
 }
 
-/// Begins the trace of a log: `mode` is `closed` where the server ran, `open` where clients ran on recorded snapshots.
+/// Creates the trace of a log. `mode` is `closed` if the build ran the server, `open` if clients ran on recorded
+/// snapshots.
 ///
 /// # Safety
-/// `log` is null or a log, `mode` null or text, `trace` null or a place.
+/// `log` is null or a log, `mode` null or a C string, `trace` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_new(
     log: *const hitreg_log,
     mode: *const c_char,
     trace: *mut *mut hitreg_trace,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(trace, std::ptr::null_mut())?;
         let (log, mode) = (look(log, "log")?, text(mode, "mode")?);
@@ -42,27 +43,27 @@ pub unsafe extern "C" fn hitreg_trace_new(
     })
 }
 
-/// Frees a trace; null is none.
+/// Frees a trace; does nothing for null.
 ///
 /// # Safety
 /// `trace` is null, or a trace that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_free(trace: *mut hitreg_trace) {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { free(trace) }
 }
 
-/// A setting that was in force, where it was another than the log's: what `--set` asked for.
+/// Sets a setting of the replay that differs from the log's, as given by `--set`.
 ///
 /// # Safety
-/// `trace` is null or a trace, `key` and `value` null or text.
+/// `trace` is null or a trace, `key` and `value` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_setting(
     trace: *mut hitreg_trace,
     key: *const c_char,
     value: *const c_char,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (key, value) = (text(key, "key")?, text(value, "value")?.to_owned());
         let settings = &mut handle(trace, "trace")?.trace.header.settings;
@@ -74,13 +75,13 @@ pub unsafe extern "C" fn hitreg_trace_setting(
     })
 }
 
-/// Begins the next table: `ticks`, `bodies`… as hitreg knows them, or one of the game's own.
+/// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or a custom one.
 ///
 /// # Safety
-/// `trace` is null or a trace, `name` null or text.
+/// `trace` is null or a trace, `name` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_table(trace: *mut hitreg_trace, name: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let name = text(name, "name")?;
         handle(trace, "trace")?.trace.tables.push(Table::new(name, Vec::new()));
@@ -88,13 +89,13 @@ pub unsafe extern "C" fn hitreg_trace_table(trace: *mut hitreg_trace, name: *con
     })
 }
 
-/// A column that tells the rows of the table apart; for tables of the game's own, as often as there are such columns.
+/// Adds a key column to a custom table. The key columns together identify a row; call it once for each.
 ///
 /// # Safety
-/// `trace` is null or a trace, `column` null or text.
+/// `trace` is null or a trace, `column` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_key(trace: *mut hitreg_trace, column: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let column = text(column, "column")?.to_owned();
         table(handle(trace, "trace")?)?.key.push(column);
@@ -107,9 +108,9 @@ fn table(trace: &mut hitreg_trace) -> Result<&mut Table, Failure> {
 }
 
 /// # Safety
-/// `trace` is null or a trace, `name` and `unit` null or text.
+/// `trace` is null or a trace, `name` and `unit` null or a C string.
 unsafe fn add(trace: *mut hitreg_trace, name: *const c_char, unit: *const c_char, data: Data) -> Result<(), Failure> {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         let unit = if unit.is_null() { "" } else { text(unit, "unit")? };
         let column = Column::new(text(name, "name")?, data).in_unit(unit);
@@ -118,10 +119,10 @@ unsafe fn add(trace: *mut hitreg_trace, name: *const c_char, unit: *const c_char
     Ok(())
 }
 
-/// A column of the table that was begun last, with a value for each of its rows: numbers. `unit` may be null.
+/// Adds a column of numbers to the latest table, with one value for each row. `unit` may be null.
 ///
 /// # Safety
-/// `trace` is null or a trace, `name` and `unit` null or text, `values` null or so many.
+/// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_u32(
     trace: *mut hitreg_trace,
@@ -130,11 +131,11 @@ pub unsafe extern "C" fn hitreg_trace_u32(
     values: *const u32,
     rows: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { add(trace, name, unit, Data::U32(array(values, rows, "values")?.to_vec())) })
 }
 
-/// The same: hashes.
+/// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
 ///
 /// # Safety
 /// As `hitreg_trace_u32`.
@@ -146,11 +147,11 @@ pub unsafe extern "C" fn hitreg_trace_u64(
     values: *const u64,
     rows: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { add(trace, name, unit, Data::U64(array(values, rows, "values")?.to_vec())) })
 }
 
-/// The same: times in µs, and signed numbers.
+/// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
 ///
 /// # Safety
 /// As `hitreg_trace_u32`.
@@ -162,11 +163,11 @@ pub unsafe extern "C" fn hitreg_trace_i64(
     values: *const i64,
     rows: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { add(trace, name, unit, Data::I64(array(values, rows, "values")?.to_vec())) })
 }
 
-/// The same: measures.
+/// Adds a column of floats; as `hitreg_trace_u32`.
 ///
 /// # Safety
 /// As `hitreg_trace_u32`.
@@ -178,14 +179,14 @@ pub unsafe extern "C" fn hitreg_trace_f32(
     values: *const f32,
     rows: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { add(trace, name, unit, Data::F32(array(values, rows, "values")?.to_vec())) })
 }
 
-/// The same: names, each row's by its place in the list.
+/// Adds a column of names. `codes` has each row's index in the list `names`.
 ///
 /// # Safety
-/// As `hitreg_trace_u32`; `names` is null or so many texts, `codes` null or so many numbers.
+/// As `hitreg_trace_u32`; `names` is null or `count` C strings, `codes` null or `rows` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_names(
     trace: *mut hitreg_trace,
@@ -195,7 +196,7 @@ pub unsafe extern "C" fn hitreg_trace_names(
     codes: *const u32,
     rows: usize,
 ) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let list = array(names, count, "names")?.iter().map(|name| text(*name, "one of the names").map(str::to_owned));
         let names = list.collect::<Result<Vec<_>, _>>()?;
@@ -204,13 +205,13 @@ pub unsafe extern "C" fn hitreg_trace_names(
     })
 }
 
-/// Writes the trace. A trace that stands there is replaced; anything else is not.
+/// Writes the trace to a file. It replaces an existing trace, but no other file.
 ///
 /// # Safety
-/// `trace` is null or a trace, `path` null or text.
+/// `trace` is null or a trace, `path` null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_write(trace: *const hitreg_trace, path: *const c_char) -> hitreg_code {
-    // SAFETY: as this function's own.
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (trace, path) = (look(trace, "trace")?, text(path, "path")?);
         let target = Targets::new([], true).file(Path::new(path), Kind::Trace)?;

@@ -1,23 +1,23 @@
-//! The structs of the border. Each begins with its size, so that a library may know more fields than its caller's header; they are
-//! numbers alone, laid out without padding, and only ever grow.
+//! Structs of the C ABI. Each begins with its size, so that callers with an older header work with a newer library.
+//! They contain only numbers, have no padding, and only ever grow.
 
 use super::guard::Sized32;
 
-/// How a recorder goes about it. Zero is the usual value of each field.
+/// Options of a recorder. Zero selects the default of each field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_options {
     /// `sizeof(hitreg_options)`.
     pub size: u32,
-    /// How late a record may be and still be put into its place: 250 ms.
+    /// Reorder window in milliseconds: how much older than the newest record a record may be; 250 by default.
     pub window_ms: u32,
-    /// How many records a stream holds that nobody has taken from it yet: 4096.
+    /// Capacity of each stream, in records; 4096 by default.
     pub ring: u32,
-    /// 1: wait where otherwise records or chunks would be dropped; for sessions that do not run in real time.
+    /// 1: wait instead of dropping records or chunks, for sessions that do not run in real time.
     pub patient: u32,
-    /// After how many seconds of the session a file gives way to the next, `NAME-0001.hitlog` and so on.
+    /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
     pub rotate_s: u32,
-    /// After how many MiB.
+    /// MiB after which a new file starts; 0 for no limit.
     pub rotate_mib: u32,
 }
 
@@ -27,35 +27,35 @@ pub struct hitreg_options {
 pub struct hitreg_usercmd {
     /// `sizeof(hitreg_usercmd)`.
     pub size: u32,
-    /// Its number, from 1.
+    /// Usercmd number, from 1.
     pub seq: u32,
-    /// When it was made, in µs of the session; on a server alone, when it came.
+    /// Session time of the client frame, in µs. A server that does not know it sets the arrival time.
     pub at_us: i64,
-    /// The server time that its client's clock showed.
+    /// The server time on the client's clock, in µs.
     pub server_time_us: i64,
-    /// How far behind that time the client drew the others.
+    /// How far behind `server_time_us` the client drew other players, in milliseconds.
     pub lerp_ms: u32,
-    /// How much time it covers, up to 255.
+    /// Duration of the client frame in milliseconds, up to 255.
     pub msec: u32,
-    /// Degrees; down is positive.
+    /// Pitch in degrees; down is positive.
     pub pitch: f32,
-    /// Degrees, counter-clockwise from +x.
+    /// Yaw in degrees, counter-clockwise from +x.
     pub yaw: f32,
-    /// Degrees.
+    /// Roll in degrees.
     pub roll: f32,
-    /// Intended speed ahead, in units/s.
+    /// Intended forward speed, in units/s.
     pub forwardmove: f32,
-    /// The same to the right.
+    /// Intended speed to the right, in units/s.
     pub sidemove: f32,
-    /// The same upwards.
+    /// Intended upward speed, in units/s.
     pub upmove: f32,
     /// Pressed buttons, up to 16 bits.
     pub buttons: u32,
-    /// A request for once, up to 255.
+    /// A one-shot request, up to 255; 0 for none.
     pub impulse: u32,
-    /// 32 bits of the game's own; `hitreg_push_usercmd_bytes` takes more.
+    /// 32 game-defined bits. `hitreg_push_usercmd_bytes` takes more data.
     pub extra: u32,
-    /// Nothing yet.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -65,17 +65,17 @@ pub struct hitreg_usercmd {
 pub struct hitreg_packet {
     /// `sizeof(hitreg_packet)`.
     pub size: u32,
-    /// Its number, from 1.
+    /// Packet number, from 1.
     pub number: u32,
-    /// When it left.
+    /// Send time, in µs.
     pub at_us: i64,
     /// The newest usercmd in it.
     pub newest: u32,
-    /// How many usercmds are in it, up to 255.
+    /// Number of usercmds in it, up to 255.
     pub count: u32,
-    /// The newest snapshot that the client had; 0 is none.
+    /// The newest snapshot that the client had received; 0 for none.
     pub ack: u32,
-    /// The bytes of its datagrams.
+    /// Total bytes of its datagrams.
     pub bytes: u32,
 }
 
@@ -85,143 +85,144 @@ pub struct hitreg_packet {
 pub struct hitreg_snapshot {
     /// `sizeof(hitreg_snapshot)`.
     pub size: u32,
-    /// Its number, from 1.
+    /// Snapshot number, from 1.
     pub seq: u32,
-    /// When it left.
+    /// Send time, in µs.
     pub at_us: i64,
-    /// The server time that it tells.
+    /// The server time in the snapshot, in µs.
     pub server_time_us: i64,
     /// The tick whose state it carries.
     pub tick: u32,
-    /// The newest usercmd that had run; 0 is none.
+    /// The newest usercmd that had run; 0 for none.
     pub ack: u32,
-    /// The bytes of its datagrams.
+    /// Total bytes of its datagrams.
     pub bytes: u32,
-    /// How many updates were held back before it.
+    /// Number of updates that the client's rate limit held back before this one.
     pub choked: u32,
 }
 
-/// A sound or sight that a snapshot tells.
+/// A one-shot sound or visual effect in a snapshot.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_effect {
     /// `sizeof(hitreg_effect)`.
     pub size: u32,
-    /// Which one, in the game's numbering, up to 255.
+    /// Number of the effect in the game's numbering, up to 255.
     pub kind: u32,
-    /// The entity that it comes from.
+    /// The entity that causes it.
     pub entity: u32,
-    /// Whether its player's client plays it without being told.
+    /// 1: shared code causes the effect, so that its player's client can predict it.
     pub predictable: u32,
-    /// Where.
+    /// Position, in units.
     pub x: f32,
-    /// Where.
+    /// Position, in units.
     pub y: f32,
-    /// Where.
+    /// Position, in units.
     pub z: f32,
-    /// Nothing yet.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
-/// A player who came or went.
+/// A player joined or left.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_presence {
     /// `sizeof(hitreg_presence)`.
     pub size: u32,
-    /// The first tick with it, or the first without.
+    /// The first tick with the player, or the first without.
     pub tick: u32,
-    /// When.
+    /// Time of the change, in µs.
     pub at_us: i64,
-    /// 0 joined, 1 left.
+    /// 0: joined, 1: left.
     pub left: u32,
-    /// Nothing yet.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
-/// A shot.
+/// A shot, predicted or judged.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_shot {
     /// `sizeof(hitreg_shot)`.
     pub size: u32,
-    /// The usercmd that fired.
+    /// The usercmd that fired it.
     pub command: u32,
-    /// The client frame, or the server's tick.
+    /// Time of the client frame or of the server's tick, in µs.
     pub at_us: i64,
-    /// Which shot of that usercmd, from 0.
+    /// Index among the shots of that usercmd, from 0.
     pub index: u32,
-    /// 0 hit, 1 hit the world, 2 missed, 3 already dead, 4 launched.
+    /// 0: hit, 1: hit the world, 2: missed, 3: already dead, 4: launched.
     pub reason: u32,
-    /// The entity that was hit, or -1.
+    /// The entity that was hit; -1 for none.
     pub target: i32,
-    /// In which part of the body.
+    /// The part of the body that was hit.
     pub hitgroup: u32,
-    /// Health points.
+    /// Damage, in health points.
     pub damage: i32,
-    /// How far back the targets stood that it was judged against; 0 for a prediction.
+    /// How far the server rewound the targets, in µs; 0 for a prediction.
     pub rewound_us: u32,
 }
 
-/// What became of what was recorded.
+/// Counters of a recorder.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_written {
     /// `sizeof(hitreg_written)`.
     pub size: u32,
-    /// Nothing yet.
+    /// Reserved; 0.
     pub reserved: u32,
-    /// Records that were written.
+    /// Records written.
     pub records: u64,
-    /// Records that were lost because a stream was full.
+    /// Records lost because a stream was full.
     pub lost_records: u64,
-    /// Chunks that were dropped because the disk was too slow.
+    /// Chunks dropped because the disk was too slow.
     pub dropped_chunks: u64,
-    /// Records that came too late.
+    /// Records refused because they were older than the reorder window.
     pub late_records: u64,
 }
 
-/// One value of a row of a kind of the game's own: `number`, or `real` where the column is `HITREG_F32`.
+/// One value of a custom row or of a game-defined usercmd field. `real` is for `HITREG_F32` columns, `number` for all
+/// others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_value {
-    /// 0: it is `number`; 1: it is `real`.
+    /// 0: use `number`, 1: use `real`.
     pub is_real: u32,
-    /// A measure.
+    /// The value as a float.
     pub real: f32,
-    /// A whole number.
+    /// The value as an integer.
     pub number: i64,
 }
 
-/// What the server did about a usercmd.
+/// How the server handled a usercmd.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_execution {
     /// `sizeof(hitreg_execution)`.
     pub size: u32,
-    /// Its number.
+    /// Usercmd number.
     pub command: u32,
-    /// In which tick.
+    /// The tick.
     pub tick: u32,
-    /// 0 run, 1 stood in, 2 missing, 3 late, 4 over budget.
+    /// 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
     pub how: u32,
 }
 
-/// A tick.
+/// The end of a tick.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_tick_end {
     /// `sizeof(hitreg_tick_end)`.
     pub size: u32,
-    /// Its number, from 1.
+    /// Tick number, from 1.
     pub tick: u32,
-    /// When it was.
+    /// Time of the tick, in µs.
     pub at_us: i64,
-    /// The hash of the state after it.
+    /// Hash of the state after the tick.
     pub hash: u64,
-    /// Whether there is one.
+    /// 1: `hash` is set.
     pub has_hash: u32,
-    /// Nothing yet.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -231,33 +232,34 @@ pub struct hitreg_tick_end {
 pub struct hitreg_state {
     /// `sizeof(hitreg_state)`.
     pub size: u32,
-    /// After which tick.
+    /// The tick before the state.
     pub tick: u32,
-    /// The only player who was sent it, or -1.
+    /// The only player who was sent the state; -1 for all.
     pub viewer: i32,
     /// The entity.
     pub entity: u32,
-    /// Its class.
+    /// Number of its class.
     pub class_number: u32,
-    /// How many cells it has.
+    /// Number of cells.
     pub cells: u32,
 }
 
-/// A packet's way.
+/// The arrival of a packet or a snapshot.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct hitreg_arrival {
     /// `sizeof(hitreg_arrival)`.
     pub size: u32,
-    /// The packet.
+    /// Number of the packet or the snapshot.
     pub number: u32,
-    /// When it arrived.
+    /// Arrival time, in µs.
     pub at_us: i64,
 }
 
 macro_rules! sized {
     ($($name:ident $first:literal;)*) => { $(
-        // SAFETY: numbers alone, `size` first. That there is no padding shows in its size, which is what its fields come to.
+        // SAFETY: the struct contains only numbers, `size` first. Its size equals the sum of its fields, so there is no
+        // padding.
         unsafe impl Sized32 for $name {
             const FIRST: usize = $first;
             const NAME: &'static str = stringify!($name);

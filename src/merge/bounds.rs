@@ -1,21 +1,21 @@
-//! Bounds on an offset of which there may be any number: only those are kept that may come to matter.
+//! Bounds on a clock offset. It accepts any number of bounds and keeps only the ones that can matter.
 
 use super::offset::Bound;
 
-/// Bounds of one direction. Whatever steady rate two clocks drift apart at, the tightest of all is among those that it keeps: they
-/// are the corners of the convex hull on the side where the offset is.
+/// Bounds from one direction. It keeps the corners of the convex hull on the side of the offset. For any steady drift
+/// rate between the clocks, the tightest bound is among these corners.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// Whether they are from above.
+    /// Whether these are upper bounds.
     are_above: bool,
     kept: Vec<Bound>,
 }
 
-/// There are more corners than are kept.
+/// The error for a hull with too many corners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-/// So many are kept before the hull is made of them; whatever is measured has some tens of corners.
+/// The number of bounds that triggers a reduction to the hull. Measured connections have some tens of corners.
 const KEPT_MOST: usize = 4096;
 
 impl Bounds {
@@ -36,7 +36,7 @@ impl Bounds {
         if self.kept.len() > KEPT_MOST / 2 { Err(TooMany) } else { Ok(()) }
     }
 
-    /// Those that may matter.
+    /// Returns the bounds in memory, which include the tightest ones.
     pub(super) fn kept(&self) -> &[Bound] {
         &self.kept
     }
@@ -55,7 +55,7 @@ impl Bounds {
         self.kept = hull;
     }
 
-    /// Whether the second of three, which come one after the other, is tighter than the line from the first to the third.
+    /// Returns whether the second of three consecutive bounds is tighter than the line from the first to the third.
     fn is_corner(&self, first: Bound, second: Bound, third: Bound) -> bool {
         let apart = |from: Bound, to: Bound| {
             (i128::from(to.seen_at.0 - from.seen_at.0), i128::from(to.offset.0) - i128::from(from.offset.0))
@@ -72,7 +72,7 @@ mod tests {
     use crate::merge::offset::{NoOffset, between};
     use crate::units::Micros;
 
-    /// A round trip every 10 ms, by clocks that drift apart.
+    /// Returns the bounds of a round trip every 10 ms between clocks that drift apart.
     fn bounds(drift_ppm: i64, count: i64) -> [Vec<Bound>; 2] {
         let late = |at: i64| {
             let on_client = Micros(at - at * drift_ppm / 1_000_000);
@@ -101,7 +101,7 @@ mod tests {
                 ) => {
                     assert_eq!((apart, is_steady), (kept_apart, kept_steady));
                     assert!((rate_us_per_s - kept_rate).abs() < 0.01, "{rate_us_per_s} {kept_rate}");
-                    // The rate is by the client's clock.
+                    // The rate is per second of the client's clock.
                     let rate = drift_ppm as f64 / (1.0 - drift_ppm as f64 / 1e6);
                     assert!(is_steady && (rate_us_per_s - rate).abs() < 100.0, "{rate_us_per_s} {rate}");
                 }

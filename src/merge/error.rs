@@ -1,88 +1,88 @@
-//! Why logs do not make one session.
+//! Errors of a merge.
 
 use crate::units::{Micros, PlayerId};
 
-/// Logs that do not make one session. Logs are named by their places in what was given.
+/// Why logs cannot be merged. The index of a log is its position in the caller's list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MergeError {
-    /// It holds all of a session, or an imported one.
+    /// The log holds all of a session, or an imported one.
     #[error("this log is not one side of a session: `merge` takes what `hitreg serve` and `hitreg join` recorded")]
     NotASide {
-        /// The log.
+        /// Index of the log.
         log: usize,
     },
-    /// Only clients' logs were given.
+    /// All given logs are clients'.
     #[error("none of these logs is the server's: give the log that `hitreg serve` recorded, too")]
     NoServer,
-    /// Two servers' logs were given.
+    /// Two logs are servers'.
     #[error("this is a second server's log: a session has one server")]
     TwoServers {
-        /// The first of them.
+        /// Index of the first.
         first: usize,
-        /// The second.
+        /// Index of the second.
         log: usize,
     },
-    /// A log of another session.
+    /// The log belongs to another session.
     #[error("this log is of another session than the server's: take the logs of one run of `hitreg serve`")]
     OtherSession {
-        /// The log.
+        /// Index of the log.
         log: usize,
     },
-    /// The same client twice.
+    /// Two logs are the same client's.
     #[error("this log is of player {player}, of whom there is another log already: give each client's log once")]
     SamePlayer {
-        /// The first of them.
+        /// Index of the first.
         first: usize,
-        /// The second.
+        /// Index of the second.
         log: usize,
-        /// Whose they are.
+        /// The client's player.
         player: PlayerId,
     },
-    /// Clients whose logs were not given.
+    /// Some clients' logs are missing.
     #[error("no log of {}: the session has {all} players, and each client's log is needed", names(players))]
     Missing {
-        /// Whose.
+        /// The players of those clients.
         players: Vec<PlayerId>,
-        /// How many play.
+        /// Number of players in the session.
         all: usize,
     },
-    /// Recorded under other rules than the server's.
+    /// The log was recorded under other rules than the server's.
     #[error("its {what} is not the server's: both sides need the same version of hitreg")]
     OtherBuild {
-        /// The log.
+        /// Index of the log.
         log: usize,
         /// What differs.
         what: &'static str,
     },
-    /// Times that no clock shows.
+    /// The log holds times outside the valid range.
     #[error("it holds times of more than 30,000 years, which no recording of hitreg's does")]
     OutOfTime {
-        /// The log.
+        /// Index of the log.
         log: usize,
     },
-    /// There is nothing to set its clock by.
+    /// No packet bounds the client's clock offset in one of the directions.
     #[error("player {player}'s clock cannot be set: no packet of one of the directions is in both logs")]
     Unbounded {
-        /// The log.
+        /// Index of the log.
         log: usize,
-        /// Whose it is.
+        /// The client's player.
         player: PlayerId,
     },
-    /// There is no offset that fits.
+    /// No single offset fits, because the clocks drift.
     #[error("{}", drift(*player, *apart, *rate_us_per_s, *is_steady))]
     Drift {
-        /// The log.
+        /// Index of the log.
         log: usize,
-        /// Whose it is.
+        /// The client's player.
         player: PlayerId,
-        /// By how much packets would arrive before they were sent at least.
+        /// The least time by which some packets would arrive before they were sent.
         apart: Micros,
-        /// The steady rate that fits them best, in µs a second.
+        /// The steady drift rate that fits best, in µs per second.
         rate_us_per_s: f64,
-        /// Whether all of them fit at that rate.
+        /// Whether all packets fit at that rate.
         is_steady: bool,
     },
-    /// The server's log is empty.
+    /// The server's log has no ticks.
     #[error("the server's log holds no tick: the session had not begun")]
     NoTicks,
     /// A client's log ends before the first tick that could be replayed.
@@ -90,13 +90,13 @@ pub enum MergeError {
         "this log has nothing of what the server heard from its client, so that nothing of the session can be replayed"
     )]
     NothingLeft {
-        /// The log.
+        /// Index of the log.
         log: usize,
     },
 }
 
 impl MergeError {
-    /// The log that it is about, if it is about one.
+    /// Returns the index of the log that the error is about, if it is about one log.
     pub fn log(&self) -> Option<usize> {
         match self {
             MergeError::NotASide { log }
@@ -113,7 +113,7 @@ impl MergeError {
     }
 }
 
-/// `player 3`, `players 3, 5 and 6`.
+/// Returns `player 3`, or `players 3, 5 and 6`.
 fn names(players: &[PlayerId]) -> String {
     match players {
         [] => "nobody".to_owned(),

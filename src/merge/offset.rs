@@ -1,38 +1,38 @@
-//! How far two clocks are apart, from the packets that went both ways between them.
+//! Estimates the offset between two clocks from the packets in both directions.
 //!
-//! A packet arrives after it was sent. So each one from the client bounds the offset from above, each one from the server
-//! from below, and the fastest of both directions leave an interval as wide as the shortest round trip. Any offset in it
-//! fits all that was recorded.
+//! A packet arrives after it was sent. So each packet from the client bounds the offset from above, and each packet
+//! from the server bounds it from below. The fastest packets of both directions leave an interval as wide as the
+//! shortest round trip. Any offset in it is consistent with the recording.
 
 use crate::record::PlayerRecords;
 use crate::units::Micros;
 
-/// What is to be added to a client's time to get the server's.
+/// The offset to add to a client's time to get the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// The middle of the interval of all that fit.
+    /// The middle of the interval of valid offsets.
     pub offset: Micros,
-    /// Half of the interval: the true offset is no farther away.
+    /// Half the width of the interval, the largest possible error.
     pub error: Micros,
 }
 
 /// Why there is no offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum NoOffset {
-    /// No packet of one of the directions is in both logs.
+    /// One of the directions has no packet that is in both logs.
     Unbounded,
-    /// No one offset fits all packets.
+    /// No single offset fits all packets.
     Drift {
-        /// By how much packets would arrive before they were sent at least.
+        /// The least time by which some packets would arrive before they were sent.
         apart: Micros,
-        /// The steady rate that fits them best, in µs a second.
+        /// The steady drift rate that fits best, in µs per second.
         rate_us_per_s: f64,
-        /// Whether all of them fit at that rate.
+        /// Whether all packets fit at that rate.
         is_steady: bool,
     },
 }
 
-/// A bound on the offset, and when on the client's clock it was seen.
+/// A bound on the offset, with the time on the client's clock at which it was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bound {
     pub(super) seen_at: Micros,
@@ -40,23 +40,23 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// From a packet that the client sent: it arrived later.
+    /// Returns the upper bound from a packet that the client sent.
     pub(super) fn above(sent_at: Micros, arrived_at: Micros) -> Bound {
         Bound { seen_at: sent_at, offset: arrived_at - sent_at - Micros(1) }
     }
 
-    /// From one that the client received: it was sent earlier.
+    /// Returns the lower bound from a packet that the client received.
     pub(super) fn below(sent_at: Micros, arrived_at: Micros) -> Bound {
         Bound { seen_at: arrived_at, offset: sent_at - arrived_at + Micros(1) }
     }
 }
 
-/// The offset between a client's records and the server's records of the same client.
+/// Returns the offset between a client's records and the server's records of that client.
 pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, NoOffset> {
     between(&above(client, server), &below(client, server))
 }
 
-/// The offset between bounds from above and from below.
+/// Returns the offset between upper and lower bounds.
 pub(super) fn between(above: &[Bound], below: &[Bound]) -> Result<Offset, NoOffset> {
     let most = above.iter().map(|bound| bound.offset).min().ok_or(NoOffset::Unbounded)?;
     let least = below.iter().map(|bound| bound.offset).max().ok_or(NoOffset::Unbounded)?;
@@ -83,7 +83,8 @@ fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
     client.received.iter().filter_map(bound).collect()
 }
 
-/// The steady rate at which the bounds leave the widest interval. The width is concave in the rate, so that thirds find it.
+/// Finds the steady rate at which the bounds leave the widest interval. The width is concave in the rate, so a ternary
+/// search finds the maximum.
 fn drift(above: &[Bound], below: &[Bound], apart: Micros) -> NoOffset {
     const RATE_MAX: f64 = 0.05;
     let width = |rate: f64| {
@@ -111,8 +112,8 @@ mod tests {
     use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
     use crate::units::{CommandSeq, SnapshotSeq, Tick};
 
-    /// A packet each way every 10 ms, 2 to 5 ms up and 3 to 7 ms down. The client's clock shows `apart` less than the
-    /// server's, and loses `drift_ppm`.
+    /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is
+    /// `apart` behind the server's and loses `drift_ppm`.
     fn traffic(apart: Micros, drift_ppm: i64) -> (PlayerRecords, PlayerRecords) {
         let (mut client, mut server) = (PlayerRecords::default(), PlayerRecords::default());
         let on_client = |at: Micros| at - apart - Micros(at.0 * drift_ppm / 1_000_000);

@@ -1,5 +1,5 @@
-//! The second pass: the same session as [`merge`](super::merge) makes, as stretches that overlap in time. Both passes take the
-//! same memory however long the logs are.
+//! The second pass of a streaming merge. It produces the session that [`merge`](super::merge) would return, as
+//! stretches that overlap in time. The memory use of both passes does not depend on the logs' length.
 
 use std::collections::VecDeque;
 
@@ -8,25 +8,25 @@ use super::{Aligned, Cut, MergeError};
 use crate::record::{By, Header, Stretch, TickRecord, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
-/// The logs of a session's sides, by their places in what was given, which are read stretch by stretch.
+/// A source that reads the logs of a session's sides stretch by stretch. Indices are positions in the caller's list.
 pub trait Logs {
-    /// Why one cannot be read.
+    /// The read error.
     type Error;
 
-    /// The next stretch of a log; `None` after the last.
+    /// Returns the next stretch of a log; `None` after the last.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the log cannot be read.
     fn next(&mut self, log: usize) -> Result<Option<Stretch>, Self::Error>;
 
-    /// Begins with a log again.
+    /// Restarts a log from its first stretch.
     ///
     /// # Errors
-    /// When it cannot be read again.
+    /// When the log cannot be read again.
     fn rewind(&mut self, log: usize) -> Result<(), Self::Error>;
 }
 
-/// How logs make one session, as far as one pass over them tells.
+/// How to merge logs into one session: the result of the first pass.
 #[derive(Clone, Debug)]
 pub struct Plan {
     header: Header,
@@ -46,19 +46,20 @@ pub enum NoPlan<E> {
     /// A log cannot be read.
     #[error("a log cannot be read")]
     Read(E),
-    /// They do not make one session.
+    /// The logs are not the sides of one session.
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// What belongs together stands too far apart in them, or out of order: [`merge`](super::merge) has to have them in memory.
+    /// Related records are too far apart or out of order. Use [`merge`](super::merge), which holds the logs in memory.
     #[error("these logs have to be in memory as a whole")]
     Whole,
 }
 
 impl Plan {
-    /// Looks through the logs with these headers.
+    /// Runs the first pass over the logs with these headers.
     ///
     /// # Errors
-    /// When they cannot be read or do not make one session, as [`merge`](super::merge) says it, or cannot be read in parts.
+    /// When the logs cannot be read, are not the sides of one session (see [`merge`](super::merge)), or cannot be
+    /// merged as streams.
     pub fn of<L: Logs>(headers: &[&Header], logs: &mut L) -> Result<Plan, NoPlan<L::Error>> {
         let survey = Survey::of(headers, logs)?;
         let offsets = survey.offsets()?;
@@ -83,31 +84,32 @@ impl Plan {
         })
     }
 
-    /// The merged session's header.
+    /// Returns the merged session's header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Its clients, in the order of players.
+    /// Returns the clients, in the order of players.
     pub fn clients(&self) -> &[Aligned] {
         &self.clients
     }
 
-    /// Set when the session ends before the server's log does.
+    /// Returns the cut, if the session ends before the server's log does.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
     }
 
-    /// What it has that a later version recorded, without the rows: as [`StretchWriter`](crate::log::StretchWriter) wants it.
+    /// Returns the kinds and columns of unknown records, without rows, as [`StretchWriter`](crate::log::StretchWriter)
+    /// needs them.
     pub fn unknown(&self) -> &[UnknownRecords] {
         &self.unknown
     }
 
-    /// Reads the logs again, and gives out the merged session in stretches. With each comes the time before which there is nothing
-    /// more in those that follow.
+    /// Reads the logs again and passes the merged session to `to` in stretches. The time that accompanies a stretch is
+    /// a lower bound on the times of all later stretches.
     ///
     /// # Errors
-    /// When a log cannot be read again, or `to` says so.
+    /// When a log cannot be read again, or `to` returns an error.
     pub fn put_together<L: Logs, E: From<L::Error>>(
         &self,
         logs: &mut L,
@@ -120,7 +122,7 @@ impl Plan {
                 parts.push(part);
             }
         }
-        // Behind the end there is nothing for the session in any log.
+        // Records after the end of the session are not needed.
         while let Some(part) = parts.iter_mut().min_by_key(|part| part.bound).filter(|part| part.bound <= self.end.1) {
             let stretch = match part.chunks_left.checked_sub(1) {
                 Some(left) => {
@@ -140,7 +142,7 @@ impl Plan {
     }
 }
 
-/// The last tick before a time.
+/// Returns the last tick before a time.
 fn last_before<L: Logs>(until: Micros, survey: &Survey<'_>, logs: &mut L) -> Result<Option<TickRecord>, L::Error> {
     let server = survey.sides.server;
     logs.rewind(server)?;
@@ -156,21 +158,21 @@ fn last_before<L: Logs>(until: Micros, survey: &Survey<'_>, logs: &mut L) -> Res
     Ok(last)
 }
 
-/// A log that is being put into the session.
+/// A log in the second pass.
 struct Part {
     log: usize,
     player: Option<usize>,
     offset: Micros,
     chunks_left: usize,
     seen: Seen,
-    /// The last ticks of the server's.
+    /// The most recent ticks of the server's log.
     ticks: VecDeque<TickRecord>,
-    /// Nothing that has not been read is before this time.
+    /// A lower bound on the times of all unread records.
     bound: Micros,
 }
 
 impl Part {
-    /// `None` for the log of a client who was never heard.
+    /// Returns `None` for the log of a client that the server never heard.
     fn of(plan: &Plan, log: usize) -> Option<Part> {
         let player = plan.sides.player_of(log);
         let offset = match player {
@@ -188,11 +190,11 @@ impl Part {
         })
     }
 
-    /// What of the log's next stretch is in the session, on the server's clock.
+    /// Returns the part of the log's next stretch that the session includes, on the server's clock.
     fn take(&mut self, plan: &Plan, stretch: Stretch) -> Stretch {
         let kinds = &plan.header.unknown;
         let mut stretch = plan.sides.share(self.log, stretch);
-        // How far it goes back is known of all that was read before.
+        // The first pass has checked how far the chunks reach back.
         let _ = self.seen.add(&stretch, kinds);
         self.ticks.extend(&stretch.ticks);
         while self.ticks.len() > plan.ticks_back as usize + 1 {

@@ -1,28 +1,28 @@
-//! Which log is whose, and what of each goes into the merged session.
+//! Assigns logs to sides and selects the records that each contributes to the merged session.
 
 use super::MergeError;
 use crate::record::{By, Header, PlayerRecords, Stretch};
 use crate::settings::player_of;
 use crate::units::{Micros, PlayerId};
 
-/// So far from zero times can be, in µs, that no sum of three of them is out of bounds.
+/// The most that times may differ from zero, in µs. Sums of three such times do not overflow.
 const TIME_MAX: i64 = 1 << 60;
 
-/// Whether a clock shows such a time.
+/// Returns whether a time is within `TIME_MAX` of zero.
 pub(super) fn is_in_time(at: Micros) -> bool {
     (-TIME_MAX..=TIME_MAX).contains(&at.0)
 }
 
-/// The logs of a session, by their places in what was given.
+/// The logs of a session, by their indices in the caller's list.
 #[derive(Clone, Debug)]
 pub(super) struct Sides {
     pub(super) server: usize,
-    /// Each player's, where there is one.
+    /// Log of each player's client, if there is one.
     pub(super) clients: Vec<Option<usize>>,
 }
 
 impl Sides {
-    /// Finds the server's log and each player's, of one session and recorded under the same rules.
+    /// Finds the server's log and each client's, and checks that all belong to one session with the same rules.
     pub(super) fn of(headers: &[&Header]) -> Result<Sides, MergeError> {
         let mut server: Option<usize> = None;
         let mut sides = Vec::new();
@@ -51,7 +51,8 @@ impl Sides {
         Ok(Sides { server, clients })
     }
 
-    /// Fails where a player has no log and was not heard either: `is_heard` says so of each.
+    /// Returns an error if a player has no log and the server did not record what it heard. `is_heard` tells the
+    /// latter.
     pub(super) fn check_missing(&self, is_heard: impl Fn(usize) -> bool) -> Result<(), MergeError> {
         let is_missing = |(player, log): &(usize, &Option<usize>)| log.is_none() && !is_heard(*player);
         let missing = self.clients.iter().enumerate().filter(is_missing);
@@ -59,12 +60,12 @@ impl Sides {
         if players.is_empty() { Ok(()) } else { Err(MergeError::Missing { players, all: self.clients.len() }) }
     }
 
-    /// Whose log it is; `None` of the server's.
+    /// Returns the player whose log it is; `None` for the server's.
     pub(super) fn player_of(&self, log: usize) -> Option<usize> {
         self.clients.iter().position(|of| *of == Some(log))
     }
 
-    /// The header of the merged session.
+    /// Returns the header of the merged session.
     pub(super) fn header(&self, server: &Header) -> Header {
         let mut header = Header { side: None, ..server.clone() };
         for (player, log) in header.players.iter_mut().zip(&self.clients) {
@@ -73,8 +74,8 @@ impl Sides {
         header
     }
 
-    /// What of a stretch of a log goes into the merged session. Of kinds that this build does not know at all, it does not know
-    /// whose clock they are on: the server's stay, the clients' are passed over.
+    /// Returns the part of a stretch that goes into the merged session. Of entirely unknown kinds the clock is unknown:
+    /// the merge keeps the server's rows and drops the clients'.
     pub(super) fn share(&self, log: usize, mut stretch: Stretch) -> Stretch {
         let mut taken: Vec<PlayerRecords> = self.clients.iter().map(|_| PlayerRecords::default()).collect();
         match self.player_of(log) {
@@ -97,10 +98,10 @@ impl Sides {
     }
 }
 
-/// Checks that a client's log is of the same session, and was recorded under the same rules.
+/// Checks that a client's log belongs to the server's session and has the same rules.
 fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
     let session = |header: &Header| header.side.map(|side| side.session);
-    // What other players have for themselves a client need not know.
+    // A client need not know the settings of other players.
     let own = client.side.and_then(|side| side.player);
     let shared = |header: &Header| -> Vec<(String, String)> {
         let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);

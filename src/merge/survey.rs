@@ -1,5 +1,5 @@
-//! The first pass over the logs of a session's sides: how far each clock is from the server's, and what the second pass has to know.
-//! The logs are read side by side, so that it takes the same memory however long they are.
+//! The first pass of a streaming merge. It finds each client's clock offset and the data that the second pass needs. It
+//! reads the logs in parallel, so that memory use does not depend on their length.
 
 use super::bounds::Bounds;
 use super::offset::Bound;
@@ -10,26 +10,27 @@ use super::{MergeError, Offset, first_unknown, judged, offset};
 use crate::record::{Header, Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
-/// A log whose stretches go further back behind those before them is merged as a whole.
+/// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
 const BACK_MOST: Micros = Micros::from_s(30);
-/// The same in ticks.
+/// The same limit in ticks.
 const TICKS_BACK_MOST: u32 = 4096;
-/// A client's log is read on when so many snapshots have been sent since the last one that is known to have arrived.
+/// The pass reads on in a client's log when more snapshots than this were sent after the last one known to have
+/// arrived.
 const SNAPSHOTS_AHEAD: usize = 1024;
 
-/// What of a log has been seen.
+/// What the pass has read of a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// How many chunks it has.
+    /// Number of chunks.
     pub(super) chunks: usize,
-    /// The newest time so far.
+    /// The newest time.
     pub(super) newest: Option<Micros>,
-    /// How far back in time a chunk goes behind those before it.
+    /// The furthest, in time, that a chunk reaches back behind earlier chunks.
     pub(super) back: Micros,
     has_ended: bool,
 }
 
-/// What the server's log says of a player, and the player's own.
+/// Data on one player from the server's log and from the player's own.
 #[derive(Clone, Debug)]
 struct OfPlayer {
     has_frames: bool,
@@ -39,25 +40,25 @@ struct OfPlayer {
     down: Way,
     above: Bounds,
     below: Bounds,
-    /// When the first packet reached the server that is not in the client's log.
+    /// Arrival time of the first packet that is not in the client's log.
     unknown_at: Option<Micros>,
-    /// The newest usercmd of the last packet that was sent.
+    /// The newest usercmd of the last packet that the client sent.
     last_sent: Option<CommandSeq>,
 }
 
-/// What is known of the logs so far.
+/// The state of the first pass.
 pub(super) struct Survey<'a> {
     pub(super) sides: Sides,
     headers: &'a [&'a Header],
     pub(super) logs: Vec<Seen>,
     players: Vec<OfPlayer>,
-    /// The first tick, and the last.
+    /// The first and the last tick.
     pub(super) ticks: Option<(TickRecord, TickRecord)>,
-    /// The first tick that something is of.
+    /// The lowest tick that a record refers to.
     first_named: Option<Tick>,
-    /// How many ticks a chunk goes back behind the last of those before it.
+    /// The most ticks that a chunk reaches back behind the last tick of earlier chunks.
     pub(super) ticks_back: u32,
-    /// What a later version recorded, without its rows.
+    /// Kinds and columns of unknown records, without rows.
     pub(super) unknown: Vec<UnknownRecords>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> Survey<'a> {
         if survey.first_named.is_none_or(is_known) { Ok(survey) } else { Err(NoPlan::Whole) }
     }
 
-    /// Reads on in one log.
+    /// Reads the next stretch of one log.
     fn read<L: Logs>(&mut self, logs: &mut L, log: usize) -> Result<(), NoPlan<L::Error>> {
         let Some(stretch) = logs.next(log).map_err(NoPlan::Read)? else {
             self.logs[log].has_ended = true;
@@ -118,12 +119,12 @@ impl<'a> Survey<'a> {
         self.add(log, &stretch).ok_or(NoPlan::Whole)
     }
 
-    /// Takes in what a log says next. `None` where it cannot be merged in windows.
+    /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
     fn add(&mut self, log: usize, stretch: &Stretch) -> Option<()> {
         let headers = self.headers;
         let kinds = &headers[self.sides.server].unknown;
         for records in &stretch.unknown {
-            // What has no time of its own stands at the beginning of a log that is written as a whole.
+            // Records without times come at the start of a log that is written in one piece.
             let times = kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))?;
             times.iter().all(|at| is_in_time(Micros(*at))).then_some(())?;
             self.note_unknown(records);
@@ -160,7 +161,7 @@ impl<'a> Survey<'a> {
         self.first_named = [self.first_named, named].into_iter().flatten().min();
         for tick in &stretch.ticks {
             let (first, last) = self.ticks.map_or((*tick, None), |(first, last)| (first, Some(last)));
-            // Of ticks that follow one another it is known which there are.
+            // The second pass requires consecutive ticks.
             let follows = |last: TickRecord| last.tick.0.checked_add(1) == Some(tick.tick.0) && last.at <= tick.at;
             last.is_none_or(follows).then_some(())?;
             self.ticks = Some((first, *tick));
@@ -178,7 +179,7 @@ impl<'a> Survey<'a> {
         Some(())
     }
 
-    /// A log has ended.
+    /// Notes the end of a log.
     fn end(&mut self, log: usize) -> Option<()> {
         match self.sides.player_of(log) {
             Some(player) => {
@@ -198,7 +199,7 @@ impl<'a> Survey<'a> {
         Some(())
     }
 
-    /// How far each client's clock is from the server's.
+    /// Returns the offset of each client's clock from the server's.
     pub(super) fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
         let is_heard_only = |player: usize| !self.players[player].has_frames && self.players[player].is_heard;
         self.sides.check_missing(is_heard_only)?;
@@ -212,21 +213,22 @@ impl<'a> Survey<'a> {
         (0..).zip(&self.sides.clients).zip(&self.players).map(of).collect()
     }
 
-    /// The first packet up to the last tick that reached the server and is in no client's log, with the client and its log.
+    /// Returns the first packet up to the last tick that reached the server and is in no client's log, with the client
+    /// and its log.
     pub(super) fn first_unknown(&self, last: Micros) -> Option<(Micros, PlayerId, usize)> {
         let of =
             |((player, log), of): ((u16, &Option<usize>), &OfPlayer)| Some((of.unknown_at?, PlayerId(player), (*log)?));
         first_unknown((0..).zip(&self.sides.clients).zip(&self.players).filter_map(of), last)
     }
 
-    /// The newest usercmd that each client is known to have sent.
+    /// Returns the newest usercmd that each client is known to have sent.
     pub(super) fn last_sent(&self) -> Vec<Option<CommandSeq>> {
         self.players.iter().map(|player| player.last_sent).collect()
     }
 }
 
 impl OfPlayer {
-    /// Whether its log has to be read before the server's is.
+    /// Returns whether the client's log must be read before more of the server's.
     fn is_behind(&self) -> bool {
         self.up.waits_for_sender() || self.down.on_its_way() > SNAPSHOTS_AHEAD
     }
@@ -239,7 +241,7 @@ impl OfPlayer {
         self.look_up()
     }
 
-    /// Looks up what arrived.
+    /// Matches arrivals with their send times.
     fn look_up(&mut self) -> Option<()> {
         while let Some((arrival, sent_at)) = self.up.next().ok()? {
             match sent_at {
@@ -257,7 +259,7 @@ impl OfPlayer {
 }
 
 impl Seen {
-    /// Takes in when the records of the next chunk were. `None` where it goes too far back.
+    /// Notes the times of the next chunk's records. `None` if it reaches back too far.
     pub(super) fn add(&mut self, stretch: &Stretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;
         let unknown = stretch.unknown.iter().filter_map(|records| {

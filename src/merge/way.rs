@@ -1,39 +1,40 @@
-//! One direction of a client's connection, of which one log says what was sent and another what arrived.
+//! One direction of a client's connection. One log has the sent packets, another the arrivals.
 
 use std::collections::VecDeque;
 
 use crate::record::ArrivalRecord;
 use crate::units::Micros;
 
-/// What was sent and what arrived, as far as both logs have been read, and no longer than they need each other.
+/// Sent packets and arrivals that are not matched yet, in bounded queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Way {
-    /// What may still arrive, by ascending number.
+    /// Sent packets that may still arrive, by ascending number.
     sent: VecDeque<(u32, Micros)>,
-    /// The newest number that was sent.
+    /// The newest sent number.
     newest: Option<u32>,
-    /// The newest of those that are looked up no more.
+    /// The newest number dropped from `sent`.
     forgotten: Option<u32>,
-    /// The newest that arrived.
+    /// The newest number that arrived.
     arrived: Option<u32>,
-    /// Arrivals that have not been looked up.
+    /// Arrivals that are not matched yet.
     waiting: VecDeque<ArrivalRecord>,
     sends_no_more: bool,
     receives_no_more: bool,
 }
 
-/// What arrived cannot be told in windows: numbers are out of order, or one log is too far ahead of the other.
+/// The error for packets that cannot be matched as streams: numbers are out of order, or one log is too far ahead of
+/// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Apart;
 
-/// An arrival may be of so many packets before the newest that arrived.
+/// How many packets an arrival may be behind the newest arrival.
 const KEPT_MOST: usize = 4096;
 
-/// One log may be so many packets ahead of the other.
+/// How many packets one log may be ahead of the other.
 const AHEAD_MOST: usize = 1 << 16;
 
 impl Way {
-    /// The sender's log says that this was sent.
+    /// Adds a packet from the sender's log.
     pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), Apart> {
         let is_next = self.newest.is_none_or(|newest| newest < number);
         self.newest = Some(number);
@@ -43,18 +44,18 @@ impl Way {
         if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
     }
 
-    /// The receiver's log says that this arrived.
+    /// Adds an arrival from the receiver's log.
     pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), Apart> {
         self.waiting.push_back(arrival);
         if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
     }
 
-    /// The sender's log has ended.
+    /// Notes the end of the sender's log.
     pub(super) fn end_sending(&mut self) {
         self.sends_no_more = true;
     }
 
-    /// The receiver's log has ended.
+    /// Notes the end of the receiver's log.
     pub(super) fn end_receiving(&mut self) {
         self.receives_no_more = true;
         if self.waiting.is_empty() {
@@ -62,18 +63,19 @@ impl Way {
         }
     }
 
-    /// Whether something arrived of which the sender's log must be read further.
+    /// Returns whether an arrival waits for more of the sender's log.
     pub(super) fn waits_for_sender(&self) -> bool {
         !self.sends_no_more && !self.waiting.is_empty()
     }
 
-    /// How many packets were sent after the newest that arrived.
+    /// Returns how many packets were sent after the newest that arrived.
     pub(super) fn on_its_way(&self) -> usize {
         let passed = self.arrived.map_or(0, |arrived| self.sent.partition_point(|(number, _)| *number <= arrived));
         self.sent.len() - passed
     }
 
-    /// The next arrival of which is known whether it was sent, and when; `None` until more of the sender's log has been read.
+    /// Returns the next arrival with its send time, which is `None` if the sender's log lacks the packet. Returns
+    /// `None` until enough of the sender's log is read.
     pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, Apart> {
         let is_known = |number: u32| self.sends_no_more || self.newest.is_some_and(|newest| newest >= number);
         let Some(arrival) = self.waiting.front().copied().filter(|arrival| is_known(arrival.number)) else {

@@ -1,5 +1,5 @@
-//! Where shots go that hit at once: from the muzzle, spread as the game spreads them. Server and client draw the spread from the
-//! usercmd's time, so it can be drawn again (OpenArena's g_weapon.c, and unlagged's part of it).
+//! Lines of fire of hitscan weapons, from the muzzle and with the game's spread. Server and client derive the spread
+//! from the usercmd's time, so hitreg can derive it too (OpenArena's g_weapon.c, and its unlagged code).
 
 use glam::Vec3;
 
@@ -7,25 +7,25 @@ use super::body::BodyRow;
 use super::protocol::player;
 use crate::game::Body as _;
 
-/// A weapon that hits at once.
+/// A hitscan weapon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weapon {
-    /// Its number among the weapons (bg_public.h: `weapon_t`).
+    /// Number of the weapon (bg_public.h: `weapon_t`).
     number: u32,
     pub(super) name: &'static str,
-    /// How long it takes until the next shot, in ms (bg_pmove.c).
+    /// Time until the next shot, in ms (bg_pmove.c).
     pub(super) again_ms: i32,
-    /// What each pellet takes, before armour (bg_public.h, g_weapon.c).
+    /// Damage of each pellet before armour (bg_public.h, g_weapon.c).
     pub(super) damage: i32,
     reach: f32,
-    /// How far aside a shot may be where it is `FAR` away.
+    /// Largest sideways deviation of a shot at distance `FAR`, in units.
     spread: f32,
     pellets: usize,
-    /// How much less than the usercmd's time its targets go back, in ms: `g_lagLightning` is on unless it is put off.
+    /// How much the rewind is reduced, in ms. It applies because `g_lagLightning` is on by default.
     pub(super) handicap_ms: i32,
 }
 
-/// Where spread is measured.
+/// Distance at which spread is measured, in units.
 const FAR: f32 = 8192.0 * 16.0;
 const REACH: f32 = 8192.0;
 
@@ -41,7 +41,7 @@ const WEAPONS: [Weapon; 5] = [
     Weapon { reach: FAR, spread: 600.0 * 16.0, ..weapon(13, "chaingun", 30, 7) },
 ];
 
-/// The others, by number.
+/// The other weapons, by number.
 const OTHERS: [(u32, &str); 8] = [
     (1, "gauntlet"),
     (4, "grenade launcher"),
@@ -53,34 +53,35 @@ const OTHERS: [(u32, &str); 8] = [
     (12, "proximity launcher"),
 ];
 
-/// Those of the others that send off something that flies.
+/// The weapons among them that launch projectiles.
 const LAUNCHERS: [u32; 7] = [4, 5, 8, 9, 10, 11, 12];
 
-/// Whether what a weapon fires flies, and comes down later.
+/// Returns whether a weapon launches a projectile.
 pub(super) fn launches(number: u32) -> bool {
     LAUNCHERS.contains(&number)
 }
 
-/// What a weapon is called.
+/// Returns the name of a weapon.
 pub(super) fn weapon_name(number: u32) -> &'static str {
     let at_once = Weapon::of(number).map(|weapon| weapon.name);
     at_once.or_else(|| OTHERS.iter().find(|(of, _)| *of == number).map(|(_, name)| *name)).unwrap_or("weapon")
 }
 
 impl Weapon {
-    /// The weapon of this number, if it hits at once.
+    /// Returns the weapon of this number, if it is a hitscan weapon.
     pub(super) fn of(number: u32) -> Option<Weapon> {
         WEAPONS.into_iter().find(|weapon| weapon.number == number)
     }
 
-    /// How far aside of its middle a shot may be, for each unit of distance.
+    /// Returns the largest sideways deviation of a shot per unit of distance.
     pub(super) fn slope(&self) -> f32 {
-        // Pellets lie in a square.
+        // Pellets spread over a square; its corners deviate most.
         let corner = if self.pellets > 1 { std::f32::consts::SQRT_2 } else { 1.0 };
         corner * self.spread / FAR
     }
 
-    /// The lines of a shot that the usercmd of `time_ms`, in ms of the server, fired; `own` is the body after it.
+    /// Returns the lines of a shot that the usercmd of `time_ms` (server time in ms) fired. `own` is the body after
+    /// that usercmd.
     pub(super) fn lines(&self, own: &BodyRow, time_ms: i32) -> Lines {
         let [mut forward, mut right, mut up] = directions(own.viewangles());
         let eyes = own.player(player("viewheight")) as i32 as f32;
@@ -88,7 +89,7 @@ impl Weapon {
         let middle = from + forward * self.reach;
         let mut chance = Chance(time_ms % 256);
         if self.pellets > 1 {
-            // The direction is sent to the others in whole numbers, and the pellets go by that.
+            // The server sends the direction in whole numbers, and pellets use the sent direction.
             forward = cut(forward * 4096.0).normalize();
             right = across(forward);
             up = forward.cross(right);
@@ -109,20 +110,20 @@ impl Weapon {
     }
 }
 
-/// The lines of one shot.
+/// The lines of fire of one shot.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lines {
     pub(super) from: Vec3,
-    /// Where it would end without spread.
+    /// End of the line without spread.
     pub(super) middle: Vec3,
-    /// Where each pellet ends if nothing is in its way.
+    /// End of each pellet's line if nothing blocks it.
     pub(super) ends: Vec<Vec3>,
 }
 
-/// How far before the eyes the muzzle is.
+/// Distance of the muzzle in front of the eyes, in units.
 const MUZZLE: f32 = 14.0;
 
-/// Places are sent in whole units; the game cuts the rest off.
+/// Truncates a position to whole units, as the game does before it sends it.
 pub(super) fn cut(place: Vec3) -> Vec3 {
     place.map(libm::truncf)
 }
@@ -137,7 +138,8 @@ fn directions(angles: Vec3) -> [Vec3; 3] {
     ]
 }
 
-/// A direction across another: that of the axis that it has least of, without what it has of that.
+/// Returns a direction perpendicular to another: the axis with the smallest component, projected onto the perpendicular
+/// plane.
 fn across(direction: Vec3) -> Vec3 {
     let axes = [(direction.x, Vec3::X), (direction.y, Vec3::Y), (direction.z, Vec3::Z)];
     let axis =
@@ -145,7 +147,7 @@ fn across(direction: Vec3) -> Vec3 {
     (axis - direction * direction.dot(axis)).normalize()
 }
 
-/// The game's own random numbers (q_math.c).
+/// The game's random number generator (q_math.c).
 struct Chance(i32);
 
 impl Chance {
@@ -159,16 +161,16 @@ impl Chance {
     }
 }
 
-/// How far a line passes outside of a box.
+/// Returns the distance by which a line misses a box.
 pub(super) fn off(from: Vec3, to: Vec3, mins: Vec3, maxs: Vec3) -> f32 {
     let outside = |along: f32| {
         let place = from.lerp(to, along);
         place.distance(place.clamp(mins, maxs))
     };
-    // Behind the box it only goes away from it.
+    // Behind the box the distance only grows.
     let behind = from.distance((mins + maxs) / 2.0) + mins.distance(maxs);
     let (mut near, mut far) = (0.0, (behind / from.distance(to).max(1.0)).min(1.0));
-    // The distance from a box has one valley along a line.
+    // The distance to a box along a line has a single minimum.
     for _ in 0..HALVINGS {
         let third = (far - near) / 3.0;
         if outside(near + third) <= outside(far - third) { far -= third } else { near += third }
@@ -187,7 +189,7 @@ mod tests {
         let (mins, maxs) = (Vec3::new(100.0, -15.0, -24.0), Vec3::new(130.0, 15.0, 32.0));
         let to = |y: f32| off(Vec3::ZERO, Vec3::new(8192.0, 8192.0 * y, 0.0), mins, maxs);
         assert!(to(0.0) < 1e-3 && to(0.1) < 1e-3, "{} {}", to(0.0), to(0.1));
-        // At x 100 it is 50 aside, 35 beyond the box, and the nearest of it is a little before.
+        // At x = 100 the line is 50 aside, 35 outside of the box. The nearest point comes a little earlier.
         assert!((to(0.5) - 31.3).abs() < 0.1, "{}", to(0.5));
         assert!((off(Vec3::ZERO, Vec3::new(60.0, 0.0, 0.0), mins, maxs) - 40.0).abs() < 1e-3, "too short");
         assert!(off(Vec3::ZERO, Vec3::new(-8192.0, 0.0, 0.0), mins, maxs) > 99.0, "the other way");

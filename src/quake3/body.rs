@@ -1,5 +1,5 @@
-//! Every entity of a recording as one kind of body, whose cells are the fields that the protocol sends: a player's own
-//! playerState, or the entityState that others are told. What both have stands once.
+//! A body that covers every entity of a recording. Its cells are the fields that the protocol sends: of a player's own
+//! playerState, or of the entityState that other players receive. Fields that both have share one cell.
 
 use glam::Vec3;
 
@@ -11,7 +11,7 @@ use super::protocol::{
 use super::trajectory;
 use crate::game::{BadCells, Body, CellKind, Class, ClassId, Field, Meaning, Scope};
 
-/// What every body has: name, kind, meaning.
+/// Fields of every body: name, type, scope and meaning.
 #[rustfmt::skip]
 const HEAD: [(&str, CellKind, Scope, Meaning); 12] = [
     ("origin.x", CellKind::F32, Scope::Movement, Meaning::Position),
@@ -33,7 +33,7 @@ const TELEPORTS: usize = 9;
 const ALIVE: usize = 10;
 const OWN: usize = 11;
 
-/// The cell of a body that each cell of a playerState is, and of an entityState; and how many cells there are.
+/// Body cell of each playerState cell and of each entityState cell, and the number of body cells.
 const PLAYER_AT: [usize; PLAYER_CELLS] = places().0;
 const ENTITY_AT: [usize; ENTITY_CELLS] = places().1;
 const CELLS: usize = places().2;
@@ -79,7 +79,7 @@ const fn head_place(name: &str) -> usize {
     index
 }
 
-/// A player or any other entity. Cells that it has no use for are 0.
+/// The state of a player or another entity. Unused cells are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRow([u32; CELLS]);
 
@@ -89,22 +89,22 @@ impl Default for BodyRow {
     }
 }
 
-/// A bit of `e_flags`: a body that lies there.
+/// Bit of `e_flags`: a dead body.
 const DEAD: u32 = 1;
-/// A bit of `e_flags` that changes whenever the body is put elsewhere.
+/// Bit of `e_flags` that toggles with each teleport.
 const TELEPORT: u32 = 4;
-/// A `pm_type`: the player is dead.
+/// Value of `pm_type`: the player is dead.
 const PM_DEAD: u32 = 3;
 
 const DELTA_ANGLES: [usize; 3] = [player("delta_angles.x"), player("delta_angles.y"), player("delta_angles.z")];
-/// Among the powerups.
+/// Cells among the powerups.
 const FLIGHT: usize = player_list(3) + 6;
 const INVULNERABILITY: usize = player_list(3) + 14;
-/// Farther than any map reaches, and faster than anything moves.
+/// Limit of coordinates and speeds, above any real value, in units and units/s.
 const FARTHEST: f32 = 1e6;
 
 impl BodyRow {
-    /// A player's own.
+    /// Returns the body of a player's own state.
     pub(crate) fn of_player(cells: &PlayerCells) -> BodyRow {
         let mut body = BodyRow::default();
         for (place, cell) in PLAYER_AT.iter().zip(cells) {
@@ -116,7 +116,7 @@ impl BodyRow {
         body
     }
 
-    /// What others are told of an entity, at a server time in ms.
+    /// Returns the body of an entity as other players receive it, at a server time in ms.
     pub(crate) fn of_entity(cells: &EntityCells, server_time: i32) -> BodyRow {
         let mut body = BodyRow::default();
         for (place, cell) in ENTITY_AT.iter().zip(cells) {
@@ -131,27 +131,27 @@ impl BodyRow {
         body
     }
 
-    /// A player's cell, by its place among [`PlayerCells`].
+    /// Returns a player's cell, by its index in [`PlayerCells`].
     pub(crate) fn player(&self, cell: usize) -> u32 {
         self.0[PLAYER_AT[cell]]
     }
 
-    /// An entity's cell, by its place among [`EntityCells`].
+    /// Returns an entity's cell, by its index in [`EntityCells`].
     pub(crate) fn entity(&self, cell: usize) -> u32 {
         self.0[ENTITY_AT[cell]]
     }
 
-    /// Whether it is a playerState.
+    /// Returns whether it is a playerState.
     pub(crate) fn is_own(&self) -> bool {
         self.0[OWN] != 0
     }
 
-    /// Whose state it is: a player who watches is told that of somebody else.
+    /// Returns the number of the player whose state it is. A spectator receives the state of the watched player.
     pub(crate) fn client(&self) -> u32 {
         self.player(player("client_num"))
     }
 
-    /// False for places and speeds that are none, on which movement could not be run.
+    /// Returns whether position and velocity are finite and within limits, so that movement can run.
     pub(crate) fn is_finite(&self) -> bool {
         let near = |vector: Vec3| vector.is_finite() && vector.abs().max_element() < FARTHEST;
         near(self.origin()) && near(self.velocity())
@@ -165,7 +165,7 @@ impl BodyRow {
         self.put(VIEWANGLES, angles);
     }
 
-    /// A player's own body as movement knows it.
+    /// Returns a player's own body in the form that movement uses.
     pub(crate) fn player_state(&self) -> PlayerState {
         let number = |cell: usize| self.player(cell) as i32;
         let grapple = [player("grapple_point.x"), player("grapple_point.y"), player("grapple_point.z")];
@@ -189,7 +189,7 @@ impl BodyRow {
         }
     }
 
-    /// The same body after movement has led it to `state`.
+    /// Returns the body after movement changed it to `state`.
     pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
         let mut body = self.moved_to(state.origin);
         body.set_velocity(state.velocity);
@@ -218,7 +218,7 @@ impl BodyRow {
         }
     }
 
-    /// The classes of logs: what a player is told of himself, and what all are told of others.
+    /// Returns the classes of logs: a player's own state, and the state that other players receive.
     pub(crate) fn classes() -> Vec<Class> {
         let all = BodyRow::fields();
         let of = |places: &[usize]| {
@@ -229,12 +229,12 @@ impl BodyRow {
         vec![Class::new("player", of(&PLAYER_AT)), Class::new("entity", of(&ENTITY_AT))]
     }
 
-    /// Its place among the classes.
+    /// Returns the index of its class.
     pub(crate) fn class(&self) -> ClassId {
         ClassId(if self.is_own() { 0 } else { 1 })
     }
 
-    /// Its cells as its class has them.
+    /// Returns its cells in the order of its class.
     pub(crate) fn row(&self) -> Vec<u32> {
         let places: &[usize] = if self.is_own() { &PLAYER_AT } else { &ENTITY_AT };
         let rest = places.iter().filter(|place| **place >= HEAD.len()).map(|place| self.0[*place]);

@@ -1,5 +1,5 @@
-//! Captures: datagrams between clients and a server with the times at which somebody between them saw them, as
-//! `docs/openarena.md` lays them out; plain or packed with zstd.
+//! Captures: datagrams between clients and a server with the times at which an observer saw them, plain or compressed
+//! with zstd. `docs/openarena.md` describes the format.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 
@@ -7,68 +7,68 @@ use crate::protocol::Direction;
 
 const MAGIC: &[u8; 8] = b"UDPTRC1\n";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// A packed capture may take no more memory than this to be unpacked, as a power of two.
+/// Limit of the zstd window of a capture, as a power of two in bytes.
 const LARGEST_WINDOW: u32 = 27;
 
 /// Why a capture cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// Something else.
+    /// The file is not a capture.
     #[error("it is no capture of datagrams: it does not begin with `UDPTRC1`")]
     Magic,
-    /// The file, or what it is packed in.
+    /// A read error of the file or of its compression.
     #[error("it does not read on behind byte {offset}: {source}")]
     Read {
-        /// Of the unpacked capture.
+        /// Offset in the uncompressed capture, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A message of a demo that is longer than any.
+    /// A demo has a message above the length limit.
     #[error("byte {offset}: no message of a demo has {found} bytes")]
     Length {
-        /// Of the demo.
+        /// Offset in the demo, in bytes.
         offset: u64,
-        /// What stands there.
+        /// The length found.
         found: u32,
     },
-    /// Neither up nor down.
+    /// The direction is neither up nor down.
     #[error("byte {offset}: {found} is no direction of a datagram")]
     Direction {
-        /// Of the unpacked capture.
+        /// Offset in the uncompressed capture, in bytes.
         offset: u64,
-        /// What stands there.
+        /// The value found.
         found: u8,
     },
 }
 
-/// One datagram.
+/// A captured datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When it was seen, in ns of a clock that only goes forward.
+    /// Time of observation, in ns of a monotonic clock.
     pub at_ns: u64,
-    /// Which way it went.
+    /// Direction of the datagram.
     pub direction: Direction,
-    /// Which client sent it, or was to get it.
+    /// Number of the client that sent it or that it was sent to.
     pub client: u16,
-    /// What it held.
+    /// Content of the datagram.
     pub bytes: Vec<u8>,
 }
 
-/// Reads a capture, datagram by datagram.
+/// Reads a capture datagram by datagram.
 pub struct Capture<'a> {
     from: Box<dyn Read + 'a>,
     offset: u64,
     cut: Option<u64>,
-    /// What the unpacker says, when what it is packed in is cut off.
+    /// The decompression error, if the compressed stream is truncated.
     cut_packing: Option<std::io::Error>,
 }
 
 impl<'a> Capture<'a> {
-    /// A capture, packed or not, which is read as it is asked for.
+    /// Opens a capture, compressed or plain. Datagrams are read on demand.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the data is not a capture.
     pub fn new(from: impl Read + 'a) -> Result<Capture<'a>, CaptureError> {
         let mut from = BufReader::new(from);
         let begins = |from: &mut BufReader<_>| from.fill_buf().map(|start| start.starts_with(&ZSTD));
@@ -92,13 +92,13 @@ impl<'a> Capture<'a> {
         })
     }
 
-    /// Where the last whole datagram ends, if the capture ends in the middle of another, or what it is packed in is cut off. To be
-    /// asked at the end.
+    /// Returns the offset after the last complete datagram, if the capture or its compressed stream is truncated. Call
+    /// it after the last datagram.
     pub fn cut(&self) -> Option<u64> {
         self.cut
     }
 
-    /// The next datagram; `None` at the end.
+    /// Returns the next datagram; `None` at the end.
     ///
     /// # Errors
     /// When the capture is damaged.
@@ -124,7 +124,7 @@ impl<'a> Capture<'a> {
         Ok(Some(Captured { at_ns, direction, client: u16::from_le_bytes([c0, c1]), bytes }))
     }
 
-    /// Whether there was as much.
+    /// Fills the buffer; returns whether enough bytes were left.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, CaptureError> {
         let mut filled = 0;
         while filled < buffer.len() {

@@ -1,18 +1,18 @@
-//! Demos (`.dm_68`, `.dm_71`): the messages that a client had from its server, one after the other, with their numbers
-//! (ioquake3's cl_main.c). A client writes nothing else down: neither its usercmds nor when a message came.
+//! Demos (`.dm_68`, `.dm_71`): the messages that a client received from its server, with their numbers (ioquake3's
+//! cl_main.c). A demo contains neither usercmds nor arrival times.
 
 use std::io::Read;
 
 use super::capture::CaptureError;
 use super::protocol::LONGEST_MESSAGE;
 
-/// What stands in place of a message's number and length at the end.
+/// The marker at the end, in place of a message's number and length.
 const END: [u8; 8] = [0xff; 8];
 
-/// Reads a demo, message by message.
+/// Reads a demo message by message.
 pub(super) struct Demo<R> {
     from: R,
-    /// Where the next message begins.
+    /// Offset of the next message, in bytes.
     offset: u64,
     message: Vec<u8>,
     cut: Option<u64>,
@@ -23,16 +23,16 @@ impl<R: Read> Demo<R> {
         Demo { from, offset: 0, message: Vec::new(), cut: None }
     }
 
-    /// Where the last whole message ends, if the demo does not end there. To be asked at the end.
+    /// Returns the offset after the last complete message, if the demo is truncated. Call it after the last message.
     pub(super) fn cut(&self) -> Option<u64> {
         self.cut
     }
 
-    /// The next message with its number; `None` at the end.
+    /// Returns the next message with its number; `None` at the end.
     pub(super) fn read(&mut self) -> Result<Option<(u32, &[u8])>, CaptureError> {
         let mut head = Vec::with_capacity(END.len());
         if self.fill(&mut head, END.len())? < END.len() {
-            // The client that wrote it did not come to write its end.
+            // The client stopped before it wrote the end marker.
             self.cut = (!head.is_empty()).then_some(self.offset);
             return Ok(None);
         }
@@ -55,7 +55,7 @@ impl<R: Read> Demo<R> {
         Ok(Some((number, &self.message)))
     }
 
-    /// How much there was, of so much.
+    /// Reads up to `length` bytes and returns how many were left.
     fn fill(&mut self, to: &mut Vec<u8>, length: usize) -> Result<usize, CaptureError> {
         let read = (&mut self.from).take(length as u64).read_to_end(to);
         read.map_err(|source| CaptureError::Read { offset: self.offset, source })

@@ -1,5 +1,6 @@
-//! Quake III as a game of the pipelines: its sessions replay open loop, from what each client was told. There is no server of it
-//! here, so a world is nothing but its bodies; shots are judged again by what was told of the others.
+//! Quake III as a game of the pipelines. Its sessions replay open loop, on the snapshots that each client received.
+//! There is no server, so a world is only a set of bodies. Shots are judged again from the received states of other
+//! players.
 
 use super::body::BodyRow;
 use super::diagnosis::explain;
@@ -21,13 +22,13 @@ use crate::usercmd::{Input, Usercmd};
 #[derive(Clone, Copy, Debug)]
 pub struct Quake3;
 
-/// A shot: none is judged here.
+/// A shot, which has no values because the pipelines judge none.
 #[derive(Clone, Debug)]
 pub enum Shot {}
 
-/// An entity's `kind`: a part of the map that moves (bg_public.h).
+/// Value of an entity's `kind`: a moving part of the map (bg_public.h).
 const MOVER: u32 = 4;
-/// The game's own measure of a prediction that missed, in units (cg_predict.c).
+/// The game's threshold for a wrong prediction, in units (cg_predict.c).
 const NEAR: f32 = 0.1;
 
 impl Netcode for Quake3 {
@@ -80,18 +81,19 @@ impl Simulate for Quake3 {
         moved
     }
 
-    /// Its clients run into other players where they draw them, and into the map's parts where they are (cg_predict.c).
+    /// Clients collide with other players where they draw them, and with map parts at their true position
+    /// (cg_predict.c).
     fn is_met_as_drawn(rules: &Rules, entity: EntityId) -> bool {
         entity.0 < rules.places
     }
 
-    /// Its clients take what carries them out of their misses (cg_predict.c and cg_ents.c).
+    /// Clients do not count the motion of the entity that carries them as an error (cg_predict.c and cg_ents.c).
     fn carrier(body: &BodyRow, entities: &[(EntityId, BodyRow)]) -> Option<EntityId> {
         let ground = EntityId(u16::try_from(body.player_state().ground).ok()?);
         entities.iter().find(|(id, on)| *id == ground && on.entity(entity("kind")) == MOVER).map(|(id, _)| *id)
     }
 
-    /// A usercmd has the time of the frame that was on the screen before it was made (ioquake3's cl_main.c and cl_input.c).
+    /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
     const DRAWN_AT_ITS_TIME: bool = true;
 
     fn entities(world: &Moment<BodyRow>) -> &[(EntityId, BodyRow)] {
@@ -137,14 +139,14 @@ impl Categorize for Quake3 {}
 
 impl Reconcile for Quake3 {
     const GRADES: &str = "exact: to the bit; near: within 0.1 units, the game's own measure of a miss";
-    /// A player's own state is exact; the places of the others, among whom he moves, are told in whole units.
+    /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
     const RECORDS_ARE_ROUNDED: bool = true;
 
     fn on_ground(body: &BodyRow) -> bool {
         body.player_state().ground != NO_ENTITY
     }
 
-    /// None where the state is that of somebody whom the player watches.
+    /// Returns `None` if the state is that of another player whom the client watches.
     fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
         let (ours, theirs) = (predicted.player_state(), authoritative.player_state());
         let is_own = predicted.is_own() && authoritative.is_own() && predicted.client() == authoritative.client();
@@ -170,7 +172,8 @@ impl Reconcile for Quake3 {
     }
 }
 
-/// The body after a usercmd, among others; the same where it is none of a player's own, or the map is not known.
+/// Returns the body after a usercmd among other bodies. It returns the body unchanged if it is not a player's own, or
+/// without a map.
 pub(super) fn moved(
     rules: &Rules,
     entities: &[(EntityId, BodyRow)],
@@ -185,7 +188,7 @@ pub(super) fn moved(
     body.moved(&run(&world, rules.movement(), &body.player_state(), &command_of(input), met))
 }
 
-/// A usercmd as movement takes it.
+/// Converts a usercmd to the form that movement uses.
 fn command_of(input: &Input) -> Command {
     let angle = |degrees: f32| libm::roundf(degrees * (65_536.0 / 360.0)) as i32 as u16;
     Command {

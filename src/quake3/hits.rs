@@ -1,5 +1,5 @@
-//! The hits that a server gave, judged again as it judges: the targets go back to the time of the usercmd that fired, between the
-//! frames of the server that lie around it, and the shot's own lines are held against their boxes there (unlagged's
+//! Judges the server's hits again by its own rules. Targets are rewound to the time of the usercmd that fired,
+//! interpolated between the server frames around it. The shot's lines are then tested against their boxes (unlagged's
 //! design, in OpenArena's g_unlagged.c).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,19 +19,19 @@ use crate::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use crate::trace::schema::IMPACT;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-/// A value of `weaponstate` (bg_public.h): the weapon fires, or waits until it may again.
+/// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
 const FIRING: u32 = 3;
-/// The height of the eyes of who ducks.
+/// Eye height of a ducking player, in units.
 const DUCKED_EYES: i32 = 12;
-/// No straight line is drawn between frames that are farther apart.
+/// The longest interval between frames to interpolate across.
 const LONGEST_GAP: Micros = Micros::from_ms(150);
-/// A shot goes through what it passes by no more, in units: coordinates are single floats, and maps are wide.
+/// Tolerance of a hit, in units, because coordinates are single precision and maps are large.
 const THROUGH: f32 = 0.01;
-/// The most that one usercmd runs, in ms.
+/// The longest time that one usercmd runs, in ms.
 const LONGEST_MS: i32 = 200;
 
-/// All shots of weapons that hit at once, in the order of players and times, and the hits that were given for something else.
-/// Targets go back by `furthest` at most.
+/// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
+/// `furthest` limits the rewind.
 pub(super) fn shots_again(
     rules: &Rules,
     session: &Session,
@@ -58,7 +58,7 @@ pub(super) fn shots_again(
             let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
             let mut others = Vec::new();
             for hit in given {
-                // A hit is that of the shot which goes through its target, or passes by nearest.
+                // Assign the hit to the shot whose line hits its target or passes it most closely.
                 let off = |place: &usize| shots[*place].off(&judged[*place].0, hit.target, hits[*place].len());
                 let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
                 match nearest {
@@ -100,8 +100,8 @@ pub(super) fn shots_again(
             }
             for hit in others {
                 let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
-                // The same usercmd may have led to several. The first index is that of the shot itself, where shots are known;
-                // the last one is an impact's.
+                // One usercmd may have caused several hits. The first index is the shot itself, if shots are known; the
+                // last index is an impact's.
                 let is_impact = launches(held);
                 let is_free = |index: &u8| !taken.contains(&(hit.command, *index));
                 let index = match is_impact {
@@ -128,39 +128,39 @@ pub(super) fn shots_again(
     Ok(all)
 }
 
-/// What a session tells of bodies.
+/// The session's information on bodies.
 struct Told<'a> {
     rules: &'a Rules,
     session: &'a Session,
     rows: StateRows,
 }
 
-/// A shot that a usercmd fired.
+/// A shot fired by a usercmd.
 struct Shot {
     command: CommandSeq,
-    /// The time to which its targets go back.
+    /// Server time to which the targets are rewound.
     time: Micros,
     weapon: Weapon,
     lines: Lines,
-    /// What of the map is in the way of each line: how far it comes, from 0 to 1.
+    /// Fraction of each line, 0 to 1, up to the first map surface.
     reach: Vec<f32>,
 }
 
-/// What a shot is held against.
+/// The data that a shot is judged with.
 #[derive(Clone, Copy)]
 struct Scene<'a> {
     ways: &'a Ways,
     shooter: PlayerId,
-    /// When it ran, by the server's frames.
+    /// Time at which the usercmd ran, by the server's frames.
     present: Micros,
-    /// How far targets may go back, if at all.
+    /// The largest rewind; `None` without lag compensation.
     furthest: Option<Micros>,
 }
 
-/// Where the others stood for a shot, ascending by entity.
+/// Positions of the other players for a shot, ascending by entity.
 type Standing = Vec<(EntityId, Stood)>;
 
-/// Where somebody stood at a frame of the server.
+/// A player's position at a server frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stood {
     origin: Vec3,
@@ -170,7 +170,7 @@ struct Stood {
     is_alive: bool,
 }
 
-/// Who stood where, by server time.
+/// Positions of all players by server time.
 type Ways = BTreeMap<EntityId, BTreeMap<Micros, Stood>>;
 
 impl Told<'_> {
@@ -179,7 +179,8 @@ impl Told<'_> {
         sent.find_map(|(class, cells)| self.rows.read::<Quake3>(class, cells).transpose()).transpose()
     }
 
-    /// All players, as anybody was told of them: what others are told says how large they are, too.
+    /// Returns the positions of all players from the states that any client received. States sent to other players also
+    /// give their size.
     fn ways(&self) -> Result<Ways, BadCells> {
         let mut ways = Ways::new();
         for (index, records) in self.session.players.iter().enumerate() {
@@ -198,7 +199,7 @@ impl Told<'_> {
         Ok(ways)
     }
 
-    /// The shots of a weapon that somebody holds at the second of two snapshots, since the first.
+    /// Returns the shots of a player's weapon between two snapshots.
     fn shots(
         &self,
         shooter: PlayerId,
@@ -241,7 +242,8 @@ impl Told<'_> {
     }
 }
 
-/// Which usercmds fired, from how long the weapon still waits after the last of them: each takes its time from that.
+/// Returns the usercmds that fired. It starts with the remaining wait after the last usercmd and goes backwards. Each
+/// usercmd adds its duration to the wait, and each shot subtracts the interval of the weapon.
 fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow) -> Vec<CommandSeq> {
     let mut waits = after.player(player("weapon_time")) as i32;
     if after.player(player("weaponstate")) != FIRING {
@@ -255,7 +257,7 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
     for (frame, took) in ran.iter().zip(took).rev() {
         let took = took.clamp(0, LONGEST_MS);
         waits += took;
-        // It fires when it waits no longer, and what it waited too long is taken from the next.
+        // The weapon fires when the wait is over; any excess wait shortens the next one.
         if (weapon.again_ms + 1..=weapon.again_ms + took).contains(&waits) {
             fired.push(frame.command.seq);
             waits -= weapon.again_ms;
@@ -265,14 +267,14 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
 }
 
 impl Shot {
-    /// The time to which its targets go back as far as they may.
+    /// Returns the server time to which its targets are rewound, within the limit.
     fn time_in(&self, scene: &Scene<'_>) -> Micros {
-        // What a handicap makes later than the present is the present (g_unlagged.c).
+        // A handicap cannot move the time past the present (g_unlagged.c).
         let asked = self.time.min(scene.present);
         scene.furthest.map_or(scene.present, |furthest| asked.max(scene.present - furthest))
     }
 
-    /// Where the others were for it, and whom it hit.
+    /// Returns the positions of the other players for the shot, and its result.
     fn judge(&self, scene: &Scene<'_>) -> (Standing, Verdict) {
         let time = self.time_in(scene);
         let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
@@ -304,8 +306,9 @@ impl Shot {
         (standing, Verdict { reason, wounds })
     }
 
-    /// How far beside a target its line passes, but for as many lines as have hit it `before`, and beside the nearest of all where no
-    /// target is known; and how far beside it the outermost that the spread allows.
+    /// Returns two distances by which the shot misses a target: of its own lines, and of the outermost line within the
+    /// spread. The nearest `before` lines are skipped, because they account for earlier hits. Without a known target it
+    /// uses the nearest one.
     fn off(&self, standing: &Standing, target: Option<EntityId>, before: usize) -> (f32, f32) {
         let of_one = |(_, stood): &(EntityId, Stood)| {
             let (mins, maxs) = (stood.origin + stood.mins, stood.origin + stood.maxs);
@@ -321,7 +324,7 @@ impl Shot {
     }
 }
 
-/// Where somebody was between two frames of the server; `None` where nobody was told of these.
+/// Returns a player's position between two server frames; `None` if no client received these frames.
 fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
     let (from, before) = way.range(..=time).next_back()?;
     if *from == time {
@@ -329,7 +332,7 @@ fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
     }
     let (to, after) = way.range(time..).next()?;
     if before.teleports != after.teleports {
-        // Who is put elsewhere has been there always.
+        // After a teleport, the player counts as at the new position for the whole interval.
         return Some(*after);
     }
     let gap = *to - *from;
@@ -352,12 +355,12 @@ impl Stood {
             true => (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, if is_ducked { 16.0 } else { 32.0 })),
             false => box_of(body.entity(entity("solid"))),
         };
-        // The others are told of a player in whole units, and the server keeps that.
+        // The server keeps positions as other players receive them, in whole units.
         let origin = if body.is_own() { cut(body.origin()) } else { body.origin() };
         Stood { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
     }
 
-    /// How far a line goes until it enters the box, from 0 to 1.
+    /// Returns the fraction of a line, 0 to 1, at which it enters the box.
     fn entered(&self, from: Vec3, to: Vec3) -> Option<f32> {
         let (mins, maxs) = (self.origin + self.mins - THROUGH, self.origin + self.maxs + THROUGH);
         let way = to - from;

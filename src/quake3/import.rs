@@ -1,4 +1,5 @@
-//! A capture or a demo becomes a log: once through it to learn who plays what, and once more to make the records.
+//! Converts a capture or a demo to a log in two passes: the first finds the players and the level, the second makes the
+//! records.
 
 use std::io::{BufReader, Read};
 
@@ -15,22 +16,22 @@ use crate::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
 use crate::settings::{SettingError, Settings};
 use crate::units::{Micros, Seed};
 
-/// The name that a log carries.
+/// Name of the game in logs.
 pub(crate) const NAME: &str = "quake3";
 const PRESET: &str = "quake3";
 const PROXIED: &str = "quake3-proxy";
 
-/// What of a session there is.
+/// The kind of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The datagrams between clients and server.
+    /// Datagrams between clients and server.
     Capture,
-    /// What one client had from the server.
+    /// Messages that one client received.
     Demo,
 }
 
 impl Source {
-    /// The name of its format.
+    /// Returns the name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Source::Capture => "quake3-udp",
@@ -38,74 +39,74 @@ impl Source {
         }
     }
 
-    /// The origin of a log that was imported from it.
+    /// Returns the origin of logs imported from it.
     pub fn origin(self) -> Origin {
         Origin::Imported { format: self.name().to_owned() }
     }
 }
 
-/// Why a recording does not become a log.
+/// Why a recording cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It cannot be read.
+    /// The recording cannot be read.
     #[error("{0}")]
     Capture(#[from] CaptureError),
-    /// Nobody is heard entering a level.
+    /// No client enters a level in the recording.
     #[error(
         "it holds {datagrams} messages and no gamestate that could be read: a capture must begin before its clients connect{}",
         first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
     )]
     NoGamestate {
-        /// How many there are.
+        /// Number of messages.
         datagrams: u64,
-        /// Why the first of those failed that did.
+        /// The first decoding error, if any.
         first: Option<Undecoded>,
     },
-    /// A map by another name than that which was played on.
+    /// The given map is not the one that was played.
     #[error("the session was played on `{played}`; force it if this is the same map under another name")]
     OtherMap {
-        /// The name that the server told.
+        /// Name of the played map.
         played: String,
     },
-    /// No map of this engine, or none of that name.
+    /// The given file is not a map of this engine, or lacks the named map.
     #[error("{0}")]
     Map(#[from] MapError),
-    /// A log of another session, or of a server that did not write down who was hurt.
+    /// The server log belongs to another session, or the server did not log damage.
     #[error(
         "it has no line of damage, and shooters were told of {hits} hits: it is another session's log, or its server ran \
          without `g_debugDamage 1`"
     )]
     ServerLog {
-        /// How many.
+        /// Number of hits reported to shooters.
         hits: u64,
     },
-    /// A setting that is none.
+    /// A setting is invalid.
     #[error("{0}")]
     Setting(#[from] SettingError),
-    /// Rules that cannot be written.
+    /// The rules cannot be encoded.
     #[error("its rules cannot be written: {0}")]
     Rules(#[from] rmp_serde::encode::Error),
 }
 
-/// What a capture holds.
+/// The content of a recording.
 #[derive(Debug)]
 pub struct Overview {
-    /// The level.
+    /// The rules of the level.
     pub rules: Rules,
-    /// The players whose connections are in it.
+    /// Numbers of the players whose connections it contains.
     pub players: Vec<u16>,
-    /// What there is.
+    /// Counts of datagrams, usercmds, snapshots and hits.
     pub counts: Counts,
-    /// The first datagrams that could not be read: client, direction, why.
+    /// The first decoding errors: client, direction, error.
     pub undecoded: Vec<(u16, Direction, Undecoded)>,
-    /// Where it is cut off, if it is.
+    /// Offset of the truncation, if the recording is truncated.
     pub cut: Option<u64>,
 }
 
-/// Goes through a capture without making anything of it.
+/// Reads a recording without making records.
 ///
 /// # Errors
-/// When it is damaged, or nobody enters a level in it.
+/// When it is damaged, or no client enters a level in it.
 pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overview, ImportError> {
     let (listener, cut) = listen(source, &mut { from }, log, &mut |_| {})?;
     let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
@@ -114,10 +115,10 @@ pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overvi
     Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut })
 }
 
-/// The header of a log of what an overview tells.
+/// Returns the header of a log from the results of a survey.
 ///
 /// # Errors
-/// When the rules cannot be written.
+/// When the rules cannot be encoded.
 pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, ImportError> {
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
     Ok(Header {
@@ -136,11 +137,11 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
     })
 }
 
-/// The preset's, but for what this server does: predictions run as it ran them.
+/// Returns the preset's settings with changes for this server, so that predictions run as its clients ran them.
 fn settings(rules: &Rules) -> Result<Settings, ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("prediction.among", "acking-packet")?;
-    // Others are drawn between the two snapshots around the time that is shown, and stay where the newest has them
+    // Clients interpolate others between the two snapshots around the displayed time, and hold the newest position
     // (cg_snapshot.c, cg_ents.c).
     settings.set("interpolation.mode", "history")?;
     settings.set("interpolation.on_missing", "hold")?;
@@ -148,12 +149,12 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
         settings.set("prediction.mode", "off")?;
     }
     settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
-    // Its server remembers 17 frames, the newest of which is the present (g_unlagged.c).
+    // The server remembers 17 frames, including the present one (g_unlagged.c).
     settings.set("lag_compensation.max_unlag_ms", &(16_000 / i64::from(rules.server_hz)).min(1500).to_string())?;
     Ok(settings)
 }
 
-/// The records of a capture, in the order of their times, and the header of their log. `begin` takes the header first.
+/// Passes the log's header to `begin`, then the records in the order of their times.
 ///
 /// # Errors
 /// As [`survey`].
@@ -166,7 +167,7 @@ pub fn import(
     listen(source, &mut { from }, log, out).map(|_| ())
 }
 
-/// The origin of a log that a proxy made.
+/// Returns the origin of logs recorded through a proxy.
 pub(crate) fn overheard() -> Origin {
     Origin::Imported { format: PROXIED.to_owned() }
 }
@@ -191,7 +192,7 @@ fn listen(
     let mut last = Micros::ZERO;
     while let Some(captured) = capture.read()? {
         let first = *first.get_or_insert(captured.at_ns);
-        // A damaged stamp is not believed: time does not run backwards.
+        // Time never runs backwards, so a damaged timestamp is corrected.
         let at = Micros(i64::try_from(captured.at_ns.saturating_sub(first) / 1_000).unwrap_or(i64::MAX)).max(last);
         last = at;
         listener.hear(at, captured.client, captured.direction, &captured.bytes, out);

@@ -1,9 +1,9 @@
-//! Somebody between clients and a server, who sees their datagrams and makes records of them as they pass. The same code
-//! imports captures and listens to a live session.
+//! An observer between clients and a server that turns their datagrams into records. The same code imports captures and
+//! records live sessions.
 //!
-//! Times are those at which the datagrams pass. What happens beyond is not seen by who only listens: when a client had a snapshot
-//! is told by the first packet of it that acks the snapshot, so it is late by what there is between two packets, and a
-//! snapshot that is never acked is taken for lost. Who sends the datagrams on knows when each went, and which he kept.
+//! Times are those at which datagrams pass. A pure observer cannot see when a client received a snapshot. It uses the
+//! first packet that acks the snapshot, so the time is late by up to one packet interval. A snapshot without an ack
+//! counts as lost. A proxy knows when it forwarded each datagram, and which it dropped.
 
 mod client;
 mod hits;
@@ -26,56 +26,56 @@ use client::Client;
 use hits::Hits;
 use ticks::Ticks;
 
-/// More clients than any server takes.
+/// Limit of clients, above any server's.
 const MOST_CLIENTS: usize = 64;
-/// A snapshot's flag: the client is not in the game yet.
+/// Snapshot flag: the client is not in the game yet.
 const NOT_ACTIVE: u8 = 2;
 
-/// What has passed.
+/// Counts of the observed traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Datagrams.
     pub datagrams: u64,
-    /// Those outside of any connection.
+    /// Datagrams outside of any connection.
     pub out_of_band: u64,
-    /// Parts of messages that were not whole yet.
+    /// Fragments of incomplete messages.
     pub parts: u64,
-    /// Those that were overtaken, and copies.
+    /// Overtaken and duplicated messages.
     pub stale: u64,
-    /// Those that could not be read.
+    /// Datagrams that could not be decoded.
     pub undecoded: u64,
-    /// Usercmds, each once.
+    /// Usercmds, without repeats.
     pub usercmds: u64,
     /// Snapshots of clients in the game.
     pub snapshots: u64,
-    /// Those whose `commandTime` is that of a usercmd.
+    /// Snapshots whose `commandTime` equals a usercmd's time.
     pub acked_by_time: u64,
-    /// Hits that shooters were told of.
+    /// Hits reported to shooters.
     pub hits: u64,
-    /// Those whose victim is known, by the server's log or by what all in sight are told.
+    /// Hits with a known victim, from the server log or from event entities.
     pub hits_with_victim: u64,
-    /// Lines of damage in the server's log.
+    /// Damage lines in the server log.
     pub logged: u64,
-    /// Those that a shooter was told of.
+    /// Damage lines matched with a hit that was reported to a shooter.
     pub logged_and_told: u64,
-    /// Datagrams after a level ended, which are not recorded.
+    /// Datagrams after the end of the level, which are not recorded.
     pub after_level: u64,
 }
 
-/// Somebody between clients and a server.
+/// An observer between clients and a server.
 #[derive(Debug, Default)]
 pub struct Listener {
     clients: BTreeMap<u16, Connected>,
-    /// The level that is recorded: what the first gamestate said.
+    /// The recorded level, from the first gamestate.
     level: Option<Arc<Gamestate>>,
     rules: Option<Rules>,
     players: BTreeSet<u16>,
     ticks: Ticks,
-    /// The states that all were told of the newest tick.
+    /// The shared states of the newest tick.
     shared: (Tick, BTreeMap<u16, Arc<EntityCells>>),
     damage: Hits,
     counts: Counts,
-    /// The first datagrams that could not be read.
+    /// The first datagrams that could not be decoded.
     undecoded: Vec<(u16, Direction, Undecoded)>,
 }
 
@@ -83,66 +83,67 @@ pub struct Listener {
 struct Connected {
     connection: Connection,
     client: Option<Client>,
-    /// It has gone on to another level.
+    /// The client has moved to another level.
     is_elsewhere: bool,
-    /// What became of the parts of the message that is not whole yet, from the client and from the server.
+    /// Delivery of the fragments of incomplete messages, from the client and from the server.
     parts: [Onward; 2],
 }
 
-/// When something went on to where it was to go.
+/// Whether and when a datagram was delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Onward {
-    /// It did, and only who got it knows when.
+    /// Delivered at an unknown time, or not at all; only acks tell.
     #[default]
     Unknown,
-    /// At that time.
+    /// Delivered at this time.
     At(Micros),
-    /// Never.
+    /// Dropped.
     Lost,
 }
 
-/// How many undecoded datagrams are remembered.
+/// Number of decoding errors to keep.
 const REMEMBERED: usize = 16;
 
 impl Listener {
-    /// One that knows what the server wrote down of who was hurt.
+    /// Returns a listener that knows the server's damage log.
     pub fn new(log: ServerLog) -> Listener {
         Listener { damage: Hits::new(log), ..Listener::default() }
     }
 
-    /// What has passed so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         let (logged, logged_and_told) = self.damage.logged();
         Counts { logged, logged_and_told, ..self.counts }
     }
 
-    /// The rules of the level, once they were told.
+    /// Returns the rules of the level, after the first gamestate.
     pub fn rules(&self) -> Option<&Rules> {
         self.rules.as_ref()
     }
 
-    /// The numbers of the players whose connections were heard.
+    /// Returns the numbers of the players whose connections were observed.
     pub fn players(&self) -> impl Iterator<Item = u16> + '_ {
         self.players.iter().copied()
     }
 
-    /// The first datagrams that could not be read: client, direction, why.
+    /// Returns the first decoding errors: client, direction, error.
     pub fn undecoded(&self) -> &[(u16, Direction, Undecoded)] {
         &self.undecoded
     }
 
-    /// Hears a datagram of the session's time `at`. `out` takes the records that follow from it, in the order of their times.
+    /// Processes a datagram observed at session time `at`. `out` receives the resulting records in the order of their
+    /// times.
     pub fn hear(&mut self, at: Micros, client: u16, direction: Direction, bytes: &[u8], out: &mut dyn FnMut(Record)) {
         self.take(at, client, direction, bytes, Onward::Unknown, out);
     }
 
-    /// The same for a datagram that is sent on, or kept: records say which packets and snapshots arrived, and when.
+    /// Processes a datagram that a proxy forwards or drops. Its records include arrivals with their times.
     pub fn hear_passing(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
         let onward = passing.released.map_or(Onward::Lost, Onward::At);
         self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
-    /// Hears a message that a client wrote down, which is all that is known of its session: it is there when the server made it.
+    /// Processes a message from a demo. Its time is the server time in it.
     pub fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
         self.counts.datagrams += 1;
         let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
@@ -170,7 +171,7 @@ impl Listener {
         }
         let connected = self.clients.entry(client).or_default();
         let told = connected.connection.take(direction, bytes);
-        // A message is there when its last part is, and lost with any.
+        // A message arrives with its last fragment and is lost with any.
         let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
         let onward = match told {
             Ok(Told::Part) => {
@@ -227,19 +228,19 @@ impl Listener {
         }
     }
 
-    /// Tells what it still knows at the end.
+    /// Emits the remaining records at the end.
     pub fn finish(&mut self, out: &mut dyn FnMut(Record)) {
         self.damage.until(i32::MAX, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 
-    /// The client, if it plays on the level that is recorded.
+    /// Returns the client, if it plays on the recorded level.
     fn playing(&mut self, client: u16) -> Option<&mut Client> {
         let connected = self.clients.get_mut(&client)?;
         self.counts.after_level += u64::from(connected.is_elsewhere);
         connected.client.as_mut().filter(|_| !connected.is_elsewhere)
     }
 
-    /// The first gamestate says what is recorded. The same level begun anew has another checksum feed.
+    /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
     fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
         let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
         let rules = self.rules.get_or_insert_with(|| Rules::of(&gamestate));
@@ -248,7 +249,7 @@ impl Listener {
         let Some(connected) = self.clients.get_mut(&client) else { return };
         connected.is_elsewhere = !is_here;
         let known = connected.client.as_ref().map(|client| client.player);
-        // A place belongs to the connection that had it first.
+        // A player number belongs to the first connection that had it.
         if is_here && known != Some(PlayerId(player)) {
             connected.is_elsewhere = !self.players.insert(player);
             connected.client = Some(Client::new(PlayerId(player)));
@@ -266,7 +267,7 @@ impl Listener {
     ) {
         let hz = self.rules.as_ref().map_or(1, |rules| rules.server_hz);
         let Some(tick) = self.ticks.of(at, snapshot.server_time, hz) else {
-            // Older than anything that is remembered: no server goes back so far.
+            // No server sends a snapshot older than the remembered ones.
             self.counts.stale += 1;
             return;
         };
@@ -280,7 +281,7 @@ impl Listener {
             self.counts.hits_with_victim += u64::from(hit.target.is_some());
             out(Record::Judged(player, ShotRecord { at, ..hit }));
         }
-        // All who hit somebody in the frame before the last were told by now.
+        // By now, every shooter of the frame before the last has received its hits.
         let told = snapshot.server_time.saturating_sub(1000 / i32::from(hz));
         self.damage.until(told, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
         let mut entities = vec![player.entity()];
@@ -307,7 +308,8 @@ impl Listener {
         }
     }
 
-    /// The own state is the client's alone; those of others are everyone's, but where this client was told something else.
+    /// Emits the states of a snapshot. The own state is private to the client. Other states are shared, unless this
+    /// client received different values.
     fn states(&mut self, tick: Tick, player: PlayerId, snapshot: &Snapshot, out: &mut dyn FnMut(Record)) {
         let mut state = |viewer, entity, body: BodyRow| {
             let (class, cells) = (body.class(), body.row());

@@ -1,10 +1,10 @@
-//! Quake III: reads what clients and servers of its engine say to each other (OpenArena is the one that was tried), so that a
-//! session of a game that knows nothing of hitreg becomes a log.
+//! Quake III: reads the traffic between clients and servers of its engine, so that sessions of an unmodified game
+//! become logs. Tested with OpenArena.
 //!
-//! - [`Listener`] reads datagrams as somebody between clients and server sees them, and makes records of them.
-//! - [`survey`] and [`import()`] read captures of them, and demos.
+//! - [`Listener`] decodes datagrams that it observes between clients and server, and produces records.
+//! - [`survey`] and [`import()`] read captures of such datagrams, and demos.
 //!
-//! The protocol and the rules are those of the public ioquake3 and OpenArena sources.
+//! The protocol and the rules follow the public ioquake3 and OpenArena sources.
 
 mod aim;
 mod body;

@@ -1,4 +1,4 @@
-//! A Quake III session that a proxy hears.
+//! Records a Quake III session through a proxy.
 
 use super::import::{header, overheard};
 use super::listener::Listener;
@@ -7,16 +7,17 @@ use crate::bsp::quake3::map_from;
 use crate::protocol::{Heard, Listen, Passing};
 use crate::record::{Header, Record};
 
-/// Hears clients and a server of protocol 71.
+/// Observes clients and a server of protocol 71.
 pub struct Overheard {
     listener: Listener,
-    /// A map, or an archive that holds the session's.
+    /// A map, or an archive that contains the session's map.
     maps: Option<Vec<u8>>,
     is_begun: bool,
 }
 
 impl Overheard {
-    /// One that finds the level's map in a `.bsp` or a `.pk3`. Without it predictions cannot be checked.
+    /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
+    /// predictions.
     pub fn new(maps: Option<Vec<u8>>) -> Overheard {
         Overheard { listener: Listener::new(ServerLog::default()), maps, is_begun: false }
     }
@@ -36,7 +37,7 @@ impl Listen for Overheard {
                 Err(error) => return Some(Err(error.to_string())),
             }
         }
-        // Who will play is not known yet: anybody may.
+        // The players are not known yet, so the header lists every possible one.
         let places: Vec<u16> = (0..rules.places).collect();
         Some(header(&rules, &places, overheard()).map_err(|error| error.to_string()))
     }

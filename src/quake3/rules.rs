@@ -1,4 +1,4 @@
-//! What a log of a Quake III session holds beside its records.
+//! The constant data of a Quake III session in a log.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,37 +6,37 @@ use super::movement::Settings;
 use super::protocol::Gamestate;
 use crate::bsp::quake3::Map;
 
-/// All that does not change during a level.
+/// Everything that does not change during a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// The map's name, without folder and ending.
+    /// Name of the map, without folder and extension.
     pub map_name: String,
-    /// Which game it is, as the server says: `baseoa` is OpenArena.
+    /// Name of the game as the server sends it: `baseoa` is OpenArena.
     pub game: String,
-    /// Server frames a second.
+    /// Server frame rate, in Hz.
     pub server_hz: u16,
-    /// How many may play.
+    /// Largest number of players.
     pub places: u16,
-    /// Velocities stay as they are; otherwise they are rounded to whole numbers after each step.
+    /// Whether velocities keep their fractions; otherwise each step rounds them to integers.
     pub pmove_float: bool,
-    /// Every usercmd's time is rounded up to a multiple of so many ms, if it is above 0.
+    /// Fixed step in ms: each usercmd's time is rounded up to a multiple of it. 0 for variable steps.
     pub pmove_fixed_ms: u16,
-    /// The server's flags: jumping, falling, friction.
+    /// The server's flags for jumping, falling and friction.
     pub dm_flags: u32,
-    /// The map, if it was given: without it nobody can be moved.
+    /// The map, if it was given. Movement needs it.
     pub map: Option<Map>,
-    /// Whether the server rewinds targets for weapons that hit at once.
+    /// Whether the server rewinds targets for hitscan weapons.
     pub unlagged: bool,
 }
 
-/// Config strings that hold settings.
+/// Numbers of the config strings with settings.
 const SERVER_INFO: u16 = 0;
 const SYSTEM_INFO: u16 = 1;
-/// Entities below are players.
+/// Entity numbers below this are players.
 const MOST_PLACES: u16 = 64;
 
 impl Rules {
-    /// As a gamestate tells them; what it leaves out is as the server's program has it.
+    /// Returns the rules of a gamestate. Missing settings have the server program's defaults.
     pub(crate) fn of(gamestate: &Gamestate) -> Rules {
         let server = Info::of(gamestate, SERVER_INFO);
         let system = Info::of(gamestate, SYSTEM_INFO);
@@ -60,7 +60,7 @@ const NO_BUNNY: u32 = 128;
 const FAST_WATER: u32 = 4096;
 
 impl Rules {
-    /// How players are moved.
+    /// Returns the settings of player movement.
     pub(crate) fn movement(&self) -> Settings {
         Settings {
             float: self.pmove_float,
@@ -71,7 +71,7 @@ impl Rules {
     }
 }
 
-/// `\key\value\key\value`.
+/// Settings in the form `\key\value\key\value`.
 struct Info(String);
 
 impl Info {

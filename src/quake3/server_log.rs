@@ -1,37 +1,37 @@
-//! What a server wrote down of who was hurt: one line a hit under `g_debugDamage 1` (OpenArena's g_combat.c). The server prints them
-//! before it takes the health away, and names the victim alone.
+//! Reads damage from a server's console log: one line for each hit with `g_debugDamage 1` (OpenArena's g_combat.c). The
+//! server prints a line before it reduces the health. The line names only the victim.
 
-/// One line: somebody was hurt.
+/// One damage line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hurt {
-    /// The server's time, in ms.
+    /// Server time, in ms.
     pub server_time: i32,
-    /// The entity that was hurt.
+    /// The entity that was hit.
     pub victim: u16,
-    /// Its health before.
+    /// Its health before the hit.
     pub health: i32,
-    /// What it lost of that.
+    /// Lost health.
     pub damage: i32,
-    /// What its armour took.
+    /// Lost armour.
     pub armor: i32,
 }
 
-/// The damage lines of a server's log, in their order.
+/// The damage lines of a server log, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerLog {
-    /// By time.
+    /// Damage by time.
     pub hurt: Vec<Hurt>,
 }
 
 impl ServerLog {
-    /// Reads a server's console log; lines about anything else are passed over.
+    /// Parses a server's console log; ignores other lines.
     pub fn parse(text: &[u8]) -> ServerLog {
         let mut hurt: Vec<Hurt> = text.split(|byte| *byte == b'\n').filter_map(line).collect();
         hurt.sort_by_key(|hurt| hurt.server_time);
         ServerLog { hurt }
     }
 
-    /// The lines from one server time up to, but not at, another.
+    /// Returns the lines from one server time up to, but excluding, another.
     pub(crate) fn between(&self, from: i32, to: i32) -> std::ops::Range<usize> {
         let first = self.hurt.partition_point(|hurt| hurt.server_time < from);
         let end = self.hurt.partition_point(|hurt| hurt.server_time < to);
@@ -39,7 +39,7 @@ impl ServerLog {
     }
 }
 
-/// `9250: client:0 health:110 damage:45 armor:0`
+/// Parses `9250: client:0 health:110 damage:45 armor:0`.
 fn line(line: &[u8]) -> Option<Hurt> {
     let line = std::str::from_utf8(line.trim_ascii_end()).ok()?;
     let (time, rest) = line.split_once(": client:")?;

@@ -1,5 +1,5 @@
-//! What stands around a player, from the bodies that a snapshot shows: parts of the map that move, other players, and places that
-//! throw (OpenArena's cg_predict.c builds the same lists for prediction).
+//! Finds the solids and triggers around a player in a snapshot: moving map parts, other players and jump pads.
+//! OpenArena's cg_predict.c builds the same lists for prediction.
 
 use glam::Vec3;
 
@@ -16,10 +16,10 @@ const MISSILE: u32 = 3;
 const PUSH_TRIGGER: u32 = 8;
 const TELEPORT_TRIGGER: u32 = 9;
 
-/// An entity's `solid` that stands for a part of the map, by `modelindex`.
+/// Value of an entity's `solid` for a map model; `modelindex` has its number.
 const PART_OF_MAP: u32 = 0xff_ffff;
 
-/// All but the player himself, who is `own`.
+/// Returns everything except the player `own`.
 pub(crate) fn around(entities: &[(EntityId, BodyRow)], own: EntityId) -> (Vec<Solid>, Vec<Trigger>) {
     let (mut solids, mut triggers) = (Vec::new(), Vec::new());
     for (id, body) in entities.iter().filter(|(id, body)| *id != own && !body.is_own()) {
@@ -45,7 +45,7 @@ pub(crate) fn around(entities: &[(EntityId, BodyRow)], own: EntityId) -> (Vec<So
     (solids, triggers)
 }
 
-/// A box in one number: how far it reaches aside, down, and up but for 32 (sv_world.c).
+/// Decodes a box from one number: its sideways extent, its downward extent, and its upward extent plus 32 (sv_world.c).
 pub(crate) fn box_of(solid: u32) -> (Vec3, Vec3) {
     let byte = |shift: u32| (solid >> shift & 255) as f32;
     let (aside, down, up) = (byte(0), byte(8), byte(16) - 32.0);

@@ -1,4 +1,4 @@
-//! For tests: an encoder of protocol 71, and a small session as a capture, made on the spot.
+//! Test tools: an encoder of protocol 71, and a small generated session as a capture.
 
 use super::protocol::testing::BitWriter;
 use super::protocol::{
@@ -6,22 +6,22 @@ use super::protocol::{
     Wire, hash_of_command, player, player_list,
 };
 
-/// A capture in the making, of one client.
+/// Writes a capture of one client.
 pub(crate) struct Scribe {
     pub(crate) capture: Vec<u8>,
-    /// What the client would write down of it, as a demo without its end.
+    /// The same session as the client's demo, without the end marker.
     pub(crate) demo: Vec<u8>,
     at_ms: u64,
     challenge: u32,
     up: u32,
     down: u32,
     feed: u32,
-    /// What the server has said so far.
+    /// Server commands so far.
     commands: Vec<Vec<u8>>,
     last: Option<Told>,
 }
 
-/// A snapshot: its message, the own state, the others.
+/// A snapshot: its message, the own state, the other entities.
 type Told = (u32, PlayerCells, Vec<(u16, EntityCells)>);
 
 pub(crate) const FEED: u32 = 0x1234_5678;
@@ -45,7 +45,7 @@ impl Scribe {
         scribe
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn pass(&mut self, ms: u64) {
         self.at_ms += ms;
     }
@@ -58,7 +58,7 @@ impl Scribe {
         self.capture.extend(bytes);
     }
 
-    /// A message of the server's, in fragments if it is long. Its number.
+    /// Sends a server message, fragmented if it is long; returns its number.
     pub(crate) fn server(&mut self, message: &[u8]) -> u32 {
         let sequence = self.down;
         self.down += 1;
@@ -82,7 +82,7 @@ impl Scribe {
         }
     }
 
-    /// The gamestate: settings, baselines, and who the client is.
+    /// Sends the gamestate: settings, baselines and the client's number.
     pub(crate) fn gamestate(&mut self, client: u8, strings: &[(u16, &str)], baselines: &[(u16, EntityCells)]) -> u32 {
         let mut bits = BitWriter::default();
         bits.long(0);
@@ -106,17 +106,18 @@ impl Scribe {
         self.server(&bits.bytes)
     }
 
-    /// Another level, whose usercmds are mixed otherwise.
+    /// Changes the level, which changes the key of usercmds.
     pub(crate) fn set_feed(&mut self, feed: u32) {
         self.feed = feed;
     }
 
-    /// A server command, said with the next snapshot.
+    /// Queues a server command for the next snapshot.
     pub(crate) fn say(&mut self, command: &[u8]) {
         self.commands.push(command.to_vec());
     }
 
-    /// A snapshot as the difference from the one before, with the newest server command. `baselines` as the gamestate had them.
+    /// Sends a snapshot relative to the previous one, with the newest server command. `baselines` are those of the
+    /// gamestate.
     pub(crate) fn snapshot(
         &mut self,
         server_time: i32,
@@ -158,7 +159,7 @@ impl Scribe {
         message
     }
 
-    /// A client's packet, acking a message and the newest server command.
+    /// Sends a client packet that acks a message and the newest server command.
     pub(crate) fn client(&mut self, message_ack: u32, commands: &[UserCmd]) {
         let mut bits = BitWriter::default();
         bits.long(77);
@@ -185,7 +186,7 @@ impl Scribe {
     }
 }
 
-/// A playerState of that time, there.
+/// Returns a playerState with this command time and position.
 pub(crate) fn own_state(command_time: i32, origin: [f32; 3]) -> PlayerCells {
     let mut cells = [0; PLAYER_CELLS];
     cells[player("command_time")] = command_time as u32;
@@ -291,7 +292,7 @@ fn write_value(bits: &mut BitWriter, wire: Wire, value: u32) {
     }
 }
 
-/// Cells that the wire can carry: numbers of the fields' widths, floats of all kinds.
+/// Restricts cells to values that the wire can carry.
 pub(crate) fn cut_to_wire(fields: &[NetField], cells: &mut [u32]) {
     for ((_, wire, _), cell) in fields.iter().zip(cells) {
         *cell = match wire {

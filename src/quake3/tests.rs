@@ -1,4 +1,5 @@
-//! Messages that an encoder made come back as they were; a session that it wrote becomes a log; and no bytes do harm.
+//! Tests: encoded messages decode to the same values, a generated session becomes a log, and arbitrary bytes do no
+//! harm.
 
 mod recordings;
 
@@ -19,7 +20,7 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 #[test]
 fn the_code_is_the_engines() {
-    // Frequent bytes have short words; the sum over all words leaves room for the one that nothing uses.
+    // Frequent bytes have short codewords. The sum over all codewords leaves room for the one unused codeword.
     let length = |byte| super::protocol::huffman::encode(byte).1;
     assert_eq!((length(0), length(1), length(2), length(0xf7)), (2, 5, 7, 11));
     let room: f64 = (0..=255).map(|byte| 0.5f64.powi(length(byte) as i32)).sum();
@@ -104,7 +105,7 @@ proptest! {
                 }
             }
             bytes.truncate(cut.max(8));
-            // It may be refused, or give less; it ends either way.
+            // Decoding may fail or return less, but it terminates.
             let _ = survey(source, &bytes[..], &ServerLog::default());
         }
     }
@@ -122,8 +123,8 @@ fn what_usercmds_are_mixed_with_is_told_apart() {
 const INFO: [(u16, &str); 2] =
     [(0, "\\mapname\\q3test\\gamename\\ours\\sv_maxclients\\4"), (1, "\\sv_fps\\20\\pmove_float\\1")];
 
-/// A client (player 2) who runs: each 50 ms a snapshot, three usercmds in between, each sent twice. The third snapshot is
-/// never acked. What was written: usercmds, and the states of each snapshot.
+/// Writes a session of one running client (player 2): a snapshot every 50 ms and three usercmds in between, each sent
+/// twice. The third snapshot is never acked. Returns the usercmds and the states of each snapshot.
 fn session() -> (Vec<u8>, Vec<UserCmd>, Vec<PlayerCells>) {
     let (scribe, commands, states) = played();
     (scribe.capture, commands, states)
@@ -221,7 +222,7 @@ fn a_capture_becomes_a_session() {
     assert_eq!(BodyRow::fields().len(), BodyRow::CELLS);
 }
 
-/// Who sends datagrams on knows which arrived, and need not wait for acks.
+/// A proxy knows which datagrams arrived and does not need acks.
 #[test]
 fn a_demo_becomes_a_session_of_what_its_client_had() {
     let (scribe, ..) = played();
@@ -237,7 +238,7 @@ fn a_demo_becomes_a_session_of_what_its_client_had() {
     }
     assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");
     assert_eq!(demo.states, capture.states);
-    // One that is cut off tells what it has.
+    // A truncated demo gives the messages before the end.
     let cut = survey(Source::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
     assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
     let none = survey(Source::Demo, &b"no demo at all"[..], &log).expect_err("nothing").to_string();
@@ -253,7 +254,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     let (mut begun, mut passed, mut kept) = (0, 0, 0);
     while let Some(captured) = capture.read().expect("a capture") {
         let at = Micros((captured.at_ns / 1_000) as i64);
-        // Every third snapshot is lost, and so is every fifth packet.
+        // Every third snapshot and every fifth packet is lost.
         let mut made = Vec::new();
         let (direction, bytes) = (captured.direction, &captured.bytes);
         let mut hear = |released| {
@@ -291,7 +292,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     let sent = |number| records.sent.iter().find(|packet| packet.number == number).expect("it was sent").at;
     assert!(records.reached.iter().all(|arrival| arrival.at - sent(arrival.number) == Micros::from_ms(20)));
     assert_eq!(overheard.heard().usercmds, 30);
-    // A map that is another's is told, and nothing begins.
+    // A wrong map is an error, and the recording does not start.
     let mut lost = Overheard::new(Some(b"no map".to_vec()));
     let (capture, ..) = super::tests::session();
     let mut capture = Capture::new(&capture[..]).expect("a capture");
@@ -313,7 +314,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
 fn another_level_and_damage_are_left_out_and_counted() {
     let (mut capture, ..) = session();
     let whole = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
-    // The eighth datagram's last byte.
+    // The last byte of the eighth datagram.
     let mut at = 8;
     for _ in 0..7 {
         at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
@@ -342,7 +343,7 @@ fn another_level_and_damage_are_left_out_and_counted() {
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
 }
 
-/// Player 0 hits twice; the server's log names the victims, and somebody else's line is not taken.
+/// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
 fn hits_find_their_lines() {
     let mut scribe = Scribe::new();
@@ -389,7 +390,7 @@ fn victims_are_known_without_a_log_where_all_in_sight_are_told() {
         scribe.snapshot(time, own, events, &[]);
     };
     snapshot(100, 0, &[]);
-    // Somebody else's bullet, and one of the player's own; both are shown for a while.
+    // A bullet of another player and one of this player; both events stay visible for a while.
     snapshot(150, 1, &[(70, flesh(4, 2)), (71, flesh(0, 3))]);
     snapshot(200, 2, &[(70, flesh(4, 2)), (71, flesh(0, 3)), (72, flesh(0, 5)), (73, death(0, 5))]);
     snapshot(250, 3, &[(72, flesh(0, 5)), (73, death(0, 5))]);

@@ -1,4 +1,5 @@
-//! Where an entity is at a time: entityStates tell a place, a speed and a way to go on from it (OpenArena's bg_misc.c).
+//! Evaluates trajectories. An entityState has a position, a velocity and a rule for how the position changes
+//! (OpenArena's bg_misc.c).
 
 use glam::Vec3;
 
@@ -10,7 +11,7 @@ const SINE: u32 = 4;
 const GRAVITY: u32 = 5;
 const GRAVITY_UNITS: f32 = 800.0;
 
-/// Place and velocity at a server time in ms.
+/// Returns position and velocity at a server time in ms.
 pub(crate) fn place(cells: &EntityCells, server_time: i32) -> (Vec3, Vec3) {
     let read = |at: [usize; 3]| Vec3::from_array(at.map(|cell| f32::from_bits(cells[cell])));
     let base = read([entity("pos.base.x"), entity("pos.base.y"), entity("pos.base.z")]);
@@ -19,7 +20,7 @@ pub(crate) fn place(cells: &EntityCells, server_time: i32) -> (Vec3, Vec3) {
     at(cells[entity("pos.kind")], time, base, delta, server_time)
 }
 
-/// The angles at a server time in ms, in degrees.
+/// Returns the angles at a server time in ms, in degrees.
 pub(crate) fn angles(cells: &EntityCells, server_time: i32) -> Vec3 {
     let read = |at: [usize; 3]| Vec3::from_array(at.map(|cell| f32::from_bits(cells[cell])));
     let base = read([entity("apos.base.x"), entity("apos.base.y"), entity("apos.base.z")]);
@@ -48,7 +49,7 @@ fn at(kind: u32, (start, duration): (u32, u32), base: Vec3, delta: Vec3, server_
             let fallen = Vec3::new(0.0, 0.0, 0.5 * GRAVITY_UNITS * passed_s * passed_s);
             (base + delta * passed_s - fallen, delta - Vec3::new(0.0, 0.0, GRAVITY_UNITS * passed_s))
         }
-        // At rest, or told anew with each snapshot, as players are.
+        // At rest, or updated by each snapshot, as for players.
         _ => (base, delta),
     }
 }

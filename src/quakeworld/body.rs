@@ -1,5 +1,5 @@
-//! Every entity of a QuakeWorld recording as one kind of body: the recording player, other players and brush models, each
-//! rebuilt exactly from its cells.
+//! A body that covers every entity of a QuakeWorld recording: the recording player, other players and brush models.
+//! Each can be rebuilt exactly from its cells.
 
 use glam::Vec3;
 
@@ -12,53 +12,55 @@ use crate::quakeworld::movement::UserCmd;
 use crate::units::EntityId;
 use crate::usercmd::Input;
 
-/// Entities from this one on are brush models: the map's model `n` is entity `32 + n`. Those below are player slots.
+/// First entity number of brush models: the map's model `n` is entity `32 + n`. Lower numbers are player slots.
 pub(crate) const FIRST_MODEL: EntityId = EntityId(32);
 
 body! {
-    /// A player or a brush model. Cells that an entity has no use for are 0.
+    /// The state of a player or a brush model. Unused cells are 0.
     pub struct BodyRow {
-        /// Units. Of a brush model, the displacement from the place where the map has it.
+        /// Origin in units. For a brush model, the displacement from its position in the map.
         Movement origin: Vec3,
-        /// Units/s; whole numbers as recorded.
+        /// Velocity in units/s; whole numbers as recorded.
         Movement velocity: Vec3,
-        /// Degrees: of another player's last usercmd, or of the own one that was run last; 0 for the own body as recorded.
+        /// View angles in degrees: of another player's last usercmd, or of the own usercmd that ran last. 0 for the own
+        /// body as recorded.
         Status viewangles: Vec3,
-        /// Counts the jumps that no speed explains. Found by the importer, since the wire does not tell.
+        /// Number of teleports. The importer finds them as jumps that no speed explains, because the protocol does not
+        /// mark them.
         Status teleports: u32,
-        /// False for the dead.
+        /// False for dead players.
         Status alive: bool,
         /// Bits of [`flag`].
         Status flags: u32 as Flag,
-        /// How old another player's state was when it was sent, in ms (255 means that or more).
+        /// Age of another player's state when it was sent, in ms (255 means that or more).
         Status age_ms: u8 as Time,
-        /// Another player's last usercmd: its milliseconds.
+        /// Another player's last usercmd: duration in ms.
         Status command_msec: u8 as Time,
-        /// The same: wished speed forward, in units/s.
+        /// Another player's last usercmd: wished speed forward, in units/s.
         Status forwardmove: i32 as Velocity,
-        /// The same: wished speed to the right, in units/s.
+        /// Another player's last usercmd: wished speed to the right, in units/s.
         Status sidemove: i32 as Velocity,
-        /// The same: wished speed upwards, in units/s.
+        /// Another player's last usercmd: wished speed upwards, in units/s.
         Status upmove: i32 as Velocity,
-        /// The same: buttons; fire is never set.
+        /// Another player's last usercmd: buttons; fire is never set.
         Status buttons: u8 as Flag,
-        /// The same: weapon or other request.
+        /// Another player's last usercmd: weapon or other request.
         Status impulse: u8 as Name,
-        /// Index of the movement rules in force, in the log's rules.
+        /// Index of the movement settings in force, in the log's rules.
         Status move_vars: u16 as Name,
-        /// Stood on something walkable after the last step.
+        /// Whether the player stood on walkable ground after the last step.
         ClientOnly on_ground: bool,
-        /// Jump was pressed and not let go since.
+        /// Whether jump has been held since it was pressed.
         ClientOnly jump_held: bool,
-        /// Dead and done falling.
+        /// Whether the player is dead and has finished falling.
         ClientOnly corpse: bool,
-        /// The server turned the view and has not told yet.
+        /// Whether the server turned the view and has not sent it yet.
         ClientOnly view_fixed: bool,
-        /// 0 dry, 1 feet, 2 waist, 3 eyes.
+        /// Water level: 0 dry, 1 feet, 2 waist, 3 eyes.
         ClientOnly water_level: u8,
-        /// What the liquid is: 0 none, then as a map's contents number times -1, less 1.
+        /// Kind of liquid: 0 for none, otherwise the map's contents number times -1, less 1.
         ClientOnly liquid: u32 as Name,
-        /// While above 0 the player cannot steer, in seconds.
+        /// Remaining time in seconds during which the player cannot steer.
         ClientOnly water_jump_s: f32 as Time("s"),
         /// Upward speed at the end of the last usercmd, in units/s.
         ClientOnly fall_speed: f32 as Velocity,
@@ -67,36 +69,36 @@ body! {
 
 /// The bits of [`BodyRow::flags`].
 pub mod flag {
-    /// The body is a head.
+    /// The body is a gibbed head.
     pub const GIB: u32 = 1;
     /// The last usercmd is known.
     pub const COMMAND: u32 = 2;
-    /// The server says whether jump is held.
+    /// The server reports whether jump is held.
     pub const JUMP_TOLD: u32 = 4;
-    /// It is held, as the server says.
+    /// Jump is held, according to the server.
     pub const JUMP_HELD: u32 = 8;
-    /// The player cannot move at all, as the server says.
+    /// The player cannot move, according to the server.
     pub const FIXED: u32 = 16;
-    /// Origins on this server's wire are floats.
+    /// The server sends origins as floats.
     pub const FLOAT_ORIGIN: u32 = 32;
-    /// Origins on this server's wire are rounded to the nearest 1/8 unit; without either of these they are cut.
+    /// The server rounds origins to the nearest 1/8 unit. Without this flag and `FLOAT_ORIGIN` it truncates them.
     pub const ROUNDED_ORIGIN: u32 = 64;
-    /// On another level than the one whose map the log holds: not predicted.
+    /// The player is on a level whose map the log does not hold; movement is not predicted.
     pub const ELSEWHERE: u32 = 128;
     /// The level is over.
     pub const OVER: u32 = 256;
-    /// A brush model that the packet lacks: it is where it must have been on its way.
+    /// A brush model that the packet lacks; its position is interpolated.
     pub const UNSENT: u32 = 4096;
-    /// A brush model.
+    /// The entity is a brush model.
     pub const MODEL: u32 = 2048;
-    /// Run by the game itself, without a client.
+    /// The player is a bot that the game runs without a client.
     pub const BOT: u32 = 1024;
-    /// Dead and done falling, as the server shows it.
+    /// The player is dead and has finished falling, as the server shows.
     pub const LIES: u32 = 512;
 }
 
 impl BodyRow {
-    /// The recording player's body.
+    /// Returns the recording player's body.
     pub(crate) fn of_own(own: &OwnState, wire: OriginWire) -> BodyRow {
         let wire = match wire {
             OriginWire::Cut => 0,
@@ -122,7 +124,7 @@ impl BodyRow {
         }
     }
 
-    /// Inverse of [`BodyRow::of_own`].
+    /// Returns the recorded state; the inverse of [`BodyRow::of_own`].
     pub(crate) fn own(&self) -> OwnState {
         OwnState {
             origin: self.origin.to_array(),
@@ -136,7 +138,7 @@ impl BodyRow {
         }
     }
 
-    /// Another player's body.
+    /// Returns another player's body.
     pub(crate) fn of_other(other: &OtherPlayer) -> BodyRow {
         let command = other.command.unwrap_or_default();
         BodyRow {
@@ -156,12 +158,12 @@ impl BodyRow {
         }
     }
 
-    /// A brush model's body.
+    /// Returns a brush model's body.
     pub(crate) fn of_mover(mover: &Mover) -> BodyRow {
         BodyRow { origin: Vec3::from_array(mover.origin), alive: true, flags: flag::MODEL, ..BodyRow::default() }
     }
 
-    /// The last usercmd that the server ran for another player, where it is known.
+    /// Returns the last usercmd that the server ran for another player, if known.
     pub(crate) fn last_command(&self) -> Option<UserCmd> {
         self.has(flag::COMMAND).then(|| UserCmd {
             msec: self.command_msec,
@@ -174,7 +176,7 @@ impl BodyRow {
         })
     }
 
-    /// The body as movement knows it.
+    /// Returns the body in the form that movement uses.
     pub(crate) fn player_state(&self) -> PlayerState {
         PlayerState {
             origin: self.origin.to_array(),
@@ -192,7 +194,8 @@ impl BodyRow {
         }
     }
 
-    /// The same body after movement has led it to `state`, which then knows better than the server's last word on jump.
+    /// Returns the body after movement changed it to `state`. The state is newer than what the server last reported on
+    /// jump.
     pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
         BodyRow {
             origin: Vec3::from_array(state.origin),
@@ -211,7 +214,7 @@ impl BodyRow {
         }
     }
 
-    /// How this body's origin stood on the wire.
+    /// Returns how the server sent this body's origin.
     pub(crate) fn origin_wire(&self) -> OriginWire {
         if self.has(flag::FLOAT_ORIGIN) {
             OriginWire::Float
@@ -222,7 +225,7 @@ impl BodyRow {
         }
     }
 
-    /// Whether the level is over.
+    /// Returns whether the level is over.
     pub(crate) fn over(&self) -> bool {
         self.has(flag::OVER)
     }
@@ -231,7 +234,7 @@ impl BodyRow {
         self.flags & flag != 0
     }
 
-    /// False for places and speeds that no wire carries, on which movement could not be run.
+    /// Returns whether position and velocity are finite, so that movement can run.
     pub(crate) fn is_finite(&self) -> bool {
         self.origin.is_finite() && self.velocity.is_finite()
     }
@@ -241,7 +244,7 @@ impl BodyRow {
     }
 }
 
-/// A usercmd as the pipelines carry it.
+/// Converts a usercmd to the pipelines' form.
 pub(crate) fn input_of(cmd: &UserCmd) -> Input {
     Input {
         msec: cmd.msec,
@@ -255,7 +258,7 @@ pub(crate) fn input_of(cmd: &UserCmd) -> Input {
     }
 }
 
-/// Inverse of [`input_of`].
+/// Converts a usercmd back; the inverse of [`input_of`].
 pub(crate) fn command_of(input: &Input) -> UserCmd {
     UserCmd {
         msec: input.msec,

@@ -1,6 +1,6 @@
-//! A bounds-checked reader of little-endian bytes that knows where in the file it stands.
+//! A bounds-checked reader of little-endian bytes that knows its offset in the file.
 
-/// Reads forward through a slice; every read past the end is an [`End`] with the offset where it happened.
+/// Reads forward through a slice. A read past the end returns [`End`] with its offset.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'a> {
     data: &'a [u8],
@@ -8,20 +8,20 @@ pub(crate) struct Bytes<'a> {
     base: usize,
 }
 
-/// The data ended before a value was whole.
+/// The error for data that ends inside a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
-    /// Offset in the file of the value that is not whole.
+    /// File offset of the incomplete value.
     pub(crate) offset: usize,
 }
 
 impl<'a> Bytes<'a> {
-    /// Reads `data`, whose first byte stands at `base` in the file.
+    /// Reads `data`, whose first byte has the file offset `base`.
     pub(crate) fn new(data: &'a [u8], base: usize) -> Bytes<'a> {
         Bytes { data, at: 0, base }
     }
 
-    /// Offset in the file of the next byte.
+    /// Returns the file offset of the next byte.
     pub(crate) fn offset(&self) -> usize {
         self.base + self.at
     }
@@ -71,7 +71,7 @@ impl<'a> Bytes<'a> {
         Ok([self.f32()?, self.f32()?, self.f32()?])
     }
 
-    /// The bytes before a terminating zero, which is consumed too.
+    /// Reads bytes up to a terminating zero, and skips the zero.
     pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], End> {
         let rest = self.data.get(self.at..).unwrap_or(&[]);
         let len = rest.iter().position(|&byte| byte == 0).ok_or(End { offset: self.offset() })?;

@@ -1,5 +1,5 @@
-//! What a packet tells beside states, as a log's snapshot holds it: chokes and effects where every game has them, the
-//! rest in the snapshot's extra bytes, which are empty as long as there is nothing to tell.
+//! Stores a packet's events in a log's snapshot. Chokes and effects use the fields that every game has. Other events
+//! use the snapshot's extra bytes, which are empty without events.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::body::FIRST_MODEL;
 use crate::game::{self, BadCells, Effect};
 use crate::quakeworld::demo::{EffectKind, Event};
 
-/// In the order of [`Effect::kind`].
+/// Kinds of effects, indexed by [`Effect::kind`].
 const KINDS: [(EffectKind, &str); 5] = [
     (EffectKind::Explosion, "explosion"),
     (EffectKind::Teleport, "teleport"),
@@ -20,41 +20,41 @@ const KINDS: [(EffectKind, &str); 5] = [
 /// The extra bytes of a snapshot, in MessagePack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Extra {
-    /// The level, when it is another one than before.
+    /// The level, if it changed.
     pub(crate) level: Option<u16>,
-    /// The movement rules in force after this packet, when they are others than before.
+    /// Index of the movement settings in force after this packet, if it changed.
     pub(crate) move_vars: Option<u16>,
-    /// Events that have no field of their own, each with its place among all of the packet's.
+    /// Events without a field of their own, each with its index among all events of the packet.
     pub(crate) events: Vec<(u32, Event)>,
 }
 
 impl Extra {
-    /// The bytes; none for nothing.
+    /// Returns the bytes; empty for default values.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         if *self == Extra::default() { Ok(Vec::new()) } else { rmp_serde::to_vec(self) }
     }
 
-    /// Inverse of [`Extra::to_bytes`].
+    /// Reads the bytes; the inverse of [`Extra::to_bytes`].
     pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Extra, crate::serial::ReadError> {
         if bytes.is_empty() { Ok(Extra::default()) } else { crate::serial::from_msgpack(bytes) }
     }
 }
 
-/// A packet's events, sorted into a snapshot's fields.
+/// A packet's events, assigned to a snapshot's fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PacketEvents {
-    /// Packets held back, at most 255.
+    /// Number of packets held back, at most 255.
     pub(crate) choked: u8,
     pub(crate) effects: Vec<Effect>,
     pub(crate) rest: Vec<(u32, Event)>,
 }
 
 impl PacketEvents {
-    /// Sorts the events.
+    /// Assigns the events to fields.
     pub(crate) fn of(events: &[Event]) -> PacketEvents {
         let mut sorted = PacketEvents::default();
         let chokes = events.iter().filter(|event| matches!(event, Event::Choked(_))).count();
-        // One choke that comes first of what has a field, as servers send it, needs no place.
+        // Servers send a single choke first. Such a choke needs no stored index.
         let first_with_field = events.iter().find(|event| matches!(event, Event::Choked(_) | Event::Effect { .. }));
         let plain = chokes == 1 && matches!(first_with_field, Some(Event::Choked(1..)));
         for (place, event) in events.iter().enumerate() {
@@ -72,7 +72,7 @@ impl PacketEvents {
         sorted
     }
 
-    /// Inverse of [`PacketEvents::of`]; `Err` holds an effect's kind that QuakeWorld does not have.
+    /// Returns the events; the inverse of [`PacketEvents::of`]. `Err` holds an unknown effect kind.
     pub(crate) fn events(&self) -> Result<Vec<Event>, u8> {
         let choke_has_place = self.rest.iter().any(|(_, event)| matches!(event, Event::Choked(_)));
         let choke = (self.choked > 0 && !choke_has_place).then_some(Event::Choked(self.choked));
@@ -96,10 +96,10 @@ impl PacketEvents {
     }
 }
 
-/// Everything that a snapshot tells beside bodies, in order.
+/// Returns all events of a snapshot, in order.
 ///
 /// # Errors
-/// When it is not from a QuakeWorld recording.
+/// When the snapshot is not from a QuakeWorld recording.
 pub(crate) fn events_of(extras: &game::SnapshotExtras<'_>) -> Result<Vec<Event>, BadCells> {
     let bad = |what: &str, found: u8| BadCells { what: what.to_owned(), found: u32::from(found) };
     let first = extras.extra.first().copied().unwrap_or(0);
@@ -108,14 +108,14 @@ pub(crate) fn events_of(extras: &game::SnapshotExtras<'_>) -> Result<Vec<Event>,
     sorted.events().map_err(|kind| bad("the kind of an effect", kind))
 }
 
-/// The name of an [`Effect::kind`].
+/// Returns the name of an [`Effect::kind`].
 pub(crate) fn effect_name(kind: u8) -> &'static str {
     KINDS.get(usize::from(kind)).map_or("unknown", |(_, name)| name)
 }
 
 fn effect(kind: EffectKind, origin: [f32; 3]) -> Effect {
     let kind = KINDS.iter().position(|(k, _)| *k == kind).unwrap_or(KINDS.len()) as u8;
-    // The wire does not say from whom; model 0 is the world.
+    // The wire does not identify the cause; model 0 is the world.
     Effect { kind, entity: FIRST_MODEL, at: Vec3::from_array(origin), predictable: false }
 }
 

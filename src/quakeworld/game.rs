@@ -1,6 +1,5 @@
-//! QuakeWorld as a game of the pipelines: its recordings replay open loop. There is no QuakeWorld server here, so a world is
-//! nothing but its bodies, and nothing in it moves by itself; nor do demos tell whom a shot was meant for, so that none is
-//! judged.
+//! QuakeWorld as a game of the pipelines. Its recordings replay open loop. There is no server, so a world is only a set
+//! of bodies that do not move. Demos do not record the targets of shots, so hitreg judges none.
 
 use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use super::diagnosis::{Missed, explain, lies_still};
@@ -18,11 +17,11 @@ use crate::pipeline::Netcode;
 use crate::units::{EntityId, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
-/// QuakeWorld.
+/// The game QuakeWorld.
 #[derive(Clone, Copy, Debug)]
 pub struct QuakeWorld;
 
-/// A shot: there is none, since demos do not tell what became of them.
+/// A shot, which has no values because demos do not record the results of shots.
 #[derive(Clone, Debug)]
 pub enum Shot {}
 
@@ -38,7 +37,7 @@ impl Simulate for QuakeWorld {
     type Body = BodyRow;
     type Fire = Shot;
 
-    /// A recording tells nothing that only a client knows, and of a brush model little else than where it is.
+    /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
         let told = || BodyRow::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
         let of_model = |field: &Field| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
@@ -57,7 +56,7 @@ impl Simulate for QuakeWorld {
         rules.map.walls(entity_of_model)
     }
 
-    /// Nobody has entered the game yet: every body is dead, at the map's origin.
+    /// Before any player enters, every body is dead and at the map's origin.
     fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment<BodyRow> {
         Moment::empty(players)
     }
@@ -99,8 +98,8 @@ impl Simulate for QuakeWorld {
         }
     }
 
-    /// As QuakeWorld's client does it: another player's last usercmd goes on, for half the time that has passed since, and
-    /// at most 255 ms. What has no usercmd goes straight on.
+    /// Extrapolates as QuakeWorld's client does: another player's last usercmd continues for half the elapsed time, at
+    /// most 255 ms. Bodies without a usercmd move in a straight line.
     fn extrapolate(rules: &Rules, body: &BodyRow, dt: Micros) -> BodyRow {
         let Some(last) = body.last_command() else {
             return body.moved_to(body.origin + body.velocity * dt.as_s_f64() as f32);
@@ -136,13 +135,14 @@ impl Reconcile for QuakeWorld {
         body.on_ground
     }
 
-    /// None on a level whose map the rules do not hold.
+    /// Returns `None` on a level whose map the rules do not hold.
     fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
         let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
         is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own(), authoritative.origin_wire()))
     }
 
-    /// The prediction, moved into what the recorded state can stand for. A body that comes from another level starts anew.
+    /// Returns the prediction, moved into the rounding range of the recorded state. A body that comes from another
+    /// level restarts.
     fn resume(rules: &Rules, acked: &Acked<'_, BodyRow>) -> BodyRow {
         let told = acked.authoritative;
         let grade = Self::grade(acked.predicted, told);
@@ -178,8 +178,8 @@ impl Reconcile for QuakeWorld {
     }
 }
 
-/// Runs movement on a body. `None` where it cannot be run: on a level whose map the log does not hold, without movement
-/// rules, or from a place that is none.
+/// Runs movement on a body. `None` where it cannot run: on a level whose map the log does not hold, without movement
+/// settings, or from an invalid position.
 pub(super) fn with_runner<T>(
     rules: &Rules,
     body: &BodyRow,

@@ -1,13 +1,13 @@
-//! QuakeWorld: reads the demos that its clients record and the maps that they were played on, and runs its player
-//! movement, so that a real game's predictions can be replayed and explained.
+//! QuakeWorld: reads client and server demos and maps, and runs the game's player movement. hitreg can thus replay and
+//! explain the predictions of a real game.
 //!
-//! - [`Demo::parse`] and [`Map::parse`] read files into types; both bound and check everything first. [`import()`] makes a log of them.
-//! - [`step`] is the movement of one step, a pure function; [`Runner`] runs whole usercmds as a server does, with lifts
-//!   before and triggers after.
-//! - [`QuakeWorld`] is the game that the client pipeline predicts; it says how well a prediction agrees with a rounded
-//!   record, what to go on from, and why one missed.
+//! - [`Demo::parse`] and [`Map::parse`] read files into checked types. [`import()`] converts them to a log.
+//! - [`step`] runs one step of movement as a pure function. [`Runner`] runs whole usercmds as a server does, with
+//!   moving brush models before and triggers after.
+//! - [`QuakeWorld`] is the game for the client pipeline. It compares predictions with rounded records, chooses the
+//!   state to continue from, and explains corrections.
 //!
-//! The formats and the rules of movement are those of the public id, MVDSV, ezQuake and KTX sources.
+//! The formats and the rules of movement follow the public id, MVDSV, ezQuake and KTX sources.
 
 mod body;
 mod bytes;

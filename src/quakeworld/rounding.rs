@@ -1,4 +1,4 @@
-//! Holds a predicted state against the recorded one: as the wire would carry it, and with what precision is left.
+//! Compares a predicted state with the recorded one at the precision of the wire.
 
 use glam::Vec3;
 
@@ -7,27 +7,27 @@ use super::movement::pmove::LEAVES_GROUND_SPEED;
 use super::movement::{PlayerState, World};
 use crate::game::Grade;
 
-/// Near: the largest difference of velocity, in units/s per axis.
+/// Largest velocity difference for the grade `Near`, in units/s per axis.
 const NEAR_VELOCITY: f32 = 1.5;
-/// Near: the largest difference of origin, in units per axis.
+/// Largest origin difference for the grade `Near`, in units per axis.
 const NEAR_ORIGIN: f32 = 0.2;
 
 /// The difference of a prediction from the recorded state, predicted minus recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Difference {
-    /// Units, of the full predicted origin from the middle of what the recorded one can stand for.
+    /// Origin in units: the full predicted origin minus the centre of the recorded one's rounding cell.
     pub(crate) origin: [f32; 3],
-    /// Units/s; 0 where the wire would carry the same.
+    /// Velocity in units/s; 0 where both have the same value on the wire.
     pub(crate) velocity: [f32; 3],
 }
 
-/// A velocity as a server sends it: cut toward zero to whole units/s.
+/// Returns a velocity as a server sends it, truncated toward zero to whole units/s.
 fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
     velocity.map(|v| v as i16)
 }
 
-/// Predicted minus recorded, by wire values for the velocity. A recorded origin is cut and a predicted one is not: it is held
-/// against the middle of all that is cut to the recorded one.
+/// Returns predicted minus recorded, with the velocity as on the wire. The recorded origin is rounded and the predicted
+/// one is not. So the predicted origin is compared with the centre of the recorded one's rounding cell.
 pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: OriginWire) -> Difference {
     let middle = |value: f32| {
         let (low, high) = on_wire.cell(value);
@@ -43,8 +43,8 @@ pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: 
     }
 }
 
-/// How well a prediction agrees: exact with the same velocity on the wire and the origin within 1/8 unit, near within
-/// 1.5 units/s and 0.2 units on every axis.
+/// Grades a prediction. Exact means the same velocity on the wire and an origin within 1/8 unit. Near means within 1.5
+/// units/s and 0.2 units on every axis.
 pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
     let Difference { origin, velocity } = difference(predicted, recorded, wire);
     let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
@@ -57,9 +57,9 @@ pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWi
     }
 }
 
-/// The state to predict from once `recorded` is known: the prediction with every value moved into what the recorded
-/// one can stand for. A good prediction keeps its sub-unit precision; a bad one becomes the recorded state. What the
-/// wire does not carry stays as predicted.
+/// Returns the state to predict from after an ack: the prediction with every value moved into the recorded value's
+/// rounding cell. A good prediction keeps its precision, a bad one becomes the recorded state. Values that the wire
+/// does not carry stay as predicted.
 pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
     let mut state = *predicted;
     for axis in 0..3 {
@@ -69,8 +69,8 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
         state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
     if predicted.dead && !recorded.dead {
-        // At rest, the usercmd ran for the dead, and the new life begins with its jump held. On servers that let players in
-        // before they run it, gravity has acted already.
+        // At rest, the usercmd ran before the spawn, and the new life starts with its jump held. On servers that spawn
+        // players before they run the usercmd, gravity has already acted.
         let ran_dead = recorded.velocity == [0; 3];
         let start = PlayerState { jump_held: ran_dead && predicted.jump_held, ..PlayerState::at(recorded.origin) };
         state = PlayerState { origin: state.origin, velocity: state.velocity, ..start };
@@ -85,14 +85,14 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
     state
 }
 
-/// [`reconcile`], and then out of any solid: a state that the wire's rounding put into a wall moves to where a player
-/// can stand and still be sent as recorded, if there is such a place.
+/// Reconciles and then moves the state out of solids. Rounding may have put it into a wall. The new position still
+/// rounds to the recorded one, if such a position exists.
 pub(crate) fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
     let state = reconcile(predicted, recorded, wire);
     out_of_solids(world, state, recorded.origin, wire)
 }
 
-/// A state that the wire's rounding put into a wall, at a place beside `at` where a player can stand, if there is one.
+/// Returns a state that rounding put inside a wall, at a position near `at` where a player fits, if there is one.
 pub(crate) fn out_of_solids(world: &World<'_>, mut state: PlayerState, at: [f32; 3], wire: OriginWire) -> PlayerState {
     const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
     if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
@@ -106,7 +106,7 @@ pub(crate) fn out_of_solids(world: &World<'_>, mut state: PlayerState, at: [f32;
     state
 }
 
-/// `value` moved into the cell: to its nearer edge, or, from farther off than `far`, to its middle.
+/// Moves `value` into the cell: to its nearer edge, or to its centre from farther away than `far`.
 fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
     if value < low - far || value > high + far { (low + high) * 0.5 } else { value.clamp(low, high) }
 }

@@ -1,5 +1,5 @@
-//! Where other bodies stand while usercmds run. A server moves brush models and other players first, then runs one's
-//! usercmds, then sends: so the packet that acks them shows the bodies that they met.
+//! Finds the positions of other bodies while usercmds run. A server moves brush models and other players, then runs a
+//! player's usercmds, then sends. So the packet that acks the usercmds shows the bodies that they met.
 
 use glam::Vec3;
 
@@ -9,21 +9,23 @@ use super::movement::Solid;
 use crate::bsp::quake::Map;
 use crate::units::EntityId;
 
-/// What is farther off, along an axis, a server leaves out of what a usercmd may meet, in units.
+/// Distance along an axis beyond which a server ignores bodies, in units.
 const REACH: f32 = 256.0;
-/// How far two players' boxes reach into each other before it is more than rounding, in units: half of both boxes, less two
-/// steps of the wire.
+/// Overlap of two players' boxes above which it is more than rounding, in units: half of both boxes, less two steps of
+/// the wire.
 const OVERLAP: [f32; 3] = [31.75, 31.75, 55.75];
-/// How far apart the origins of players are whose boxes touch, in units: both halves, and what movement stops short.
+/// Distance between the origins of players whose boxes touch, in units: half of both boxes, plus the stop distance of
+/// movement.
 const TOUCHING: [f32; 3] = [32.031_25, 32.031_25, 56.031_25];
-/// So near to a place of rest a brush model rests, in units: within the wire's rounding.
+/// Distance from a rest position within which a brush model is at rest, in units: the wire's rounding.
 const AT_REST: f32 = 0.126;
 
-/// The brush models among `entities`, those that lie sunk in walls unseen, then the living among the players but `own`,
-/// whose usercmds start from `start`. A brush model has moved since it stood as `before` has it.
+/// Returns the solids around the player `own`, whose usercmds start from `start`. They are the brush models among
+/// `entities`, the unsent models sunk in walls, and the other living players. A brush model has moved since its
+/// position in `before`.
 ///
-/// Nobody stands in the box of another, so who seems to at the start has come there afterwards. The dead are in nobody's way,
-/// and others come to stand in them.
+/// Players cannot be inside each other. A player who seems to overlap with the start moved there afterwards. Dead
+/// players do not block, and other players can be inside them.
 pub(crate) fn solids(
     map: &Map,
     entities: &[(EntityId, BodyRow)],
@@ -61,7 +63,7 @@ pub(crate) fn solids(
     solids
 }
 
-/// Where another player is whose box reaches into one's own by no more than rounding: beside it.
+/// Returns the position of another player whose box overlaps by no more than rounding: beside the own box.
 fn beside(other: Vec3, own: Vec3) -> Vec3 {
     let off = (other - own).to_array();
     let over = [0, 1, 2].map(|axis| TOUCHING[axis] - off[axis].abs());
@@ -73,7 +75,7 @@ fn beside(other: Vec3, own: Vec3) -> Vec3 {
     Vec3::from_array(origin)
 }
 
-/// Where a brush model is: where the wire says when it is at rest, and on its way in the middle of all that it may say.
+/// Returns the position of a brush model: as sent when it is at rest, otherwise the centre of the rounding cell.
 fn within_rounding(map: &Map, model: u16, at: Vec3, wire: OriginWire) -> Vec3 {
     let near = |rest: &[f32; 3]| (at - Vec3::from_array(*rest)).abs().max_element() < AT_REST;
     let moving = map.moving().iter().find(|moving| moving.model == model);
@@ -106,7 +108,7 @@ mod tests {
         let solids = solids(&map, &now, &[at(5, 1.0), at(6, 50.0), at(33, 1.5)], EntityId(3), &now[0].1);
         let mover = |model, x, moved| Solid::Mover { model, origin: [x, 0.0, 0.0], moved: [moved, 0.0, 0.0] };
         let player = Solid::Player { slot: 5, origin: [40.0, 0.0, 0.0] };
-        // On its way, the lift is in the middle of what the wire may mean; number 6 came into the box afterwards.
+        // While moving, the lift is at the centre of the rounding cell. Player 6 moved into the box afterwards.
         assert_eq!(solids, [mover(1, 4.0 + 0.0624375, 2.5), mover(2, 2.0, 0.0), player]);
     }
 

@@ -1,4 +1,4 @@
-//! For tests: small demos, as bytes, made on the spot.
+//! Small generated demos for tests, as bytes.
 
 use crate::quakeworld::movement::UserCmd;
 
@@ -14,14 +14,14 @@ impl DemoWriter {
         self.bytes.push(kind);
     }
 
-    /// Frame type 2.
+    /// Writes a frame of kind 2.
     pub(crate) fn sequences(&mut self, outgoing: i32) {
         self.frame(0.0, 2);
         self.bytes.extend(outgoing.to_le_bytes());
         self.bytes.extend((outgoing - 1).to_le_bytes());
     }
 
-    /// Frame type 0.
+    /// Writes a frame of kind 0.
     pub(crate) fn command(&mut self, time_s: f32, cmd: &UserCmd) {
         self.frame(time_s, 0);
         self.bytes.extend([cmd.msec, 0, 0, 0]);
@@ -35,7 +35,7 @@ impl DemoWriter {
         self.bytes.extend([0; 12]);
     }
 
-    /// Frame type 1.
+    /// Writes a frame of kind 1.
     pub(crate) fn packet(&mut self, time_s: f32, sequence: u32, ack: u32, messages: &[u8]) {
         self.frame(time_s, 1);
         self.bytes.extend((messages.len() as i32 + 8).to_le_bytes());
@@ -44,12 +44,12 @@ impl DemoWriter {
         self.bytes.extend(messages);
     }
 
-    /// Server info, server data and model list of the small map, as packet 1; the player has slot 3.
+    /// Writes server info, server data and model list of the small map as packet 1. The player has slot 3.
     pub(crate) fn signon(&mut self) {
         self.signon_with(&server_data(28, 3));
     }
 
-    /// The same with other server data.
+    /// Writes the same packet with other server data.
     pub(crate) fn signon_with(&mut self, server_data: &[u8]) {
         let mut messages = server_data.to_vec();
         messages.extend(stufftext("fullserverinfo \"\\*version\\2.30\\fpd\\0\\hostname\\x\"\n"));
@@ -59,12 +59,12 @@ impl DemoWriter {
     }
 }
 
-/// A server's text for the client's console.
+/// Returns a message with text for the client's console.
 pub(crate) fn stufftext(text: &str) -> Vec<u8> {
     [&[9], text.as_bytes(), &[0]].concat()
 }
 
-/// The message that starts a level.
+/// Returns the message that starts a level.
 pub(crate) fn server_data(version: i32, player: u8) -> Vec<u8> {
     let mut out = vec![11];
     out.extend(version.to_le_bytes());
@@ -78,7 +78,7 @@ pub(crate) fn server_data(version: i32, player: u8) -> Vec<u8> {
     out
 }
 
-/// The message about the player's own state, cut to the wire as id's servers do.
+/// Returns the message about the player's own state, truncated to the wire as by id's servers.
 pub(crate) fn own_state(origin: [f32; 3], velocity: [f32; 3]) -> Vec<u8> {
     let flags: u16 = 1 << 2 | 1 << 3 | 1 << 4;
     let mut out = vec![42, 3];
@@ -97,7 +97,7 @@ pub(crate) fn own_state(origin: [f32; 3], velocity: [f32; 3]) -> Vec<u8> {
 #[derive(Default)]
 pub(crate) struct ServerDemoWriter {
     pub(crate) bytes: Vec<u8>,
-    /// Milliseconds that the next block says.
+    /// Milliseconds for the next block.
     ms: u8,
     first: bool,
 }
@@ -115,7 +115,7 @@ impl ServerDemoWriter {
         self.bytes.extend(body);
     }
 
-    /// Server data, server info and model list of the small map.
+    /// Writes server data, server info and model list of the small map.
     pub(crate) fn signon(&mut self) {
         let mut messages = vec![11];
         messages.extend(28i32.to_le_bytes());
@@ -133,12 +133,12 @@ impl ServerDemoWriter {
         self.first = true;
     }
 
-    /// What follows is so many milliseconds later.
+    /// Starts a moment this many milliseconds later.
     pub(crate) fn moment(&mut self, ms: u8) {
         self.ms = ms;
     }
 
-    /// A player's place and view.
+    /// Writes a player's position and view.
     pub(crate) fn player(&mut self, slot: u8, origin: [f32; 3], yaw: f32) {
         let flags: u16 = 1 | 2 | 4 | 1 << 4;
         let mut out = vec![42, slot];
@@ -151,7 +151,7 @@ impl ServerDemoWriter {
         self.block(Self::TO_ALL, &out);
     }
 
-    /// The lift, so many units up; first in full, then as a delta.
+    /// Writes the lift at this height in units: first in full, then as a delta.
     pub(crate) fn lift(&mut self, height: u8) {
         let kind: &[u8] = if std::mem::take(&mut self.first) { &[47] } else { &[48, 77] };
         self.block(Self::TO_ALL, &[kind, &[40, 0x88, 4, 2, height * 8, 0, 0, 0]].concat());
@@ -162,12 +162,12 @@ impl ServerDemoWriter {
         self.block(Self::TO_SOME, &block);
     }
 
-    /// Entity `attacker` hurt entity `victim`.
+    /// Writes that entity `attacker` hurt entity `victim`.
     pub(crate) fn hit(&mut self, attacker: u16, victim: u16, damage: u16) {
         self.hidden(7, &[5, attacker, victim, damage].map(u16::to_le_bytes).concat());
     }
 
-    /// A usercmd that the server ran.
+    /// Writes a usercmd that the server ran.
     pub(crate) fn ran(&mut self, slot: u8, cmd: &UserCmd) {
         let mut body = vec![slot, 0, cmd.msec];
         body.extend(cmd.angles.map(f32::to_le_bytes).concat());

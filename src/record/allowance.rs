@@ -1,15 +1,15 @@
-//! How much may be made out of a session.
+//! Limits on the memory that a session may use.
 
-/// How many bytes of memory may be made out of a session: by replaying it, or by recording it anew. It comes from the file
-/// that the session was read from, and is no part of what was recorded: sessions are the same whatever it is.
+/// The most memory, in bytes, that a replay or a new recording of a session may use. The reader of a log derives it
+/// from the file. It is not part of the recorded data: two sessions compare equal whatever their allowances.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// The most bytes.
+    /// The limit, in bytes.
     pub bytes: usize,
 }
 
 impl Allowance {
-    /// The same, where so many things are made at once.
+    /// Returns each share when `things` consumers use the allowance at the same time.
     #[must_use]
     pub fn shared_by(self, things: usize) -> Allowance {
         match self.bytes {
@@ -20,7 +20,7 @@ impl Allowance {
 }
 
 impl Default for Allowance {
-    /// What was not read from a file may become whatever it becomes.
+    /// No limit, for sessions that were not read from a file.
     fn default() -> Allowance {
         Allowance { bytes: usize::MAX }
     }

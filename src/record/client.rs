@@ -1,4 +1,4 @@
-//! What clients do, and what becomes of what they send.
+//! Client frames, packets and their arrivals.
 
 use super::Recorded;
 use super::stream::When;
@@ -8,7 +8,7 @@ use crate::usercmd::Usercmd;
 /// One client frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FrameRecord {
-    /// When the client made the usercmd.
+    /// Time at which the client made the usercmd.
     pub at: Micros,
     /// The usercmd.
     pub command: Usercmd,
@@ -17,26 +17,26 @@ pub struct FrameRecord {
 /// One packet from a client. It carries the usercmds `newest - count + 1 ..= newest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketRecord {
-    /// Its number, counted per client from 1.
+    /// Packet number, counted per client from 1.
     pub number: u32,
-    /// When it left.
+    /// Send time.
     pub at: Micros,
     /// The newest usercmd in it.
     pub newest: CommandSeq,
-    /// How many usercmds it carries, the newest and repeats of those before it.
+    /// Number of usercmds in it: the newest and repeats of those before it.
     pub count: u8,
-    /// The newest snapshot that the client had.
+    /// The newest snapshot that the client had received.
     pub ack: SnapshotSeq,
-    /// The bytes of its datagrams, seals included, UDP/IP headers not; nominal where `wire.sizes` says so or is missing.
+    /// Total bytes of its datagrams, with seals, without UDP/IP headers. Nominal if `wire.sizes` says so or is missing.
     pub bytes: u16,
 }
 
-/// The arrival of a packet; a duplicated packet arrives twice, a lost one never.
+/// The arrival of a packet. A duplicated packet arrives twice, a lost one never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalRecord {
-    /// Which packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`](super::SnapshotRecord::seq).
+    /// Number of the packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`](super::SnapshotRecord::seq).
     pub number: u32,
-    /// When it arrived.
+    /// Arrival time.
     pub at: Micros,
 }
 

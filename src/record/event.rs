@@ -1,5 +1,5 @@
-//! What happens in a session besides input and snapshots: who comes and goes, shots, damage, sounds and sights, and what the
-//! recording itself lacks.
+//! Events of a session besides input and snapshots: players who join and leave, shots, damage, effects, and gaps in the
+//! recording.
 
 use glam::Vec3;
 
@@ -7,24 +7,24 @@ use super::Recorded;
 use super::stream::When;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
-/// A player who joined the session or left it.
+/// A player joined or left the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PresenceRecord {
-    /// The first tick with it, or the first without.
+    /// The first tick with the player, or the first without.
     pub tick: Tick,
-    /// When.
+    /// Time of the change.
     pub at: Micros,
-    /// Which of both.
+    /// Whether the player joined or left.
     pub change: Presence,
 }
 
-/// Whether a player came or went.
+/// Whether a player joined or left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// Came.
+    /// The player joined.
     #[default]
     Joined,
-    /// Went.
+    /// The player left.
     Left,
 }
 
@@ -33,40 +33,40 @@ named!(Presence {
     Left = "left",
 });
 
-/// A shot, as its shooter's client predicted it or as the server judged it.
+/// A shot, as the shooter's client predicted it or as the server judged it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShotRecord {
     /// The usercmd that fired it.
     pub command: CommandSeq,
-    /// When: the client frame, or the server's tick.
+    /// Time of the client frame, or of the server's tick.
     pub at: Micros,
-    /// Which of the shots of that usercmd, from 0.
+    /// Index among the shots of that usercmd, from 0.
     pub index: u8,
-    /// How it ended.
+    /// The result.
     pub reason: Reason,
-    /// Who was hit, or most of all; `None` for a miss.
+    /// The entity that was hit, or that took the most damage; `None` for a miss.
     pub target: Option<EntityId>,
-    /// Where, in the game's numbering.
+    /// The part of the body that was hit, in the game's numbering.
     pub hitgroup: u8,
-    /// Health points that the hit is worth.
+    /// Damage of the hit, in health points.
     pub damage: i32,
-    /// How far back the targets stood that it was judged against; zero for a prediction.
+    /// How far the server rewound the targets for this shot; zero for a prediction.
     pub rewound: Micros,
 }
 
-/// Why a shot ended as it did.
+/// The result of a shot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It hit somebody.
+    /// It hit a target.
     Hit,
-    /// A part of the map was in the way of a target that the line would have met.
+    /// The map blocked a shot that would have hit a target.
     HitWorld,
-    /// The line meets nobody.
+    /// Its line meets no target.
     #[default]
     Missed,
-    /// It met somebody who is already dead at present: no damage.
+    /// It hit a target that is already dead at present; no damage.
     AlreadyDead,
-    /// A projectile left the muzzle; its impact is a row of its own.
+    /// It launched a projectile; the impact has its own record.
     Launched,
 }
 
@@ -79,51 +79,51 @@ named!(Reason {
 });
 
 impl Reason {
-    /// The name that traces and reports use.
+    /// Returns the name in traces and reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Somebody lost health.
+/// An entity lost health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DamageRecord {
-    /// The tick.
+    /// The tick of the damage.
     pub tick: Tick,
-    /// Its time.
+    /// Time of that tick.
     pub at: Micros,
-    /// Who.
+    /// The entity that lost health.
     pub victim: EntityId,
-    /// Whose doing it was; `None` for nobody's, such as a fall.
+    /// The player who caused it; `None` for other causes, such as a fall.
     pub attacker: Option<PlayerId>,
-    /// Health points that were lost.
+    /// Lost health points.
     pub amount: i32,
 }
 
-/// A span of which records are missing.
+/// A span with missing records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GapRecord {
-    /// The last record before it.
+    /// Time of the last record before the gap.
     pub from: Micros,
-    /// The first record after it.
+    /// Time of the first record after the gap.
     pub to: Micros,
-    /// Whose records are missing; `None` where anybody's may be.
+    /// The player whose records are missing; `None` when any player's may be.
     pub player: Option<PlayerId>,
-    /// Why.
+    /// The cause of the gap.
     pub why: GapCause,
 }
 
-/// Why records are missing.
+/// The cause of missing records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GapCause {
-    /// A part of the file was damaged.
+    /// Part of the file was damaged.
     #[default]
     Damaged,
-    /// The recorder could not keep up.
+    /// The recorder was too slow.
     Overrun,
-    /// Nothing was recorded for a while, by intent.
+    /// Recording was paused on purpose.
     Paused,
-    /// The recorder had no connection.
+    /// The recorder was disconnected.
     Disconnected,
 }
 
@@ -134,17 +134,18 @@ named!(GapCause {
     Disconnected = "disconnected",
 });
 
-/// A sound or sight that is heard or seen once.
+/// A one-shot sound or visual effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Which one; the game's own numbering, named by [`Simulate::effect_name`](crate::game::Simulate::effect_name).
+    /// Number of the effect in the game's numbering; [`Simulate::effect_name`](crate::game::Simulate::effect_name)
+    /// names it.
     pub kind: u8,
-    /// The entity that it comes from. A client that predicts its own effects is not sent those of its own entity
-    /// which [`Effect::predictable`] marks.
+    /// The entity that causes it. The server does not send a client that predicts effects the
+    /// [predictable](Effect::predictable) ones of its own entity.
     pub entity: EntityId,
-    /// Where, in units.
+    /// Position, in units.
     pub at: Vec3,
-    /// Whether shared code causes it, so that its player's client plays it without being told.
+    /// Whether shared code causes the effect, so that its player's client can predict it.
     pub predictable: bool,
 }
 

@@ -1,43 +1,42 @@
-//! What is known of a session before its first record.
+//! The header of a session: everything known before its first record.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Class, Field, Side, StoredRules, UnknownKind};
 use crate::units::Seed;
 
-/// What is known before the first record.
+/// The header of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// [`Simulate::NAME`](crate::game::Simulate::NAME).
+    /// Name of the game; [`Simulate::NAME`](crate::game::Simulate::NAME).
     pub game: String,
-    /// The game's rules in MessagePack, maps included: a log needs no other file to replay.
+    /// The game's rules in MessagePack, maps included, so that a log replays without other files.
     pub rules: StoredRules,
-    /// The map's name, for people.
+    /// Name of the map, for display.
     pub map: String,
-    /// Where all random numbers start from.
+    /// Random seed of the session.
     pub seed: Seed,
-    /// The settings in force, every one of them, as `settings` prints them. Those that a build does not know are kept as
-    /// they are.
+    /// All settings in force, as `settings` prints them. Settings that a build does not know are kept unchanged.
     pub settings: Vec<(String, String)>,
-    /// The preset that the settings came from.
+    /// The preset that the settings were based on.
     pub preset: Option<String>,
-    /// Who plays; a player's number is the place in this list.
+    /// The players; a player's number is the index in this list.
     pub players: Vec<PlayerInfo>,
-    /// Where the session came from.
+    /// How the session was recorded.
     pub origin: Origin,
-    /// Set when the log holds one side of the session only.
+    /// The side that the log holds; `None` when it holds all of the session.
     pub side: Option<Side>,
-    /// The kinds of entities, and the cells of each one's states; a class's number is the place in this list.
+    /// The entity classes and their fields; a class's number is the index in this list.
     pub classes: Vec<Class>,
-    /// The fields of a usercmd, but for its number and its server time; [`usercmd_fields`](super::usercmd_fields) unless a later version has
-    /// recorded more.
+    /// The fields of a usercmd except its number and its server time. They are
+    /// [`usercmd_fields`](super::usercmd_fields), and any that the application or a later format version adds.
     pub usercmd: Vec<Field>,
-    /// What a later version of the format has recorded besides: kinds of records, and columns of known kinds.
+    /// Custom kinds, and kinds and columns that a later format version added.
     pub unknown: Vec<UnknownKind>,
 }
 
 impl Header {
-    /// The cells of all classes, each once, in the order in which they come up: those of a body.
+    /// Returns the fields of a body: those of all classes, each once, in the order of their first occurrence.
     pub fn body_fields(&self) -> Vec<Field> {
         let mut all: Vec<Field> = Vec::new();
         for field in self.classes.iter().flat_map(|class| &class.fields) {
@@ -49,26 +48,26 @@ impl Header {
     }
 }
 
-/// One player.
+/// A player of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayerInfo {
-    /// A name made by the recorder (`p0`, `p1`); real nicknames only when they were asked for.
+    /// A generated name (`p0`, `p1`), or a nickname if the recording was started with nicknames.
     pub name: String,
-    /// True when the log holds this player's own usercmds; in an imported client recording only one player's are known.
+    /// Whether the log holds this player's own usercmds. An imported client recording holds only one player's.
     pub recorded: bool,
 }
 
-/// Where a session came from.
+/// How a session was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Run in virtual time.
+    /// Simulated in virtual time.
     Synthetic,
-    /// Recorded by hitreg's own server and clients over real sockets.
+    /// Recorded live, by hitreg's own server and clients or by an engine.
     Live,
-    /// A real game's recording: one client's view. It has no server ticks and replays open loop only.
+    /// Imported from a real game's recording: one client's view. It has no server ticks and replays open loop only.
     Imported {
-        /// The format that it came in, such as `qwd`.
+        /// The source format, such as `qwd`.
         format: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Packets as the server heard them. A server's log holds them, so that it can be replayed without any client's.
+//! Packets as the server received them. They let a server's log replay without the clients' logs.
 
 use std::collections::BTreeSet;
 
@@ -7,39 +7,40 @@ use super::{PlayerRecords, Recorded};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
-/// A packet of more usercmds cannot be recorded as it was heard; the wire has room for half as many.
+/// The most usercmds in a recorded packet. The wire format has room for half as many.
 pub const HEARD_COMMANDS_MAX: usize = 32;
 
-/// One packet from a client as it reached the server, whatever it says.
+/// One packet from a client as the server received it, with its claims unchecked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeardRecord {
-    /// Its number, as its [`ArrivalRecord`](super::ArrivalRecord) has it.
+    /// Packet number, as in its [`ArrivalRecord`](super::ArrivalRecord).
     pub number: u32,
-    /// When it arrived.
+    /// Arrival time.
     pub at: Micros,
-    /// The newest snapshot that the client said it had.
+    /// The newest snapshot that the client acks.
     pub ack: SnapshotSeq,
-    /// Which of the 32 before that it said it had, the lowest bit for the one just before.
+    /// Acks of the 32 snapshots before that, one bit each; the lowest bit is the snapshot just before.
     pub received_before: u32,
-    /// Its usercmds, oldest first; their numbers are consecutive.
+    /// Its usercmds, oldest first, with consecutive numbers.
     pub commands: Vec<Usercmd>,
 }
 
 impl HeardRecord {
-    /// Whether a log can hold it: few usercmds, each the next of the one before.
+    /// Returns whether a log can hold the packet: at most [`HEARD_COMMANDS_MAX`] usercmds with consecutive numbers.
     pub(crate) fn is_sound(&self) -> bool {
         let follows = |pair: &[Usercmd]| pair[0].seq.0.checked_add(1) == Some(pair[1].seq.0);
         self.commands.len() <= HEARD_COMMANDS_MAX && self.commands.windows(2).all(follows)
     }
 
-    /// The newest of its usercmds.
+    /// Returns the number of its newest usercmd; 0 without usercmds.
     pub(crate) fn newest(&self) -> CommandSeq {
         self.commands.last().map(|command| command.seq).unwrap_or_default()
     }
 }
 
 impl PlayerRecords {
-    /// Its usercmds: those of its frames; of a player who was heard only, those that the server heard, each number once.
+    /// Returns the player's usercmds, taken from the client frames. For a [heard-only](PlayerRecords::is_heard_only)
+    /// player they come from the packets that the server heard, each number once.
     pub fn usercmds(&self) -> impl Iterator<Item = Usercmd> + '_ {
         let heard = self.heard.iter().filter(|_| self.is_heard_only()).flat_map(|heard| &heard.commands);
         let mut known = BTreeSet::new();

@@ -1,13 +1,13 @@
-//! The states of the last chunks of a log that is read as it is used up.
+//! The states of the most recent chunks, for replays that read a log as a stream.
 
 use std::collections::VecDeque;
 
 use super::{ClassId, States};
 use crate::units::{EntityId, PlayerId, Tick};
 
-/// Whoever knows the states of a session, or of a part of it.
+/// A source of the states of a session or of part of one.
 pub(crate) trait KnowsStates {
-    /// The states of one entity that a viewer was sent of a tick, as [`States::sent`].
+    /// Returns the states of one entity that a viewer was sent for a tick, as [`States::sent`].
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])>;
 }
 
@@ -17,22 +17,22 @@ impl KnowsStates for States {
     }
 }
 
-/// The states of the last chunks, each in order.
+/// The states of the most recent chunks, each sorted by key.
 #[derive(Default)]
 pub(crate) struct KeptStates {
     chunks: VecDeque<States>,
-    /// How many chunks before them have been forgotten.
+    /// Number of chunks dropped before the first in `chunks`.
     forgotten: u32,
 }
 
 impl KeptStates {
-    /// Takes in those of the next chunk.
+    /// Adds the states of the next chunk.
     pub(crate) fn add(&mut self, mut states: States) {
         states.put_in_order();
         self.chunks.push_back(states);
     }
 
-    /// Forgets those of the chunks before this one.
+    /// Drops the states of all chunks before this one.
     pub(crate) fn forget_before(&mut self, chunk: u32) {
         while self.forgotten < chunk && self.chunks.pop_front().is_some() {
             self.forgotten += 1;
@@ -49,7 +49,7 @@ impl KnowsStates for KeptStates {
         let mut of_tick = self.chunks.iter().filter(has);
         let (first, others) = (of_tick.next(), of_tick);
         let mut cut = Vec::new();
-        // A tick whose states stand in several chunks.
+        // A chunk boundary can split a tick's states.
         for states in others {
             if cut.is_empty() {
                 cut.extend(first);
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::record::StateKey;
 
-    /// Rows of these ticks, viewers, entities and classes; the cell says which it is.
+    /// Builds states from ticks, viewers, entities, classes and one cell each.
     fn states(rows: &[(u32, Option<u16>, u16, u8, u32)]) -> States {
         let mut states = States::default();
         for &(tick, viewer, entity, class, cell) in rows {

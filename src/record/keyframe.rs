@@ -1,16 +1,17 @@
-//! A state from which a replay goes on.
+//! A saved state from which a replay can continue.
 
 use crate::units::{Micros, Tick};
 
-/// What a replay was just after a tick. What is in it is the replay's own.
+/// The state of a replay just after a tick. Only the replay interprets the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyframe {
-    /// The tick that it follows.
+    /// The tick before the keyframe.
     pub tick: Tick,
-    /// When that was.
+    /// Time of that tick.
     pub at: Micros,
-    /// The first stretch of the log that is needed to go on from it, counted from 0: it stands before that one.
+    /// Index of the first chunk that a replay from this keyframe reads, from 0. The keyframe precedes that chunk in the
+    /// file.
     pub stretch: usize,
-    /// What there is to know.
+    /// The state, in the replay's own encoding.
     pub content: Vec<u8>,
 }

@@ -1,5 +1,5 @@
-//! What a log's chunk says of its players' connections, without their input and without states: enough for its figures, and a
-//! fraction of the work of reading it.
+//! A summary of a chunk's connection records, without input and states. It suffices for connection statistics and is
+//! much cheaper to read than the chunk.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,42 @@ use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Session, UnknownKi
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
 
-/// What a chunk of a log, or all of it, says of connections.
+/// The connection records of a chunk or a log, in short.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outline {
-    /// How many records of each kind there are, by the kinds' names in the format; kinds of which there is none are left out.
+    /// Number of records of each kind, by the kind's name in the format; kinds without records are absent.
     pub counts: BTreeMap<String, usize>,
-    /// Each player's part.
+    /// Each player's connection, in the order of player numbers.
     pub players: Vec<OutlineOfPlayer>,
-    /// When the first tick was, and the last.
+    /// Times of the first and the last tick.
     pub ticks: Option<(Micros, Micros)>,
-    /// Spans of which records are missing.
+    /// Spans with missing records.
     pub gaps: Vec<GapRecord>,
 }
 
-/// One player's part. Numbers are those of usercmds, packets and snapshots.
+/// The connection records of one player. Tuples begin with the number of the usercmd, packet or snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutlineOfPlayer {
-    /// The client's frames.
+    /// Client frames: usercmd number and time.
     pub frames: Vec<(u32, Micros)>,
-    /// Those of them with the attack button down.
+    /// Number of client frames with the attack button down.
     pub firing: usize,
-    /// The usercmds that the server heard, with repeats, and whether the attack button is down in them.
+    /// Usercmds that the server heard, with repeats, and whether the attack button is down in each.
     pub heard: Vec<(u32, bool)>,
-    /// The lowest number of a packet that was sent to the server, and the highest.
+    /// Lowest and highest number of the packets that the client sent.
     pub sent: Option<(u32, u32)>,
-    /// Those that reached it.
+    /// Numbers of the packets that reached the server.
     pub reached: Vec<u32>,
-    /// Snapshots, with when they were sent and which usercmd they ack.
+    /// Snapshots: number, send time, and the usercmd that it acks.
     pub snapshots: Vec<(u32, Micros, u32)>,
-    /// Updates that were held back before them.
+    /// Number of updates that the rate limit held back.
     pub choked: u64,
-    /// Those that came.
+    /// Snapshots that reached the client: number and arrival time.
     pub received: Vec<(u32, Micros)>,
 }
 
 impl Outline {
-    /// Of what is in memory.
+    /// Summarises the records of a session in memory.
     pub fn of<H>(session: &Session<H>, unknown: &[UnknownKind]) -> Outline {
         let of_players = session.players.iter().flat_map(|player| {
             let streams = OF_PLAYERS.iter().zip(player.streams());
@@ -63,7 +63,7 @@ impl Outline {
         outline
     }
 
-    /// There are so many more records of a kind.
+    /// Adds to the number of records of a kind.
     pub(crate) fn count(&mut self, kind: &str, count: usize) {
         match self.counts.get_mut(kind) {
             Some(known) => *known = known.saturating_add(count),
@@ -72,7 +72,7 @@ impl Outline {
         }
     }
 
-    /// How many things it has of players, which is what it takes in memory.
+    /// Returns the number of entries of all players, a measure of the size in memory.
     pub(crate) fn len(&self) -> usize {
         let of = |p: &OutlineOfPlayer| {
             p.frames.len() + p.heard.len() + p.reached.len() + p.snapshots.len() + p.received.len()
@@ -101,7 +101,7 @@ fn is_firing(command: &Usercmd) -> bool {
     command.input.buttons & buttons::ATTACK != 0
 }
 
-/// The lowest and the highest of some numbers.
+/// Returns the lowest and the highest of some numbers.
 pub(crate) fn lowest_and_highest(numbers: impl Iterator<Item = u32>) -> Option<(u32, u32)> {
     numbers.fold(None, |span, number| {
         let (lowest, highest) = span.unwrap_or((number, number));

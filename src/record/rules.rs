@@ -1,4 +1,4 @@
-//! A game's rules as they stand in a header: bytes, and what they were read as.
+//! A game's rules in a log's header: the bytes, and a cache of the parsed rules.
 
 use std::any::Any;
 use std::ops::Deref;
@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::serial::{ReadError, from_msgpack};
 
-/// A game's rules in MessagePack, maps included. They are read once, however often a session and what becomes of it are replayed:
-/// to prepare a map takes longer than to replay a second.
+/// A game's rules in MessagePack, maps included. All clones share one parsed copy, because preparing a map takes longer
+/// than replaying a second of a session.
 #[derive(Clone, Default)]
 pub struct StoredRules {
     bytes: Vec<u8>,
@@ -17,16 +17,16 @@ pub struct StoredRules {
 }
 
 impl StoredRules {
-    /// What they say. Whoever asks again gets the same.
+    /// Returns the parsed rules; parses them on the first call only.
     ///
     /// # Errors
-    /// When they are not such rules.
+    /// When the bytes do not hold such rules.
     pub fn read<R: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<R>, ReadError> {
         if let Some(Ok(known)) = self.read.get().map(|known| Arc::clone(known).downcast()) {
             return Ok(known);
         }
         let rules: Arc<R> = Arc::new(from_msgpack(&self.bytes)?);
-        // Another thread may have read them meanwhile.
+        // Another thread may have parsed them in the meantime.
         let known = self.read.get_or_init(|| Arc::clone(&rules) as _);
         Ok(Arc::clone(known).downcast().unwrap_or(rules))
     }

@@ -1,65 +1,65 @@
-//! What a log says about its own numbers: entity classes and their fields, each with a meaning and a unit. Whoever reads a
-//! log, compares a trace or packs a snapshot goes by what is declared here, and guesses nothing from names.
+//! The schema of a log's numbers: entity classes and their fields, each with a meaning and a unit. Readers of logs,
+//! trace comparison and snapshot packing use these declarations and never interpret names.
 
 use serde::{Deserialize, Serialize};
 
-/// How to read a cell.
+/// The type of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKind {
     /// The bits of an IEEE 754 single.
     F32,
-    /// Two's complement.
+    /// A signed integer in two's complement.
     I32,
-    /// Unsigned; flags and counters too.
+    /// An unsigned integer; also flags and counters.
     U32,
 }
 
-/// Who decides a field, and so how a client treats it when an ack arrives.
+/// Who determines a field's value, and therefore what a client does with it on an ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Movement: predicted by every client that predicts, compared on ack.
+    /// Movement: every predicting client predicts it and compares it on an ack.
     Movement,
-    /// Weapons: predicted by clients that predict weapons, compared on ack by those.
+    /// Weapons: clients that predict weapons predict it and compare it on an ack.
     Weapons,
-    /// Never sent: each client keeps it per command and copies it to the acked state (Bernier's eye height). Its type must
-    /// have the word 0, from which a receiver sets it to its default.
+    /// Never sent: each client stores it per command and copies it to the acked state (Bernier's eye height). The
+    /// all-zero word must be valid for its type; a receiver then sets its default.
     ClientOnly,
-    /// The server's alone (health, score): adopted on ack, never an error of prediction. What a later version may add is
-    /// read so, too.
+    /// Server only (health, score): clients adopt it on an ack, and it never counts as a prediction error. Readers also
+    /// use this scope for names that a later version adds.
     #[serde(other)]
     Status,
 }
 
-/// What a field measures.
+/// The quantity that a field measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
-    /// A coordinate of a place.
+    /// A coordinate of a position.
     Position,
-    /// A component of a direction of length 1.
+    /// A component of a unit vector.
     Direction,
-    /// An angle, which comes round again after 360 degrees. Three in a row are pitch, yaw and roll.
+    /// An angle in degrees, which wraps at 360. Three consecutive angles are pitch, yaw and roll.
     Angle,
     /// A component of a velocity.
     Velocity,
-    /// Something counted: that it changed says that something happened, however small the change.
+    /// A counter: any change means that an event happened, whatever its size.
     Counter,
-    /// Yes or no, or several of them as bits.
+    /// A flag, or a set of flags as bits.
     Flag,
-    /// One of a few things, by number.
+    /// An enumeration value.
     Name,
-    /// A time, or how long something takes.
+    /// A point in time or a duration.
     Time,
-    /// Anything else. What a later version may add is read so, too.
+    /// Anything else. Readers also use this meaning for names that a later version adds.
     #[default]
     #[serde(other)]
     Plain,
 }
 
 impl Meaning {
-    /// The unit of fields that do not say another.
+    /// Returns the unit of fields that declare none.
     pub const fn usual_unit(self) -> &'static str {
         match self {
             Meaning::Position => "units",
@@ -78,74 +78,76 @@ impl Meaning {
 /// One cell of an entity's state, or one field of a usercmd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name, unique within its class: `origin.x`, `next_attack_ms`.
+    /// Name, unique within its class: `origin.x`, `next_attack_ms`.
     pub name: String,
-    /// How to read it.
+    /// The type of the cell.
     pub kind: CellKind,
-    /// Who decides it.
+    /// Who determines the value.
     pub scope: Scope,
-    /// What it measures.
+    /// The measured quantity.
     #[serde(default, skip_serializing_if = "Meaning::is_plain")]
     pub meaning: Meaning,
-    /// Its unit, where that is not the [usual one](Meaning::usual_unit) of its meaning; see [`Field::unit`].
+    /// The unit, if it differs from the [usual one](Meaning::usual_unit) of the meaning; see [`Field::unit`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub own_unit: String,
 }
 
 impl Field {
-    /// A field of which no more is known.
+    /// Returns a field of plain meaning without a unit.
     pub fn new(name: impl Into<String>, kind: CellKind, scope: Scope) -> Field {
         Field { name: name.into(), kind, scope, meaning: Meaning::Plain, own_unit: String::new() }
     }
 
-    /// The same field with a meaning, in the meaning's usual unit.
+    /// Returns the field with a meaning, in the meaning's usual unit.
     #[must_use]
     pub fn meaning(self, meaning: Meaning) -> Field {
         Field { meaning, ..self }
     }
 
-    /// The same field in another unit than the usual one of its meaning.
+    /// Returns the field in another unit than the usual one of its meaning.
     #[must_use]
     pub fn in_unit(self, unit: &str) -> Field {
         let own_unit = if unit == self.meaning.usual_unit() { String::new() } else { unit.to_owned() };
         Field { own_unit, ..self }
     }
 
-    /// Its unit; empty for what has none.
+    /// Returns the unit; empty for dimensionless fields.
     pub fn unit(&self) -> &str {
         if self.own_unit.is_empty() { self.meaning.usual_unit() } else { &self.own_unit }
     }
 
-    /// Whether it holds the same value as a field of another log or build: name, kind and scope, whatever they are said to mean.
+    /// Returns whether another log's or build's field holds the same value: same name, kind and scope, whatever the
+    /// meaning.
     pub fn is_same_cell(&self, other: &Field) -> bool {
         (&self.name, self.kind, self.scope) == (&other.name, other.kind, other.scope)
     }
 }
 
-/// A class's place in [`Header::classes`](super::Header::classes).
+/// Index of a class in [`Header::classes`](super::Header::classes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u16);
 
-/// A kind of entity: what its states consist of. A player's state and a projectile's need not have the same fields, and
-/// neither need a player's own state (Quake's playerState) and what others are told of him (entityState).
+/// A kind of entity and the fields of its states. Players and projectiles can have different fields. So can a player's
+/// own state (Quake's playerState) and the state that others receive of that player (entityState).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
-    /// Its name: `player`, `entity`.
+    /// Name of the class: `player`, `entity`.
     pub name: String,
-    /// The cells of its states, in order.
+    /// The fields of its states, in the order of the cells.
     pub fields: Vec<Field>,
 }
 
 impl Class {
-    /// A class.
+    /// Returns a class with these fields.
     pub fn new(name: impl Into<String>, fields: Vec<Field>) -> Class {
         Class { name: name.into(), fields }
     }
 
-    /// A class of some of a body's fields: those of these names, with all their parts (`origin` is `origin.x` and so on).
+    /// Returns a class with the named fields of a body. A name covers all components: `origin` includes `origin.x` and
+    /// so on.
     ///
     /// # Panics
-    /// When a name is none of the fields': the class would silently lack it.
+    /// When a name matches no field, because the class would silently lack it.
     pub fn of(name: impl Into<String>, fields: &[Field], names: &[&str]) -> Class {
         let of = |field: &Field, name: &str| {
             field.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -157,13 +159,13 @@ impl Class {
         Class::new(name, own.cloned().collect())
     }
 
-    /// The only class of a game whose entities all have the same fields.
+    /// Returns the single class of a game whose entities all have the same fields.
     pub fn only(fields: Vec<Field>) -> Vec<Class> {
         vec![Class::new("entity", fields)]
     }
 }
 
-/// The fields of a usercmd as [`Usercmd`](crate::usercmd::Usercmd) has them, but for its number and its server time.
+/// Returns the fields of a [`Usercmd`](crate::usercmd::Usercmd) except its number and its server time.
 pub fn usercmd_fields() -> Vec<Field> {
     use CellKind::{F32, U32};
     let field = |name, kind, meaning, unit| Field::new(name, kind, Scope::Movement).meaning(meaning).in_unit(unit);

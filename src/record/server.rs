@@ -1,34 +1,34 @@
-//! What the server does: with usercmds, in its ticks, and what it tells its clients.
+//! The server's records: ticks, executed usercmds and snapshots.
 
 use super::Recorded;
 use super::event::Effect;
 use super::stream::When;
 use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick, named};
 
-/// What the server did about one usercmd.
+/// How the server handled one usercmd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionRecord {
     /// The usercmd.
     pub command: CommandSeq,
-    /// The tick in which it was due.
+    /// The tick in which the usercmd was due.
     pub tick: Tick,
-    /// What was done.
+    /// The result.
     pub how: Execution,
 }
 
-/// How the server dealt with a usercmd.
+/// How the server handled a usercmd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Execution {
-    /// It ran.
+    /// The server ran it.
     #[default]
     Run,
-    /// It never came; the last one ran again in its place.
+    /// It never arrived; the server ran the previous usercmd again in its place.
     StoodIn,
-    /// It never came, and nothing ran in its place.
+    /// It never arrived, and the server ran nothing in its place.
     Missing,
-    /// It came after something later had run, and was dropped.
+    /// It arrived after a later usercmd had run, and the server dropped it.
     Late,
-    /// The player had used up the time that may be simulated.
+    /// The player had used up the simulation time that the server allows.
     OverBudget,
 }
 
@@ -40,69 +40,69 @@ named!(Execution {
     OverBudget = "over_budget",
 });
 
-/// One snapshot that a server sent.
+/// A snapshot that the server sent to a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SnapshotRecord {
-    /// Its number, counted per client from 1.
+    /// Snapshot number, counted per client from 1.
     pub seq: SnapshotSeq,
     /// The tick whose state it carries.
     pub tick: Tick,
-    /// When it left the server. In an imported recording the server's clock is unknown: this is its arrival.
+    /// Send time at the server. An imported recording does not know it and has the arrival time instead.
     pub at: Micros,
-    /// The server time that it tells its client.
+    /// The server time in the snapshot.
     pub server_time: Micros,
     /// The newest usercmd that had run.
     pub ack: CommandSeq,
-    /// The bytes of its datagrams, seals included, UDP/IP headers not; nominal where `wire.sizes` says so or is missing.
+    /// Total bytes of its datagrams, with seals, without UDP/IP headers. Nominal if `wire.sizes` says so or is missing.
     pub bytes: u16,
-    /// How many updates were held back before it because the client's rate was used up.
+    /// Number of updates that the client's rate limit held back before this one.
     pub choked: u8,
-    /// The entities in it, ascending; their states are the tick's [`StateRecord`](super::StateRecord)s: those for this
-    /// client alone where there are any, else those for everyone.
+    /// The entities in it, ascending. Their states are the [`StateRecord`](super::StateRecord)s of the tick: those for
+    /// this client if there are any, otherwise the shared ones.
     pub entities: Vec<EntityId>,
-    /// Sounds and sights that it tells.
+    /// Sounds and visual effects in the snapshot.
     pub effects: Vec<Effect>,
-    /// What else the game put into it (messages, changed movement constants), opaque.
+    /// Other data of the game (messages, changed movement constants), opaque.
     pub extra: Vec<u8>,
-    /// What it says of the client's timing, where usercmds run on their tick. In a box, because most sessions have none and
-    /// every record is moved more than once.
+    /// Feedback on the client's timing, where usercmds run on their tick. Boxed, because most sessions have none and
+    /// records are moved often.
     pub timing: Option<Box<Timing>>,
 }
 
-/// What a snapshot tells its client of when its input comes.
+/// A snapshot's feedback on when the client's input arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// How many ms before its tick the client's input arrives; `None` while the server cannot tell.
+    /// How many milliseconds before its tick the client's input arrives; `None` while the server does not know.
     pub helper_ms: Option<i16>,
-    /// Usercmds that came at a time when they could not be used.
+    /// Usercmds that arrived too late or too early to run on their tick.
     pub warnings: Vec<OutOfSequence>,
 }
 
 impl Timing {
-    /// `None` where there is nothing to say.
+    /// Returns `None` when there is no feedback.
     pub fn new(helper_ms: Option<i16>, warnings: Vec<OutOfSequence>) -> Option<Box<Timing>> {
         let says = helper_ms.is_some() || !warnings.is_empty();
         says.then(|| Box::new(Timing { helper_ms, warnings }))
     }
 }
 
-/// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd whose tick was over, or too far ahead.
+/// NeREIDS's `OUT_OF_SEQ_WARNING`: a usercmd arrived after its tick or too far ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfSequence {
     /// The newest usercmd of the packet.
     pub command: CommandSeq,
-    /// How many ticks it was ahead of the server's next tick: below 0 too late, above 32 too early.
+    /// Number of ticks it was ahead of the server's next tick: below 0 is too late, above 32 too early.
     pub difference: i16,
 }
 
 /// The end of a server tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TickRecord {
-    /// Which.
+    /// The tick.
     pub tick: Tick,
-    /// Its time on the server.
+    /// Server time of the tick.
     pub at: Micros,
-    /// The hash of the world after it; `None` where a real game's recording has no world to hash.
+    /// Hash of the state after the tick; `None` in recordings of games that do not hash their state.
     pub hash: Option<u64>,
 }
 

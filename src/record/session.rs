@@ -1,4 +1,4 @@
-//! A session in memory, whole or a stretch of it.
+//! A session in memory, or a stretch of it.
 
 use super::{
     Allowance, By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream,
@@ -6,60 +6,61 @@ use super::{
 };
 use crate::units::{Micros, PlayerId, Tick};
 
-/// A whole session in memory. Without its header (`Session<()>`) it is a [`Stretch`]: what one chunk of a log holds.
+/// A session in memory. Without a header (`Session<()>`) it is a [`Stretch`], such as the content of one chunk of a
+/// log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session<H = Header> {
-    /// What is known before the first record.
+    /// The data known before the first record.
     pub header: H,
-    /// Each player's part, in the order of [`Header::players`].
+    /// The records of each player, in the order of [`Header::players`].
     pub players: Vec<PlayerRecords>,
     /// Entity states in the order of their keys.
     pub states: States,
     /// The server's ticks in order.
     pub ticks: Vec<TickRecord>,
-    /// Who was hurt by whom.
+    /// Damage to entities.
     pub damage: Vec<DamageRecord>,
-    /// Spans of which records are missing.
+    /// Spans with missing records.
     pub gaps: Vec<GapRecord>,
-    /// What a later version recorded, as its [`Header::unknown`] says.
+    /// Records of custom and unknown kinds; [`Header::unknown`] declares them.
     pub unknown: Vec<UnknownRecords>,
-    /// How much may be made out of it.
+    /// Limit on the memory that the session may use.
     pub allowance: Allowance,
 }
 
-/// Some consecutive records of a session.
+/// Consecutive records of a session, without a header.
 pub type Stretch = Session<()>;
 
 impl Session {
-    /// A session in which nothing has happened yet.
+    /// Returns a session without records.
     pub fn new(header: Header) -> Session {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
         let Stretch { states, ticks, damage, gaps, unknown, allowance, .. } = Stretch::default();
         Session { header, players, states, ticks, damage, gaps, unknown, allowance }
     }
 
-    /// Adds one record. A record of a player that the header does not have, or a state that is not as its class says, is
-    /// not added.
+    /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each
+    /// field.
     ///
     /// # Errors
-    /// Says what does not fit the header.
+    /// When the record does not fit the header. The session is then unchanged.
     pub fn push(&mut self, record: Record) -> Result<(), Misfit> {
         record.check(&self.header)?;
         self.put(&record);
         Ok(())
     }
 
-    /// One player's part.
+    /// Returns one player's records.
     pub fn of(&mut self, player: PlayerId) -> Option<&mut PlayerRecords> {
         self.players.get_mut(usize::from(player.0))
     }
 
-    /// From the first record to the last, whichever they are.
+    /// Returns the time between the first and the last client frame, snapshot arrival or tick.
     pub fn duration(&self) -> Micros {
         self.played().map_or(Micros::ZERO, |(first, last)| last - first)
     }
 
-    /// When the first of them was, and the last.
+    /// Returns the times of the first and the last client frame, snapshot arrival or tick.
     pub fn played(&self) -> Option<(Micros, Micros)> {
         let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
         let arrivals =
@@ -73,15 +74,15 @@ impl Session {
         (first <= last).then_some((first, last))
     }
 
-    /// The first part that is missing between the first tick and the last: what comes after is not what it was when it is replayed.
-    /// What ran before the first tick is no part of the session.
+    /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the
+    /// first tick are outside the session.
     pub fn first_hole(&self) -> Option<&GapRecord> {
         let first = self.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
         self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
     }
 
-    /// Puts the states into the order of their keys, and the snapshots of a client's side into that of their numbers: the
-    /// client writes them down as they arrive. Readers of logs call this.
+    /// Sorts the states by key. In a client's log it also sorts the snapshots by number, because the client records
+    /// them in the order of arrival. Readers of logs call this.
     pub fn put_in_order(&mut self) {
         if self.header.side.is_some_and(|side| side.player.is_some()) {
             for player in &mut self.players {
@@ -93,7 +94,7 @@ impl Session {
         self.header.unknown = kinds;
     }
 
-    /// Leaves out all that is after a tick and its time.
+    /// Removes everything after a tick and its time.
     pub fn end_at(&mut self, tick: Tick, at: Micros) {
         let kinds = std::mem::take(&mut self.header.unknown);
         self.end_at_of(&kinds, tick, at);
@@ -102,7 +103,7 @@ impl Session {
 }
 
 impl<H> Session<H> {
-    /// Puts the states into the order of their keys, and what a later version recorded into that of its times.
+    /// Sorts the states by key, and the records of unknown kinds by time.
     pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
         self.states.put_in_order();
         for records in &mut self.unknown {
@@ -112,7 +113,7 @@ impl<H> Session<H> {
         }
     }
 
-    /// Leaves out all that is after a tick and its time.
+    /// Removes everything after a tick and its time.
     pub(crate) fn end_at_of(&mut self, kinds: &[UnknownKind], tick: Tick, at: Micros) {
         let keep = |when: When| match when {
             When::At(then) => then <= at,
@@ -132,7 +133,7 @@ impl<H> Session<H> {
         }
     }
 
-    /// Appends what comes later.
+    /// Appends later records.
     pub(crate) fn append(&mut self, mut later: Stretch) {
         self.append_own(&mut later);
         for (player, later) in self.players.iter_mut().zip(later.players) {
@@ -142,7 +143,7 @@ impl<H> Session<H> {
         later.unknown.into_iter().for_each(|records| self.append_unknown(records));
     }
 
-    /// Appends what a later version recorded.
+    /// Appends records of an unknown kind.
     pub(crate) fn append_unknown(&mut self, records: UnknownRecords) {
         match self.unknown.iter_mut().find(|known| known.kind == records.kind) {
             Some(known) => known.append(records),
@@ -150,14 +151,14 @@ impl<H> Session<H> {
         }
     }
 
-    /// The times of all records that have one of their own.
+    /// Returns the times of all records that have one of their own.
     pub fn times(&self) -> impl Iterator<Item = Micros> + '_ {
         let streams = self.players.iter().flat_map(PlayerRecords::streams).chain(self.streams());
         let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
         whens.filter_map(|when| if let When::At(at) = when { Some(at) } else { None })
     }
 
-    /// Whether it holds no record.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         let is_empty = |stream: &dyn Stream| stream.len() == 0;
         self.players.iter().all(|player| player.streams().into_iter().all(is_empty))
@@ -166,7 +167,7 @@ impl<H> Session<H> {
             && self.unknown.iter().all(UnknownRecords::is_empty)
     }
 
-    /// What its records take in memory, in bytes.
+    /// Returns the size of the records in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of = |stream: &dyn Stream| stream.bytes(0..stream.len());
         let players = self.players.iter().flat_map(PlayerRecords::streams).map(of).sum::<usize>();
@@ -174,7 +175,7 @@ impl<H> Session<H> {
         players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown
     }
 
-    /// Forgets the records, and keeps the room.
+    /// Removes all records and keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         for player in &mut self.players {
             player.streams_mut().into_iter().for_each(|stream| stream.clear());
@@ -186,12 +187,12 @@ impl<H> Session<H> {
 }
 
 impl Stretch {
-    /// An empty stretch of a session with this header.
+    /// Returns an empty stretch of a session with this header.
     pub(crate) fn of(header: &Header) -> Stretch {
         Stretch { players: header.players.iter().map(|_| PlayerRecords::default()).collect(), ..Stretch::default() }
     }
 
-    /// Adds a row of a kind that only the header knows.
+    /// Adds a row of a kind that only the header declares.
     pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
         let Some(kind) = header.unknown.get(row.kind) else { return };
         let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
@@ -211,10 +212,10 @@ impl Stretch {
         }
     }
 
-    /// Adds one record of a session with this header.
+    /// Adds a record of a session with this header.
     ///
     /// # Errors
-    /// Says what does not fit the header; then it is not added.
+    /// When the record does not fit the header. The stretch is then unchanged.
     pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
         record.check(header)?;
         self.put(record);
@@ -223,7 +224,7 @@ impl Stretch {
 }
 
 impl Record {
-    /// Whether it fits a session.
+    /// Checks that the record fits a session.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Misfit> {
         let players = header.players.len();
         if let Some(id) = self.player().filter(|id| usize::from(id.0) >= players) {
@@ -238,7 +239,7 @@ impl Record {
 }
 
 impl StateKey {
-    /// Whether a state of so many cells fits a session.
+    /// Checks that a state with this many cells fits a session.
     pub(crate) fn check(&self, found: usize, header: &Header) -> Result<(), Misfit> {
         let (players, classes, class) = (header.players.len(), header.classes.len(), self.class.0);
         if let Some(id) = self.viewer.filter(|id| usize::from(id.0) >= players) {
@@ -253,7 +254,7 @@ impl StateKey {
 }
 
 impl PlayerRecords {
-    /// Moves the times of what one side recorded.
+    /// Shifts the times of the records that one side made.
     pub(crate) fn move_by(&mut self, side: By, by: Micros) {
         for (stream, (_, of)) in self.streams_mut().into_iter().zip(super::OF_PLAYERS) {
             if of == side {
@@ -263,18 +264,18 @@ impl PlayerRecords {
     }
 }
 
-/// A record that does not belong to the session that it was added to.
+/// Why a record does not fit the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// Nobody has that number.
+    /// No player has this number.
     #[error("a record of player {id}, but the session has {players} players")]
     Player {
-        /// The number.
+        /// The player's number.
         id: PlayerId,
-        /// How many there are.
+        /// Number of players in the session.
         players: usize,
     },
-    /// No packet is like that.
+    /// A packet has too many usercmds or usercmd numbers that are not consecutive.
     #[error(
         "packet {number} was heard with more than {max} usercmds, or with some between them left out",
         max = super::HEARD_COMMANDS_MAX
@@ -283,22 +284,22 @@ pub enum Misfit {
         /// The packet's number.
         number: u32,
     },
-    /// There is no such class.
+    /// The class does not exist.
     #[error("a state of class {class}, but the session has {classes} classes")]
     Class {
         /// The class's number.
         class: u16,
-        /// How many there are.
+        /// Number of classes in the session.
         classes: usize,
     },
-    /// The row has another width.
+    /// The number of cells differs from the number of fields.
     #[error("a state of {found} cells, but class {class} has {fields} fields")]
     Cells {
-        /// The row's.
+        /// Number of cells of the state.
         found: usize,
-        /// The class.
+        /// The class's number.
         class: u16,
-        /// The class's.
+        /// Number of fields of the class.
         fields: usize,
     },
 }

@@ -1,12 +1,12 @@
-//! Logs that hold one side of a session: the server's or one client's, each with its own clock. `merge` makes one log of
-//! all of them.
+//! Logs that hold one side of a session: the server's or one client's, each with its own clock. `merge` combines all
+//! sides into one log.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Header, Origin};
 use crate::units::PlayerId;
 
-/// A number that the logs of one session share, and those of no other.
+/// The id that all logs of one session share, different for each session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub u64);
@@ -17,28 +17,28 @@ impl std::fmt::Display for SessionId {
     }
 }
 
-/// Which side of which session a log holds. Its times are on the clock of that side.
+/// The side and the session of a log. Its times are on the clock of that side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// The session.
     pub session: SessionId,
-    /// The client's player; `None` is the server.
+    /// The client's player; `None` for the server.
     pub player: Option<PlayerId>,
 }
 
-/// What a log holds of a session, and so how it can be replayed.
+/// The part of a session that a log holds, which determines how it can be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// The server and all clients.
     Whole,
-    /// What one client, or several, got and did: each can be replayed on the snapshots that it received.
+    /// One client or several. Each can be replayed open loop on the snapshots that it received.
     Clients,
-    /// What the server got and did.
+    /// The server only.
     Server,
 }
 
 impl Header {
-    /// What the log holds of its session.
+    /// Returns the part of its session that the log holds.
     pub fn holds(&self) -> Holds {
         match (&self.origin, self.side) {
             (_, Some(Side { player: None, .. })) => Holds::Server,

@@ -1,46 +1,46 @@
-//! Entities' states: which entity was sent to whom after which tick.
+//! Entity states: which state of an entity the server sent to which viewer after which tick.
 
 use std::collections::BTreeSet;
 
 use super::{Class, ClassId, Field};
 use crate::units::{EntityId, PlayerId, Tick};
 
-/// An entity after a tick.
+/// The state of an entity after a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateRecord {
     /// The tick; in an imported recording, the number of the snapshot.
     pub tick: Tick,
-    /// The only client who was sent this state; `None` for all who were sent the entity at all.
+    /// The only client who was sent this state; `None` for a state that all viewers of the entity share.
     pub viewer: Option<PlayerId>,
     /// The entity.
     pub entity: EntityId,
-    /// Which cells there are.
+    /// The class, which defines the cells.
     pub class: ClassId,
-    /// The cells, as many as the class has fields; those that only clients know are 0.
+    /// The cells, one for each field of the class. Fields that only clients know are 0.
     pub cells: Vec<u32>,
 }
 
 impl StateRecord {
-    /// A state of the first class, the same for all who are sent it.
+    /// Returns a state of class 0 that all viewers share.
     pub fn shared(tick: Tick, entity: EntityId, cells: Vec<u32>) -> StateRecord {
         StateRecord { tick, entity, cells, ..StateRecord::default() }
     }
 
-    /// Which state it is.
+    /// Returns the key of the state.
     pub fn key(&self) -> StateKey {
         StateKey { tick: self.tick, viewer: self.viewer, entity: self.entity, class: self.class }
     }
 }
 
-/// Which state of a session it is.
+/// The key of a state in a session.
 ///
-/// Ticks count from 1. States of tick 0, one for each player, are what a session begins with that was cut out of another;
-/// without them it begins with what the game spawns.
+/// Ticks count from 1. A session that was cut out of another begins with states of tick 0, one for each player. Without
+/// them it begins with the states that the game spawns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateKey {
     /// The tick.
     pub tick: Tick,
-    /// The only client who was sent it; `None` comes first, and is all who were sent the entity.
+    /// The only client who was sent the state; `None` (shared by all viewers) sorts first.
     pub viewer: Option<PlayerId>,
     /// The entity.
     pub entity: EntityId,
@@ -48,61 +48,61 @@ pub struct StateKey {
     pub class: ClassId,
 }
 
-/// Entity states, held flat, in the order of their keys.
+/// Entity states in flat arrays, in the order of their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct States {
     keys: Vec<StateKey>,
-    /// Where each row's cells end.
+    /// End of each row's cells in `cells`.
     ends: Vec<u32>,
     cells: Vec<u32>,
 }
 
 impl States {
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The rows' keys, in order once [`States::put_in_order`] was called.
+    /// Returns the keys of all rows, sorted once [`States::put_in_order`] was called.
     pub fn keys(&self) -> &[StateKey] {
         &self.keys
     }
 
-    /// All rows' cells, one after the other.
+    /// Returns the cells of all rows, concatenated.
     pub fn cells(&self) -> &[u32] {
         &self.cells
     }
 
-    /// The cells, to be changed in place.
+    /// Returns the cells of all rows for changes in place.
     pub fn cells_mut(&mut self) -> &mut [u32] {
         &mut self.cells
     }
 
-    /// A row's cells, by its place; empty where there is no such row.
+    /// Returns the cells of a row by its index; empty if there is no such row.
     pub fn cells_of(&self, index: usize) -> &[u32] {
         let begin = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(index).copied().unwrap_or(begin);
         &self.cells[begin as usize..end as usize]
     }
 
-    /// All rows.
+    /// Iterates over all rows.
     pub fn iter(&self) -> impl Iterator<Item = (StateKey, &[u32])> {
         self.keys.iter().enumerate().map(|(index, key)| (*key, self.cells_of(index)))
     }
 
-    /// Appends a row. Rows may come out of order; lookups need them [in order](States::put_in_order).
+    /// Appends a row. Rows may be pushed in any order, but lookups need them [in order](States::put_in_order).
     pub fn push(&mut self, key: StateKey, cells: &[u32]) {
         self.keys.push(key);
         self.cells.extend_from_slice(cells);
         self.ends.push(self.cells.len() as u32);
     }
 
-    /// Appends rows of another.
+    /// Appends the rows of another table.
     pub fn append(&mut self, later: &States) {
         let begin = self.cells.len() as u32;
         self.keys.extend_from_slice(&later.keys);
@@ -110,25 +110,25 @@ impl States {
         self.cells.extend_from_slice(&later.cells);
     }
 
-    /// Forgets all rows, and keeps the room.
+    /// Removes all rows and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.ends.clear();
         self.cells.clear();
     }
 
-    /// The states of one entity that a viewer was sent of a tick, its own before those for everyone. More than one where it was
-    /// sent states of several classes.
+    /// Returns the states of one entity that the server sent a viewer for a tick: the viewer's own states first, then
+    /// the shared ones. There are several if the server sent states of several classes.
     pub fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         self.own(tick, viewer, entity).chain(self.shared(tick, entity))
     }
 
-    /// The states of one entity of a tick that one viewer alone was sent.
+    /// Returns the states of one entity and tick that only this viewer was sent.
     pub fn own(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         self.at(tick, Some(viewer), entity)
     }
 
-    /// The states of one entity that everyone was sent of a tick who was sent the entity.
+    /// Returns the states of one entity and tick that all viewers of the entity share.
     pub fn shared(&self, tick: Tick, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         self.at(tick, None, entity)
     }
@@ -141,19 +141,19 @@ impl States {
         keys.map(move |(place, key)| (key.class, self.cells_of(begin + place)))
     }
 
-    /// What a viewer was sent of an entity after a tick; of states of several classes, the first.
+    /// Returns the first of the states that [`States::sent`] returns.
     pub fn row(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Option<(ClassId, &[u32])> {
         self.sent(tick, viewer, entity).next()
     }
 
-    /// The states of a tick.
+    /// Returns the states of a tick.
     pub fn of_tick(&self, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
         let begin = self.keys.partition_point(|key| key.tick < tick);
         let keys = self.keys[begin..].iter().take_while(move |key| key.tick == tick).enumerate();
         keys.map(move |(place, key)| (*key, self.cells_of(begin + place)))
     }
 
-    /// Puts the rows into the order of their keys; equal ones stay as they came.
+    /// Sorts the rows by key; the sort is stable.
     pub fn put_in_order(&mut self) {
         if self.keys.is_sorted() {
             return;
@@ -167,7 +167,7 @@ impl States {
         *self = sorted;
     }
 
-    /// Forgets the first rows.
+    /// Removes the first rows.
     pub(crate) fn drop_first(&mut self, rows: usize) {
         let Some(last) = rows.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else { return };
         self.keys.drain(..rows);
@@ -176,20 +176,20 @@ impl States {
         self.cells.drain(..last as usize);
     }
 
-    /// Keeps the rows whose keys are wanted.
+    /// Keeps only the rows whose keys satisfy `keep`.
     pub fn retain(&mut self, keep: impl Fn(&StateKey) -> bool) {
         let was = std::mem::take(self);
         was.iter().filter(|(key, _)| keep(key)).for_each(|(key, cells)| self.push(key, cells));
     }
 
-    /// What the rows take in memory, in bytes.
+    /// Returns the size of the rows in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.keys[..]) + size_of_val(&self.ends[..]) + size_of_val(&self.cells[..])
     }
 }
 
-/// The fields of which one viewer was sent other values than others: what everyone was sent of them need not be the server's
-/// state.
+/// Returns the names of the fields whose values differed between one viewer's state and the shared state of the same
+/// entity and tick. For these fields the shared value need not be the server's state.
 pub(crate) fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
     let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
     let mut apart = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! The kinds of records. There is one list of them, [`each_stream!`]: what a session holds, how it is written, read, cut and
-//! counted all follow from it, so that a new kind is a line here and the columns of its record in the log.
+//! The kinds of records. [`each_stream!`] is the only list of them: storage, reading, cutting and counting derive from
+//! it. A new kind is one line here, plus the columns of its record in the log.
 
 use super::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::units::{Micros, PlayerId, Tick};
 
-/// When something happened.
+/// When an event happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At a time of the session.
@@ -16,46 +16,46 @@ pub enum When {
     In(Tick),
 }
 
-/// What every kind of record has.
+/// The operations that every kind of record supports.
 pub trait Recorded: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// When it happened.
+    /// Returns when it happened.
     fn when(&self) -> When;
-    /// Moves its times, if it has any of its own.
+    /// Shifts its times, if it has times of its own.
     fn move_by(&mut self, _by: Micros) {}
-    /// What it takes in memory besides its own size, in bytes.
+    /// Returns its heap memory, in bytes.
     fn heap_bytes(&self) -> usize {
         0
     }
 }
 
-/// Whose clock the times of a kind are on, and so in whose log it is while each side records its own.
+/// The clock of a kind's times. Until a merge, the log of that side holds the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The client's.
+    /// The client's clock.
     Client,
-    /// The server's.
+    /// The server's clock.
     Server,
 }
 
-/// The records of one kind, whichever.
+/// The records of one kind, independent of their type.
 pub trait Stream {
-    /// How many there are.
+    /// Returns the number of records.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Returns whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// When one happened.
+    /// Returns when the record at `index` happened.
     fn when(&self, index: usize) -> Option<When>;
-    /// What some take in memory, in bytes.
+    /// Returns the size of a range of records in memory, in bytes.
     fn bytes(&self, range: std::ops::Range<usize>) -> usize;
-    /// Forgets all, and keeps the room.
+    /// Removes all records and keeps the allocated memory.
     fn clear(&mut self);
-    /// Forgets the first of them.
+    /// Removes the first `count` records.
     fn drop_first(&mut self, count: usize);
-    /// Keeps those of which it is true.
+    /// Keeps only the records whose time satisfies `keep`.
     fn retain(&mut self, keep: &dyn Fn(When) -> bool);
-    /// Moves all times.
+    /// Shifts the times of all records.
     fn move_by(&mut self, by: Micros);
 }
 
@@ -90,23 +90,23 @@ impl<T: Recorded> Stream for Vec<T> {
     }
 }
 
-/// Hands the list of kinds to a macro: those that each player has, then those of the whole session. Records of one moment
+/// Passes the list of kinds to a macro: the kinds of each player, then those of the session. Records with equal times
 /// are written in this order.
 macro_rules! each_stream {
     ($then:ident) => {
         $then! {
             players {
-                /// Client frames: each made a usercmd.
+                /// Client frames, each with its usercmd.
                 Client Frame frames FrameRecord;
                 /// Shots as the client predicted them.
                 Client Predicted predicted ShotRecord;
                 /// Packets that the client sent.
                 Client Sent sent PacketRecord;
-                /// Their arrivals at the server, in the order of arrival.
+                /// Arrivals of those packets at the server, in the order of arrival.
                 Server Reached reached ArrivalRecord;
-                /// What the server was told in them, where nobody else keeps it.
+                /// Content of those packets as the server received it, in logs of the server's side.
                 Server Heard heard HeardRecord;
-                /// What the server did about each usercmd, in the order of doing.
+                /// How the server handled each usercmd, in the order of handling.
                 Server Executed executed ExecutionRecord;
                 /// Shots as the server judged them.
                 Server Judged judged ShotRecord;
@@ -114,15 +114,15 @@ macro_rules! each_stream {
                 Server Presence presence PresenceRecord;
                 /// Snapshots sent to the client.
                 Server Snapshot snapshots SnapshotRecord;
-                /// Their arrivals at the client, in the order of arrival.
+                /// Arrivals of those snapshots at the client, in the order of arrival.
                 Client Received received ArrivalRecord;
             }
             session {
                 /// The server's ticks.
                 Tick ticks TickRecord;
-                /// Who was hurt by whom.
+                /// Damage to entities.
                 Damage damage DamageRecord;
-                /// Spans of which records are missing.
+                /// Spans with missing records.
                 Gap gaps GapRecord;
             }
         }
@@ -135,7 +135,8 @@ macro_rules! declare {
         players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
         session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
     ) => {
-        /// One thing that happened. Within one player (and within the server) records come in the order of their times.
+        /// One record of a session. The records of one player, and those of the server, come in the order of their
+        /// times.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Record {
             $( $(#[$doc])* $variant(PlayerId, $type), )*
@@ -144,53 +145,53 @@ macro_rules! declare {
             State(StateRecord),
         }
 
-        /// One player's part of a session.
+        /// The records of one player.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct PlayerRecords {
             $( $(#[$doc])* pub $field: Vec<$type>, )*
         }
 
-        /// The kinds of records that each player has, by name, and on whose clock.
+        /// Kinds of records that each player has: name and clock.
         pub const OF_PLAYERS: [(&str, By); OF_PLAYERS_COUNT] = [$( (stringify!($field), By::$by) ),*];
         const OF_PLAYERS_COUNT: usize = [$( stringify!($field) ),*].len();
-        /// The kinds of records of the whole session, by name; entities' states are besides.
+        /// Names of the kinds of records of the whole session, except entity states.
         pub(crate) const OF_SESSION: [&str; OF_SESSION_COUNT] = [$( stringify!($own_field) ),*];
         const OF_SESSION_COUNT: usize = [$( stringify!($own_field) ),*].len();
 
         impl PlayerRecords {
-            /// The records by kind, in the order of [`OF_PLAYERS`].
+            /// Returns the records by kind, in the order of [`OF_PLAYERS`].
             pub fn streams(&self) -> [&dyn Stream; OF_PLAYERS_COUNT] {
                 [$( &self.$field ),*]
             }
 
-            /// Whether nothing is known of its input but what the server heard.
+            /// Returns whether the player's input is known only from packets that the server received.
             pub fn is_heard_only(&self) -> bool {
                 self.frames.is_empty() && !self.heard.is_empty()
             }
 
-            /// The same, to be changed.
+            /// Returns the records by kind for changes, in the order of [`OF_PLAYERS`].
             pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_PLAYERS_COUNT] {
                 [$( &mut self.$field ),*]
             }
 
-            /// Appends what comes later.
+            /// Appends later records.
             pub(crate) fn append(&mut self, mut later: PlayerRecords) {
                 $( self.$field.append(&mut later.$field); )*
             }
 
-            /// Takes the records over that are on one clock.
+            /// Replaces the kinds that are on clock `by` with those of `from`.
             pub(crate) fn take(&mut self, by: By, from: PlayerRecords) {
                 $( if by == By::$by { self.$field = from.$field; } )*
             }
         }
 
         impl<H> Session<H> {
-            /// The records of the whole session by kind, in the order of `OF_SESSION`.
+            /// Returns the session's own records by kind, in the order of `OF_SESSION`.
             pub fn streams(&self) -> [&dyn Stream; OF_SESSION_COUNT] {
                 [$( &self.$own_field ),*]
             }
 
-            /// The same, to be changed.
+            /// Returns the session's own records by kind for changes, in the order of `OF_SESSION`.
             pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_SESSION_COUNT] {
                 [$( &mut self.$own_field ),*]
             }
@@ -199,7 +200,7 @@ macro_rules! declare {
                 $( self.$own_field.append(&mut later.$own_field); )*
             }
 
-            /// Adds a record that is known to fit; `None` where there is no such player.
+            /// Adds a checked record; `None` if the player does not exist.
             pub(super) fn put(&mut self, record: &Record) -> Option<()> {
                 match record {
                     $( Record::$variant(id, record) => {
@@ -213,7 +214,7 @@ macro_rules! declare {
         }
 
         impl Record {
-            /// When it happened. A state is of its tick.
+            /// Returns when it happened; a state's time is its tick.
             pub fn when(&self) -> When {
                 match self {
                     $( Record::$variant(_, record) => record.when(), )*
@@ -222,7 +223,7 @@ macro_rules! declare {
                 }
             }
 
-            /// What it takes in memory, in bytes.
+            /// Returns its size in memory, in bytes.
             pub(crate) fn bytes(&self) -> usize {
                 match self {
                     $( Record::$variant(_, record) => size_of::<$type>() + record.heap_bytes(), )*
@@ -231,7 +232,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Whose it is; `None` of what is of the whole session.
+            /// Returns its player; `None` for records of the whole session.
             pub fn player(&self) -> Option<PlayerId> {
                 match self {
                     $( Record::$variant(id, _) => Some(*id), )*
@@ -244,7 +245,7 @@ macro_rules! declare {
 }
 each_stream!(declare);
 
-/// What a state of so many cells takes in memory, in bytes.
+/// Returns the size in memory of a state with this many cells, in bytes.
 pub(crate) fn state_bytes(cells: usize) -> usize {
     16 + 4 * cells
 }

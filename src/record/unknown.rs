@@ -1,19 +1,19 @@
-//! What a later version of the format has recorded and this build does not know: it is kept as numbers, so that a log that
-//! is written again still has it.
+//! Records that this build does not know: custom kinds, and additions of a later format version. hitreg stores them as
+//! numbers. A rewritten log therefore still has them.
 
 use crate::units::Micros;
 
-/// A record kind of which this build knows nothing, or the columns of a known kind that it does not know.
+/// A record kind that this build does not know, or the unknown columns of a known kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownKind {
-    /// The kind's name.
+    /// Name of the kind.
     pub name: String,
-    /// The names of its columns: all of them, or of a known kind those that are unknown.
+    /// Names of its columns. For a known kind, only the unknown columns.
     pub columns: Vec<String>,
 }
 
 impl UnknownKind {
-    /// Whether only some of its columns are unknown.
+    /// Returns whether the kind itself is known and only some of its columns are not.
     pub fn is_known_kind(&self) -> bool {
         super::OF_PLAYERS.iter().map(|(name, _)| *name).chain(super::OF_SESSION).any(|name| name == self.name)
     }
@@ -28,34 +28,34 @@ impl std::fmt::Display for UnknownKind {
     }
 }
 
-/// The records of one unknown kind, or what known records have in columns that are unknown.
+/// The records of one unknown kind, or the values of known records in unknown columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownRecords {
-    /// The kind's name.
+    /// Name of the kind.
     pub kind: String,
-    /// Whose each row is: a player's number, or what else the kind counts its series by.
+    /// Series of each row: a player's number, or whatever else the kind groups its rows by.
     pub series: Vec<u32>,
-    /// Of known kinds, which record of that series it belongs to, by the first column of its kind; else 0.
+    /// For a known kind, the record of that series that each row extends, by the first column of its kind; otherwise 0.
     pub keys: Vec<i64>,
     /// The columns, in the order of [`UnknownKind::columns`].
     pub columns: Vec<UnknownColumn>,
 }
 
-/// A column of numbers of which no more is known.
+/// A column of numbers of unknown meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownColumn {
-    /// Whether they are the bits of IEEE 754 singles.
+    /// Whether the values are the bits of IEEE 754 singles.
     pub is_float: bool,
-    /// One for each row.
+    /// One value for each row.
     pub values: Vec<i64>,
 }
 
-/// One number of a kind of record that a team declares for itself.
+/// One number in a row of a custom kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A whole number; a hash by its bits.
+    /// An integer; hashes as their bits.
     Number(i64),
-    /// A measure.
+    /// A float.
     Float(f32),
 }
 
@@ -68,37 +68,37 @@ impl Value {
     }
 }
 
-/// A row of one of [`Header::unknown`](super::Header::unknown) on its way into a log.
+/// A row of one of [`Header::unknown`](super::Header::unknown) before it is added to a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OwnRow {
-    /// The kind's place there.
+    /// Index of the kind in [`Header::unknown`](super::Header::unknown).
     pub(crate) kind: usize,
     /// As in [`UnknownRecords::series`].
     pub(crate) series: u32,
     /// As in [`UnknownRecords::keys`].
     pub(crate) key: i64,
-    /// One for each column.
+    /// One value for each column.
     pub(crate) values: Vec<Value>,
 }
 
 impl UnknownRecords {
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
     }
 
-    /// When each of them happened, where the kind has the column `at_us`, which holds session times in every kind.
+    /// Returns the session time of each row, for kinds with a column `at_us`.
     pub(crate) fn times(&self, kind: &UnknownKind) -> Option<&[i64]> {
         let at = kind.columns.iter().position(|name| name == "at_us")?;
         self.columns.get(at).map(|column| &column.values[..]).filter(|_| !kind.is_known_kind())
     }
 
-    /// Appends later ones of the same kind.
+    /// Appends later rows of the same kind.
     pub(crate) fn append(&mut self, mut later: UnknownRecords) {
         self.series.append(&mut later.series);
         self.keys.append(&mut later.keys);
@@ -108,7 +108,7 @@ impl UnknownRecords {
         }
     }
 
-    /// Only these rows, in this order.
+    /// Returns a copy with only these rows, in this order.
     pub(crate) fn rows(&self, rows: &[usize]) -> UnknownRecords {
         let pick = |values: &[i64]| rows.iter().map(|&row| values[row]).collect();
         let column = |column: &UnknownColumn| UnknownColumn { values: pick(&column.values), ..*column };
@@ -120,7 +120,7 @@ impl UnknownRecords {
         }
     }
 
-    /// Forgets the first of them.
+    /// Removes the first `count` rows.
     pub(crate) fn drop_first(&mut self, count: usize) {
         let count = count.min(self.len());
         self.series.drain(..count);
@@ -128,7 +128,7 @@ impl UnknownRecords {
         self.columns.iter_mut().for_each(|column| drop(column.values.drain(..count)));
     }
 
-    /// Puts them into the order of their times, where the kind has times.
+    /// Sorts the rows by time, if the kind has times.
     pub(crate) fn put_in_order(&mut self, kind: &UnknownKind) {
         let Some(times) = self.times(kind).filter(|times| !times.is_sorted()) else { return };
         let mut order: Vec<usize> = (0..self.len()).collect();
@@ -136,14 +136,14 @@ impl UnknownRecords {
         *self = self.rows(&order);
     }
 
-    /// Leaves out those that are later than `end`, where the kind has times.
+    /// Removes the rows later than `end`, if the kind has times.
     pub(crate) fn end_at(&mut self, kind: &UnknownKind, end: Micros) {
         let Some(times) = self.times(kind) else { return };
         let kept: Vec<usize> = (0..self.len()).filter(|&row| times[row] <= end.0).collect();
         *self = self.rows(&kept);
     }
 
-    /// What they take in memory, in bytes.
+    /// Returns the size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         (size_of::<u32>() + size_of::<i64>() * (1 + self.columns.len())) * self.len()
     }

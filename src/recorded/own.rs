@@ -1,4 +1,4 @@
-//! What a team records of its own: kinds of records become tables, fields of usercmds columns of `frames`.
+//! Converts custom data: record kinds become tables, usercmd fields become columns of `frames`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::record::{Session, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::trace::schema::frames;
 use crate::trace::{Column, Data, Table};
 
-/// Adds what the session has of them.
+/// Adds the session's custom tables and columns.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
     for records in &session.unknown {
         let Some(kind) = session.header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
@@ -18,7 +18,7 @@ pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
     }
 }
 
-/// A kind of the game's own. Its rows are told apart by whose they are and when they were.
+/// Returns the table of a custom kind. Its rows are keyed by series and time.
 fn table(kind: &UnknownKind, records: &UnknownRecords) -> Table {
     let series = Column::new("series", Data::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
@@ -28,7 +28,7 @@ fn table(kind: &UnknownKind, records: &UnknownRecords) -> Table {
     Table::new(kind.name.as_str(), std::iter::once(series).chain(own).collect()).keyed_by(["series", "at_us"])
 }
 
-/// Fields of usercmds, row by row as the `frames` are; 0 where a usercmd has none.
+/// Returns the columns of custom usercmd fields in the order of the `frames` rows; 0 where a usercmd has none.
 fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
     let rows: BTreeMap<(u32, i64), usize> = records
         .series

@@ -1,4 +1,4 @@
-//! Shots, as clients predicted them and as the server judged them, and what they cost.
+//! Tables of shots, predicted and judged, and of damage.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::trace::schema::{IMPACT, shots};
 use crate::trace::{Column, Data, Table};
 use crate::units::EntityId;
 
-/// Which shot it is: shooter, usercmd, place.
+/// The key of a shot: shooter, usercmd, and index within the usercmd.
 type Key = (u32, u32, u8);
 
-/// The shots of all players; none where there are none.
+/// Returns the shots of all players; `None` without shots.
 pub(super) fn shots(session: &Session) -> Option<Table> {
     let mut both: BTreeMap<Key, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
     for (player, records) in (0..).zip(&session.players) {
@@ -22,7 +22,7 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
         }
     }
     let mut table = shots::Writer::default();
-    // Those that the server judged come first, in its order.
+    // Judged shots come first, in the server's order.
     let mut rows: Vec<_> = both.into_iter().collect();
     rows.sort_by_key(|(_, (_, judged))| judged.map_or(i64::MAX, |shot| shot.at.0));
     for (key, (predicted, judged)) in &rows {
@@ -38,7 +38,7 @@ fn push(
     predicted: Option<&ShotRecord>,
     judged: Option<&ShotRecord>,
 ) {
-    // That there is none comes after the reasons.
+    // The code after the last reason means that there was no such shot.
     let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
     let target = |shot: Option<&ShotRecord>| name_of(shot.and_then(|shot| shot.target));
     let hitgroup = |shot: Option<&ShotRecord>| match shot {
@@ -82,12 +82,12 @@ fn push(
     });
 }
 
-/// The name of an entity in tables.
+/// Returns the name of an entity in tables.
 fn name_of(entity: Option<EntityId>) -> String {
     entity.map_or_else(|| "none".to_owned(), |entity| format!("p{entity}"))
 }
 
-/// Who was hurt by whom; none where nobody was.
+/// Returns the damage records; `None` without damage.
 pub(super) fn damage(session: &Session) -> Option<Table> {
     let rows = &session.damage;
     let attacker = |player: Option<crate::units::PlayerId>| name_of(player.map(crate::units::PlayerId::entity));

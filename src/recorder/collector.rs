@@ -1,4 +1,4 @@
-//! The recorder's thread: empties the streams, puts what they held into the order of its times, and hands it on.
+//! The recorder's thread: it empties the streams, sorts their records by time, and passes them to the output.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,10 +15,11 @@ use crate::log::WhenFull;
 use crate::record::{GapCause, GapRecord, Record};
 use crate::units::Micros;
 
-/// How long the thread sleeps when there is nothing to do. A stream that fills up wakes it.
+/// How long the thread sleeps when the streams are empty. A stream that fills up wakes it.
 const TURN: Duration = Duration::from_millis(10);
 
-/// How often what is ready is written. With the window, this is how much a kill may cost: less than a second.
+/// The interval between writes of finished records. Together with the reorder window it bounds the loss after a kill:
+/// under a second.
 const FLUSH: Duration = Duration::from_millis(400);
 
 pub(super) struct Collector {
@@ -26,11 +27,11 @@ pub(super) struct Collector {
     out: Box<dyn Output>,
     window: Micros,
     streams: Vec<Consumer<Entry>>,
-    /// What may still be overtaken by something older.
+    /// Items that still wait in the reorder window.
     held: Vec<(Micros, Item)>,
     newest: Micros,
     released: Micros,
-    /// Records that were lost, and that a gap has been written for.
+    /// Lost records for which a gap record was written.
     gaps_for: u64,
 }
 
@@ -45,20 +46,21 @@ impl Collector {
     pub(super) fn run(self) -> Result<(), FinishError> {
         let shared = Arc::clone(&self.shared);
         let done = self.collect();
-        // Whoever asks from here on is told that it is over.
+        // Dropping the pending save requests makes their callers return an error.
         drop(shared.take_asked(true));
         done
     }
 
-    #[expect(clippy::disallowed_methods, reason = "how often a real recording is written is a matter of real time")]
+    #[expect(clippy::disallowed_methods, reason = "flushes of a live recording follow real time")]
     fn collect(mut self) -> Result<(), FinishError> {
         let (mut flushed, mut newest_then) = (Instant::now(), self.newest);
         loop {
-            // Asked first: what was pushed before the end is in the streams by then.
+            // The state is read before the streams are emptied, so that the streams hold everything pushed before the
+            // end.
             let state = self.shared.state();
             let asked = self.shared.take_asked(false);
-            // Everything that was pushed when the newest of the last turn was there is taken in this one. So what is pushed
-            // from here on is older than that only by as much as its caller is behind.
+            // This pass takes every record that was pushed before the last pass saw its newest one. Records pushed
+            // later are older than that only if their caller is late.
             let mut until = self.newest - self.window;
             let came = self.take();
             self.answer(asked)?;
@@ -67,8 +69,8 @@ impl Collector {
             }
             let flush = flushed.elapsed() >= FLUSH;
             if flush {
-                // What has waited since the last time is not held back any longer, whatever its time. A session that does not
-                // run in real time may stand still for so long.
+                // Records that have waited since the last flush are released, whatever their time. Recorders that wait
+                // are exempt: their sessions do not run in real time and may pause for longer.
                 if self.shared.when_full == WhenFull::Drop {
                     until = until.max(newest_then);
                 }
@@ -77,7 +79,7 @@ impl Collector {
             let done = self.release(until).and_then(|()| if flush { self.out.flush() } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
-                // The writer's own error says more than that it has stopped.
+                // The writer's own error has the cause; `error` may only say that the writer stopped.
                 return Err(self.out.finish().err().unwrap_or(error));
             }
             self.shared.dropped_chunks.store(self.out.dropped_chunks(), Ordering::Relaxed);
@@ -87,12 +89,12 @@ impl Collector {
         }
     }
 
-    /// Empties the streams; says whether there was anything.
+    /// Empties the streams; returns whether they held anything.
     fn take(&mut self) -> bool {
         self.streams.extend(self.shared.take_added());
         let before = self.held.len();
         for stream in &mut self.streams {
-            // No more than what is there now, so that a stream that never ends does not starve the others.
+            // A bounded number of pops, so that a busy stream does not starve the others.
             for _ in 0..stream.slots() {
                 let Ok(Entry { at, item }) = stream.pop() else { break };
                 let at = match at {
@@ -104,25 +106,25 @@ impl Collector {
             }
         }
         self.streams.retain(|stream| !stream.is_abandoned() || !stream.is_empty());
-        // Each stream is in order by itself, mostly: the sort finds its runs.
+        // Each stream is mostly sorted already, and the sort exploits such runs.
         self.held.sort_by_key(|(at, _)| *at);
         self.held.len() > before
     }
 
-    /// Hands what is kept to those who have asked for it, with what still waits for its place.
+    /// Answers save requests with the kept data and the items that still wait in the reorder window.
     fn answer(&self, asked: Vec<Sender<Kept>>) -> Result<(), FinishError> {
         for asked in asked {
             let Some(mut kept) = self.out.kept() else { continue };
             for (at, item) in &self.held {
                 told(&self.shared.kinds, *at, item.clone(), &mut |told| kept.add(told))?;
             }
-            // Whoever has gone meanwhile does not want it.
+            // A send fails only if the caller has given up.
             let _ = asked.send(kept);
         }
         Ok(())
     }
 
-    /// Hands on all that is before a time.
+    /// Passes on all items before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
         self.hand_on_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released {
@@ -142,7 +144,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Says how many records it was.
+    /// Passes on one item and returns the number of records written.
     fn hand_on(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
         if at < self.released && !matches!(item, Item::Lost(..)) {
             self.shared.late.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +166,7 @@ impl Collector {
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
         let mut done = self.hand_on_first(self.held.len());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
-            // Nothing came after the loss that would have said so.
+            // No later record of the stream carried the loss, so the gap is written here.
             let last = self.newest;
             done = self.gap(last, last);
         }
@@ -180,7 +182,7 @@ impl Collector {
     }
 }
 
-/// Says an item as outputs are told it.
+/// Converts an item to the form that outputs take.
 fn told(
     kinds: &[OwnKind],
     at: Micros,

@@ -1,5 +1,5 @@
-//! Where a recording may be cut in two, and what the second part needs of the first to be played by itself: who is there,
-//! where everything was after the last tick, and which usercmds are on their way.
+//! Splitting a recording into parts that replay independently. Each part starts with the state it needs from the
+//! previous one: the present players, the bodies after the last tick, and the usercmds that have not run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,34 +9,34 @@ use crate::log::WriteError;
 use crate::record::{Header, Presence, PresenceRecord, Record, StateRecord, Stretch, TickRecord, Value, When};
 use crate::units::{CommandSeq, PlayerId, Tick};
 
-/// The setting that says which part of a session a log is.
+/// The setting that holds the number of this part.
 const PART: &str = "recorder.part";
-/// The setting that says after which tick it begins.
+/// The setting that holds the tick after which this part begins.
 const AFTER_TICK: &str = "recorder.begins_after_tick";
 
-/// More usercmds of a player than this are not waited for.
+/// The most waiting usercmds per player; the oldest are dropped beyond it.
 const MOST_WAITING: usize = 512;
 
-/// Follows a recording.
+/// Tracks the state that the next part of a recording would begin with.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
     last: TickRecord,
     present: BTreeMap<PlayerId, PresenceRecord>,
     bodies: Vec<StateRecord>,
     players: BTreeMap<PlayerId, Usercmds>,
-    /// The kind that holds what usercmds carry besides.
+    /// Index of the kind that holds the extra bytes of usercmds.
     bytes: Option<usize>,
 }
 
-/// A player's usercmds that have not run.
+/// One player's usercmds that have not run.
 #[derive(Debug, Default)]
 struct Usercmds {
-    /// Whether it is recorded at all what becomes of them.
+    /// Whether the recording contains executed usercmds of this player. Without them, none can be known to wait.
     ran: bool,
     waiting: VecDeque<(CommandSeq, Told)>,
 }
 
-/// What a part begins with.
+/// The state that a part begins with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beginning {
     pub(super) after: TickRecord,
@@ -48,7 +48,7 @@ impl Cut {
         Cut { bytes, ..Cut::default() }
     }
 
-    /// Whether all of the last tick was told before this, so that a part may begin with it.
+    /// Returns whether the last tick is complete before this item, so that a new part may begin with the item.
     pub(super) fn may_stand_before(&self, told: &Told) -> bool {
         match told.when() {
             When::At(at) => at > self.last.at,
@@ -56,7 +56,7 @@ impl Cut {
         }
     }
 
-    /// Takes note of what was told.
+    /// Updates the state with an item.
     pub(super) fn saw(&mut self, told: &Told) {
         match told {
             Told::Record(Record::Tick(tick)) => {
@@ -97,7 +97,7 @@ impl Cut {
         }
     }
 
-    /// What a part begins with that begins now.
+    /// Returns the state for a part that begins now.
     pub(super) fn beginning(&self) -> Beginning {
         let present = self.present.iter().map(|(player, presence)| Record::Presence(*player, *presence));
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
@@ -108,7 +108,7 @@ impl Cut {
 }
 
 impl Beginning {
-    /// The header of the part that begins so.
+    /// Returns the header of the part that begins with this state.
     pub(super) fn header(&self, header: &Header, part: u32) -> Header {
         let mut header = header.clone();
         header.settings.push((PART.to_owned(), part.to_string()));
@@ -118,7 +118,7 @@ impl Beginning {
         header
     }
 
-    /// As a stretch of a session.
+    /// Returns the state as a stretch of a session.
     pub(super) fn stretch(&self, header: &Header) -> Result<Stretch, FinishError> {
         let mut stretch = Stretch::of(header);
         self.told.iter().try_for_each(|told| add(&mut stretch, told, header))?;
@@ -126,7 +126,7 @@ impl Beginning {
     }
 }
 
-/// Adds what was told to a stretch.
+/// Adds an item to a stretch.
 pub(super) fn add(stretch: &mut Stretch, told: &Told, header: &Header) -> Result<(), FinishError> {
     let (record, row) = match told {
         Told::Record(record) => (Some(record), None),

@@ -1,4 +1,4 @@
-//! What is known of a session before its first record, and the kinds of records that a team has of its own.
+//! The description of a session, known before its first record, and the custom record kinds it declares.
 
 use super::{FinishError, PushError};
 use crate::record::{
@@ -8,29 +8,29 @@ use crate::record::{
 use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
-/// The kind that holds what usercmds carry besides, eight bytes a row.
+/// Name of the kind that holds the extra bytes of usercmds, eight bytes a row.
 pub const USERCMD_BYTES: &str = "usercmd_bytes";
 
-/// What a session is, before anything happens in it.
+/// The header data of a session: game, map, settings, players, classes and custom kinds.
 #[derive(Clone, Debug)]
 pub struct Description {
     header: Header,
     kinds: Vec<OwnKind>,
 }
 
-/// A kind of record of the team's own.
+/// A custom record kind, declared by the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnKind {
-    /// Its name.
+    /// Name of the kind, unique in the description.
     pub name: String,
-    /// Its columns besides `at_us`; 32-bit floats or whole numbers.
+    /// Names and types of its columns except `at_us`: 32-bit floats or integers.
     pub columns: Vec<(String, CellKind)>,
-    /// Its place among those of the header.
+    /// Index of the kind in the header.
     pub(super) place: usize,
 }
 
 impl Description {
-    /// A session of a game, of which no more is known: its name is what builds are asked for.
+    /// Returns the description of a session of a game. Builds select their game by this name.
     pub fn new(game: impl Into<String>) -> Description {
         let header = Header {
             game: game.into(),
@@ -49,28 +49,28 @@ impl Description {
         Description { header, kinds: Vec::new() }
     }
 
-    /// The map: its name, and its bytes if the log is to need no other file.
+    /// Sets the map's name and its bytes. Leave the bytes empty when the replay loads the map from its own files.
     #[must_use]
     pub fn map(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Description {
         (self.header.map, self.header.rules) = (name.into(), bytes.into());
         self
     }
 
-    /// Where the game's random numbers start from.
+    /// Sets the random seed of the session.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Description {
         self.header.seed = Seed(seed);
         self
     }
 
-    /// How often the server ticks, 1 to 1,000 times a second.
+    /// Sets the server's tick rate, 1 to 1,000 Hz.
     #[must_use]
     pub fn tick_hz(self, hz: u32) -> Description {
         self.setting("server.tick_hz", hz.to_string())
     }
 
-    /// A setting, by whatever name the game has for it. Said twice, the last holds. One that hitreg has by that name takes what
-    /// hitreg's takes.
+    /// Adds a setting under any name; the last value of a name counts. A name that hitreg defines takes the values that
+    /// hitreg accepts.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
         let (key, value) = (key.into(), value.into());
@@ -81,21 +81,21 @@ impl Description {
         self
     }
 
-    /// The next player. Give no nickname where nobody asked to be recorded.
+    /// Adds the next player. Pass a pseudonym unless players agreed to be recorded by name.
     #[must_use]
     pub fn player(mut self, name: impl Into<String>) -> Description {
         self.header.players.push(PlayerInfo { name: name.into(), recorded: true });
         self
     }
 
-    /// The next class of entities.
+    /// Adds the next class of entities.
     #[must_use]
     pub fn class(mut self, class: Class) -> Description {
         self.header.classes.push(class);
         self
     }
 
-    /// A field of the game's own that each usercmd has besides the usual ones.
+    /// Adds a game-defined field to each usercmd.
     #[must_use]
     pub fn usercmd_field(mut self, field: Field) -> Description {
         let column = (field.name.clone(), field.kind);
@@ -107,7 +107,7 @@ impl Description {
         self
     }
 
-    /// Usercmds carry bytes of their own.
+    /// Declares that usercmds carry extra bytes.
     #[must_use]
     pub fn usercmd_bytes(mut self) -> Description {
         let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I32)).into();
@@ -115,37 +115,39 @@ impl Description {
         self
     }
 
-    /// A kind of record of the team's own; the first is number 0. Its rows have a time, a series (whose they are) and these columns.
+    /// Adds a custom record kind. Kinds count from 0 in the order of these calls. Each row has a time, a series (such
+    /// as a player number) and these columns.
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
-        // What usercmds have besides comes after them, whenever it was said, and moves no number.
+        // Kinds of usercmd data come last, so that they do not shift the numbers of the other kinds.
         let of_usercmds = |kind: &OwnKind| kind.is_usercmd() || kind.is_usercmd_bytes();
         let place = self.kinds.iter().position(of_usercmds).unwrap_or(self.kinds.len());
         self.kinds.insert(place, OwnKind { name: name.into(), columns, place: 0 });
         self
     }
 
-    /// The log holds the server's side alone, by the server's clock. All sides of a session say the same number.
+    /// Declares that the log holds only the server's side, by the server's clock. All sides of one session share the
+    /// number `session`.
     #[must_use]
     pub fn server_side(mut self, session: u64) -> Description {
         self.header.side = Some(Side { session: SessionId(session), player: None });
         self
     }
 
-    /// The log holds one client's side, by its clock.
+    /// Declares that the log holds one client's side, by that client's clock.
     #[must_use]
     pub fn client_side(mut self, session: u64, player: PlayerId) -> Description {
         self.header.side = Some(Side { session: SessionId(session), player: Some(player) });
         self
     }
 
-    /// Usercmds are recorded by the server as they reach it, and their times are those of their arrival.
+    /// Declares that the server recorded the usercmds. Their times are arrival times at the server.
     #[must_use]
     pub fn usercmds_as_received(self) -> Description {
         self.setting(USERCMDS, "as_received")
     }
 
-    /// As a log's header has it.
+    /// Checks the description and returns the log's header.
     pub(super) fn into_header(self) -> Result<(Header, Vec<OwnKind>), FinishError> {
         let Description { mut header, mut kinds } = self;
         let fault = |what: String| Err(FinishError::Description(what));
@@ -153,7 +155,7 @@ impl Description {
         if header.game.is_empty() {
             return fault("the game has no name".into());
         }
-        // What hitreg knows by name is read again as that, by every command.
+        // Every command reads the settings that hitreg defines, so their values must be valid.
         if let Err(error) = Settings::from_pairs(&header.settings) {
             return fault(error.to_string());
         }
@@ -190,11 +192,11 @@ impl Description {
     }
 }
 
-/// The table of usercmds.
+/// Name of the table of usercmds.
 const FRAMES: &str = "frames";
-/// The column of a session time that every kind has.
+/// The time column that every custom kind has, except the fields of usercmds.
 const AT: &str = "at_us";
-/// The setting that says where usercmds were recorded.
+/// The setting that says whether clients or the server recorded the usercmds.
 const USERCMDS: &str = "recorder.usercmds";
 
 fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
@@ -212,7 +214,7 @@ impl OwnKind {
         self.name == FRAMES
     }
 
-    /// Whether a row is as the columns say.
+    /// Checks the number and the types of a row's values against the columns.
     pub(super) fn check(&self, values: &[Value]) -> Result<(), PushError> {
         let fits = |(value, (_, kind)): (&Value, &(String, CellKind))| {
             matches!(value, Value::Float(_)) == (*kind == CellKind::F32)
@@ -230,7 +232,7 @@ impl OwnKind {
     }
 }
 
-/// The rows that hold the bytes of a usercmd.
+/// Returns the rows that hold the extra bytes of a usercmd.
 pub(super) fn rows_of_bytes(
     kinds: &[OwnKind],
     player: PlayerId,
@@ -248,7 +250,7 @@ pub(super) fn rows_of_bytes(
     })
 }
 
-/// What the usercmds of a player carried besides, as it was pushed: each usercmd that had any bytes, with them.
+/// Returns the extra bytes of a player's usercmds, for each usercmd that had any.
 pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(CommandSeq, Vec<u8>)> {
     let [_, commands, sizes, words] = &records.columns[..] else { return Vec::new() };
     let mut found: Vec<(CommandSeq, Vec<u8>)> = Vec::new();

@@ -1,91 +1,91 @@
-//! What a recorder refuses, in sentences.
+//! Errors of a recorder.
 
 use crate::log::{LogError, WriteError};
 use crate::record::Misfit;
 use crate::store::StoreError;
 use crate::units::Micros;
 
-/// Why something was not recorded. What was recorded before stays as it is.
+/// Why a push was refused. Earlier records are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// It does not belong to the session as it was described.
+    /// The record does not fit the description of the session.
     #[error(transparent)]
     Misfit(#[from] Misfit),
-    /// It comes too late to be put into its place.
+    /// The record is older than the reorder window.
     #[error("a record of {at} comes too late: everything before {released} is written; a wider window waits longer")]
     Late {
-        /// Its time.
+        /// Time of the record.
         at: Micros,
-        /// What is before this has been written.
+        /// Records before this time have been written.
         released: Micros,
     },
     /// The stream's ring is full.
     #[error("the recorder cannot keep up: this record is lost, and a gap in the log will say so")]
     Overrun,
-    /// The recording is over.
+    /// The recording has ended.
     #[error("the recording is finished: nothing more is recorded")]
     Finished,
-    /// The recording broke off.
+    /// The recording stopped because of a write error.
     #[error("the recording cannot be written any more; finishing it says why")]
     Stopped,
     /// Ticks count from 1.
     #[error("there is no tick 0: ticks count from 1")]
     TickZero,
-    /// There is no such kind of the team's own.
+    /// No custom kind has this number.
     #[error("there is no kind {kind}: the description has {kinds} kinds of its own")]
     NoKind {
-        /// Its number.
+        /// The requested number.
         kind: usize,
-        /// How many there are.
+        /// Number of custom kinds.
         kinds: usize,
     },
-    /// A row of a kind of the team's own that is not as the kind says.
+    /// A row does not match the columns of its custom kind.
     #[error("a row of `{kind}` is {found}, and the description says {columns}")]
     Row {
-        /// The kind.
+        /// Name of the kind.
         kind: String,
-        /// What came.
+        /// Types of the values in the row.
         found: String,
-        /// What should have come.
+        /// Types of the declared columns.
         columns: String,
     },
-    /// More than a reader takes.
+    /// The record is larger than a reader accepts.
     #[error("a record takes {bytes} bytes, and one may take at most {most}")]
     TooLarge {
-        /// Its size.
+        /// Size of the record, in bytes.
         bytes: usize,
-        /// The limit.
+        /// The limit, in bytes.
         most: usize,
     },
-    /// Fields of a usercmd that the description does not have.
+    /// A usercmd has custom fields that the description does not declare.
     #[error("a usercmd has fields of its own, but the description has none: call `usercmd_field`")]
     NoFields,
-    /// Bytes of a usercmd, in a session that does not say that there are any.
+    /// A usercmd has extra bytes that the description does not declare.
     #[error("a usercmd has bytes of its own, but the description does not say so: call `usercmd_bytes`")]
     NoBytes,
 }
 
-/// Why a recording could not be begun, or is not whole.
+/// Why a recording could not start, or is incomplete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FinishError {
-    /// The file.
+    /// The file could not be created or finished.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What it is written to.
+    /// The log could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The description.
+    /// The description is invalid.
     #[error("the description of the session: {0}")]
     Description(String),
-    /// What was kept in memory does not read.
+    /// The part kept in memory could not be read.
     #[error("what was kept in memory cannot be read: {source}")]
     Kept {
-        /// Why.
+        /// The cause.
         source: LogError,
     },
-    /// There is nothing to be saved.
+    /// The recorder keeps nothing in memory, or has ended.
     #[error("this recorder keeps nothing to be saved: it is over, or was not begun by `keep_last`")]
     NothingKept,
 }

@@ -1,4 +1,4 @@
-//! A recording of which the last stretch is kept in memory, to be saved when somebody asks for it.
+//! The flight recorder: it keeps the last part of a recording in memory and saves it on request.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -12,29 +12,29 @@ use crate::record::{GapCause, GapRecord, Header, Session, Stretch, When};
 use crate::store::{self, Kind, Targets};
 use crate::units::{Micros, Tick};
 
-/// Into how many parts the stretch that is kept is cut: that much more of it is kept than was asked for.
+/// The number of parts in the kept span. The recorder keeps up to one part more than the span.
 const PARTS: i64 = 12;
 
-/// No part is shorter.
+/// The shortest part.
 const SHORTEST: Micros = Micros::from_s(1);
 
 pub(super) struct Flight {
     header: Header,
     keep: Micros,
     cut: Cut,
-    /// The parts that are whole, packed as logs are.
+    /// Complete parts, packed as logs.
     parts: VecDeque<Part>,
     beginning: Arc<Beginning>,
     current: Stretch,
-    /// The first and the last time in `current`.
+    /// First and last time in `current`.
     span: Option<(Micros, Micros)>,
-    /// When the session began.
+    /// Time of the session's first record.
     first: Option<Micros>,
-    /// How many parts were forgotten.
+    /// Number of parts dropped because they were too old.
     forgotten: u32,
 }
 
-/// A part that is whole.
+/// A complete part, packed as a log.
 #[derive(Clone)]
 struct Part {
     beginning: Arc<Beginning>,
@@ -42,7 +42,7 @@ struct Part {
     last: Micros,
 }
 
-/// What was kept when it was asked for.
+/// A copy of the kept data at the time of a save request.
 pub(super) struct Kept {
     header: Header,
     parts: VecDeque<Part>,
@@ -61,7 +61,7 @@ impl Flight {
         Flight { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
     }
 
-    /// Packs the part that is full, begins the next, and forgets what is older than what is kept.
+    /// Packs the full part, starts the next, and drops parts older than the kept span.
     fn turn(&mut self) -> Result<(), FinishError> {
         let Some((_, last)) = self.span.take() else { return Ok(()) };
         let full = std::mem::replace(&mut self.current, Stretch::of(&self.header));
@@ -73,7 +73,7 @@ impl Flight {
     }
 }
 
-/// Forgets the parts that end before a time; says how many. The one that reaches back beyond it stays.
+/// Drops the parts that end at or before a time and returns their number. A part that extends past the time stays.
 fn forget(parts: &mut VecDeque<Part>, before: Micros) -> u32 {
     let old = parts.iter().take_while(|part| part.last <= before).count();
     parts.drain(..old).count() as u32
@@ -112,7 +112,7 @@ impl Output for Flight {
 }
 
 impl Kept {
-    /// Adds what is not in its place yet, because something older may still come.
+    /// Adds an item that still waits in the reorder window.
     pub(super) fn add(&mut self, told: &Told) -> Result<(), FinishError> {
         if let When::At(at) = told.when() {
             self.newest = self.newest.max(Some(at));
@@ -120,7 +120,7 @@ impl Kept {
         add(&mut self.current, told, &self.header)
     }
 
-    /// Writes it as a log.
+    /// Writes the kept data as a log.
     pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
         let target = Targets::new([], false).file(path, Kind::Log)?;
         if let Some(newest) = self.newest {

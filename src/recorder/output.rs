@@ -1,4 +1,4 @@
-//! Where a recorder's records go: a file, or anything that takes bytes.
+//! Destinations of a recorder's records: a file, any writer, memory, or a trace.
 
 use std::io::Write;
 
@@ -9,11 +9,11 @@ use crate::record::{OwnRow, Record, When};
 use crate::store::Recording;
 use crate::units::Micros;
 
-/// One thing that the recorder was told.
+/// One item in an output's input: a record, or a row of a custom kind.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
     Record(Record),
-    /// A row of the team's own, with the record that it belongs to.
+    /// A row of a custom kind at a time, with the record that it extends.
     Row(Micros, OwnRow, Option<Record>),
 }
 
@@ -26,11 +26,11 @@ impl Told {
     }
 }
 
-/// Takes records in the order of their times.
+/// A destination that receives items in time order.
 pub(super) trait Output: Send {
     fn told(&mut self, told: &Told) -> Result<(), FinishError>;
 
-    /// Writes what has come so far.
+    /// Writes everything received so far.
     fn flush(&mut self) -> Result<(), FinishError> {
         Ok(())
     }
@@ -39,7 +39,7 @@ pub(super) trait Output: Send {
         0
     }
 
-    /// All that is kept to be saved when it is asked for; `None` where everything is written as it comes.
+    /// Returns the items that a flight recorder holds in memory; `None` for outputs that write at once.
     fn kept(&self) -> Option<Kept> {
         None
     }

@@ -1,4 +1,4 @@
-//! A recording in files, each a whole log: what a server writes that runs for weeks.
+//! A recording as a series of files, each a complete log, for servers that run for weeks.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use crate::record::{Header, When};
 use crate::store::{Kind, Recording, Targets};
 use crate::units::Micros;
 
-/// When a file is full: whichever comes first. A file ends with a tick.
+/// Limits of one file. The recorder starts a new file after the first tick that reaches either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How much time of the session it holds.
+    /// The longest session time in one file.
     pub after: Micros,
-    /// How many bytes it may have.
+    /// The size at which a file is full, in bytes.
     pub bytes: u64,
 }
 
 impl Default for Rotation {
-    /// An hour or 1 GiB.
+    /// One hour or 1 GiB.
     fn default() -> Rotation {
         Rotation { after: Micros::from_s(3600), bytes: 1 << 30 }
     }
@@ -32,18 +32,18 @@ pub(super) struct Rotating {
     how: (log::Options, WhenFull),
     rotation: Rotation,
     cut: Cut,
-    /// `None` only while one file gives way to the next.
+    /// `None` only while the recorder replaces one file by the next.
     file: Option<Recording>,
     number: u32,
-    /// The first time in this file.
+    /// Time of the first record in this file.
     begun: Option<Micros>,
     is_full: bool,
-    /// What was dropped in the files before this one.
+    /// Number of chunks dropped in the earlier files.
     dropped: u64,
 }
 
 impl Rotating {
-    /// Begins the first file, behind all that are there.
+    /// Starts the first file, numbered after the existing ones.
     pub(super) fn begin(
         path: PathBuf,
         header: Header,
@@ -57,7 +57,7 @@ impl Rotating {
         Ok(Rotating { path, header, how, rotation, cut, file, number, begun, is_full, dropped })
     }
 
-    /// Ends the file and begins the next one.
+    /// Finishes the current file and starts the next one.
     fn turn(&mut self) -> Result<(), FinishError> {
         if let Some(file) = self.file.take() {
             self.dropped += file.dropped_chunks();

@@ -1,4 +1,4 @@
-//! What a recorder, its streams and its thread have in common.
+//! State that a recorder, its streams and its thread share.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,7 +13,7 @@ use crate::log::WhenFull;
 use crate::record::{Header, OwnRow, Record};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
-/// One thing on its way from a stream to the log.
+/// One item in a stream's ring.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) at: Moment,
@@ -23,31 +23,31 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
     At(Micros),
-    /// It has no time of its own: that of what its stream was told before, if anything.
+    /// The item has no time of its own. It takes the time of the stream's previous item, if there is one.
     After(Option<Micros>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     Record(Record),
-    /// With the usercmd that it belongs to, if it does.
+    /// A row of a custom kind, with the usercmd that it extends, if any.
     Row(Box<OwnRow>, Option<Box<Record>>),
-    /// What a usercmd carried besides.
+    /// The extra bytes of a usercmd.
     Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
-    /// The ring was full: so many records are missing since a time.
+    /// The ring was full: this many records are missing since a time.
     Lost(u64, Option<Micros>),
 }
 
-/// Where a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
     Open,
-    /// It is to be finished.
+    /// The thread writes everything and finishes the log.
     Finished,
-    /// It is left as it is.
+    /// The thread writes everything and leaves the log unfinished.
     Left,
-    /// It could not be written any further.
+    /// A write error stopped the recording.
     Failed,
 }
 
@@ -56,15 +56,15 @@ pub(super) struct Shared {
     pub(super) kinds: Vec<OwnKind>,
     pub(super) when_full: WhenFull,
     state: AtomicU8,
-    /// What is before this has been handed over to be written.
+    /// Records before this time, in microseconds, have been passed to the output.
     released: AtomicI64,
     pub(super) records: AtomicU64,
     pub(super) lost: AtomicU64,
     pub(super) dropped_chunks: AtomicU64,
     pub(super) late: AtomicU64,
-    /// Streams that the thread has not seen yet. Nobody who pushes takes this lock.
+    /// Streams that the thread has not seen yet. Pushing never takes this lock.
     added: Mutex<Vec<Consumer<Entry>>>,
-    /// Who wants what is kept; `None` once nobody answers any more.
+    /// Pending save requests; `None` after the thread has ended.
     asked: Mutex<Option<Vec<Sender<Kept>>>>,
     thread: OnceLock<Thread>,
 }
@@ -94,7 +94,7 @@ impl Shared {
     }
 
     pub(super) fn woken_by(&self, thread: Thread) {
-        // It is set once, right after the thread was started.
+        // `set` cannot fail: it runs once, right after the thread starts.
         let _ = self.thread.set(thread);
     }
 
@@ -112,7 +112,7 @@ impl Shared {
         std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Asks for what is kept; `None` when the recording is over.
+    /// Requests the kept data; `None` when the recording has ended.
     pub(super) fn ask(&self) -> Option<Receiver<Kept>> {
         let (answer, kept) = channel();
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.push(answer);
@@ -120,7 +120,7 @@ impl Shared {
         Some(kept)
     }
 
-    /// Whoever has asked; after the last turn nobody asks any more.
+    /// Takes the pending save requests. With `is_last`, later requests fail at once.
     pub(super) fn take_asked(&self, is_last: bool) -> Vec<Sender<Kept>> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let all = asked.take().unwrap_or_default();
@@ -139,10 +139,10 @@ impl Shared {
         }
     }
 
-    /// Ends it, if it has not ended yet.
+    /// Ends the recording, unless it has ended already.
     pub(super) fn end(&self, whole: bool) {
         let to = if whole { State::Finished } else { State::Left };
-        // What has ended already stays as it ended.
+        // A recording that has ended keeps its first end state.
         let _ = self.state.compare_exchange(State::Open as u8, to as u8, Ordering::AcqRel, Ordering::Acquire);
         self.wake();
     }
@@ -155,7 +155,7 @@ impl Shared {
         self.released.store(before.0, Ordering::Relaxed);
     }
 
-    /// Whether something may still be recorded, of this time.
+    /// Checks that the recording is open and that `at` is within the reorder window.
     pub(super) fn check(&self, at: Option<Micros>) -> Result<(), PushError> {
         match self.state() {
             State::Open => {}

@@ -1,4 +1,4 @@
-//! What a thread of an engine pushes into.
+//! The handle through which one thread of an engine pushes records.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,22 +12,22 @@ use crate::record::{ClassId, FrameRecord, OwnRow, Record, StateRecord, TickRecor
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// How long a stream of a patient recorder sleeps until there is room again.
+/// The sleep between two attempts to push into a full ring, with [`WhenFull::Wait`].
 const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 
-/// Takes records, and never waits: what the recorder cannot take is refused, and said.
+/// A stream of records from one thread. By default a push never blocks: a full ring makes it return an error.
 ///
-/// Records of any player may be pushed into any stream. What has no time of its own (a usercmd that ran, a state) is of the time
-/// of what its stream was told before it.
+/// Any stream takes records of any player. A record without its own time (a usercmd that ran, a state) takes the time
+/// of the previous record in its stream.
 #[derive(Debug)]
 pub struct Stream {
     shared: Arc<Shared>,
     ring: Producer<Entry>,
-    /// The time of the last record that had one.
+    /// Time of the last record that had one.
     now: Option<Micros>,
-    /// How many records were lost that the log does not know of yet, and what came before them.
+    /// Number of lost records that no gap covers yet, and the time of the record before them.
     lost: (u64, Option<Micros>),
-    /// How many more go in before the recorder is woken.
+    /// Number of pushes before the stream wakes the recorder's thread.
     until_waking: usize,
 }
 
@@ -37,7 +37,7 @@ impl Stream {
         Stream { shared, ring, now: None, lost: (0, None), until_waking }
     }
 
-    /// A client frame's usercmd. On a server that does not hear of client frames, `at` is when it came.
+    /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.
     ///
     /// # Errors
     /// As [`Stream::push`].
@@ -46,10 +46,10 @@ impl Stream {
         self.push(Record::Frame(player, FrameRecord { at, command }))
     }
 
-    /// What a usercmd carries besides: any bytes, kept as they are. It belongs to a usercmd that was pushed at the same time.
+    /// Pushes the extra bytes of a usercmd, stored unchanged. Push the usercmd itself with the same `at`.
     ///
     /// # Errors
-    /// As [`Stream::push`]; when the description does not say that there are such bytes.
+    /// As [`Stream::push`]; also when the description does not declare such bytes.
     pub fn usercmd_bytes(
         &mut self,
         player: PlayerId,
@@ -67,7 +67,7 @@ impl Stream {
         self.send(Some(at), Item::Bytes(Box::new((player, command, bytes.to_vec()))))
     }
 
-    /// The end of a server's tick.
+    /// Pushes the end of a server tick, with the state hash if the game has one.
     ///
     /// # Errors
     /// As [`Stream::push`].
@@ -75,7 +75,7 @@ impl Stream {
         self.push(Record::Tick(TickRecord { tick, at, hash }))
     }
 
-    /// An entity's state after a tick: as many cells as its class has fields, floats by their bits.
+    /// Pushes an entity's state after a tick: one cell for each field of its class, floats as their bits.
     ///
     /// # Errors
     /// As [`Stream::push`].
@@ -83,10 +83,11 @@ impl Stream {
         self.push(Record::State(StateRecord { tick, viewer: None, entity, class, cells: cells.to_vec() }))
     }
 
-    /// Any record.
+    /// Pushes any record.
     ///
     /// # Errors
-    /// When it does not fit the description, comes too late, the stream is full or the recording is over.
+    /// When the record does not fit the description, is too large or too late, the ring is full, or the recording has
+    /// ended.
     #[inline]
     pub fn push(&mut self, record: Record) -> Result<(), PushError> {
         record.check(&self.shared.header)?;
@@ -99,11 +100,11 @@ impl Stream {
         self.send(at, Item::Record(record))
     }
 
-    /// A row of a kind of the team's own, by its place in the [`Description`](super::Description). `series` is whose it is: a
-    /// player, or what else the kind counts by.
+    /// Pushes a row of a custom kind, by its number in the [`Description`](super::Description). `series` is the player,
+    /// or whatever else the kind groups its rows by.
     ///
     /// # Errors
-    /// As [`Stream::push`]; when the values are not as the kind declares them.
+    /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[Value]) -> Result<(), PushError> {
         let kinds = &self.shared.kinds;
         let own = kinds.get(kind).ok_or(PushError::NoKind { kind, kinds: kinds.len() })?;
@@ -113,10 +114,10 @@ impl Stream {
         self.send(Some(at), Item::Row(Box::new(OwnRow { kind: own.place, series, key: 0, values }), None))
     }
 
-    /// A usercmd with the fields of the game's own, as many as the description says.
+    /// Pushes a usercmd with its game-defined fields, one value for each declared field.
     ///
     /// # Errors
-    /// As [`Stream::push`]; when the values are not as the description says.
+    /// As [`Stream::push`]; also when the values do not match the declared fields.
     pub fn usercmd_with(
         &mut self,
         player: PlayerId,

@@ -1,4 +1,4 @@
-//! A recorder whose records become the tables of a trace: what a build pushes that plays a log.
+//! An output that turns records into the tables of a trace, for a build that replays a log.
 
 use super::FinishError;
 use super::cut::add;
@@ -8,7 +8,7 @@ use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::{Digest, Trace, TraceHeader};
 
-/// All that was recorded, until it is written.
+/// Collects all records in memory and writes the trace at the end.
 pub(super) struct Traced {
     target: Target,
     log: Digest,

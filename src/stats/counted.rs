@@ -1,29 +1,30 @@
-//! Values of which only percentiles are asked for, however many there are.
+//! Percentiles of any number of values in bounded memory.
 
 use std::borrow::Cow;
 
 use super::{Spread, Tail};
 
-/// Values as they come, each kept once with how often it came: what comes again and again takes no room. Of more than
-/// [`Counted::MOST`] different values those are kept together that differ in their last bits alone, as few as will do: their
-/// percentiles are told a little too low, by less than a two thousandth of the value. It is the same in whatever order they come.
+/// A histogram of `f32` values that stores each distinct value once with its count.
+///
+/// Above [`Counted::MOST`] distinct values it drops low bits of all values, as few as necessary. Percentiles are then
+/// too low, by less than 1/2000 of the value. The result does not depend on the order of the values.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// By their bits in the order of the values, without the last ones: each once, in ascending order.
+    /// Distinct values in ascending order, as [`in_order`] maps them, without the lowest `without_bits` bits.
     values: Vec<i32>,
-    /// How often each of them came.
+    /// Number of occurrences of each entry of `values`.
     counts: Vec<u64>,
     without_bits: u32,
-    /// What came since these were put in order.
+    /// Values that `values` does not contain yet, in order of arrival.
     fresh: Vec<i32>,
     count: u64,
 }
 
-/// So many values are put in order at once: half as many as there are, within these bounds.
+/// The number of fresh values that triggers a merge: half as many as there are distinct values, within these bounds.
 const FRESH: std::ops::RangeInclusive<usize> = 1 << 13..=1 << 16;
 
 impl Counted {
-    /// Takes a value in; NaN is left out.
+    /// Adds a value; ignores NaN.
     pub fn add(&mut self, value: f32) {
         if value.is_nan() {
             return;
@@ -35,15 +36,15 @@ impl Counted {
         }
     }
 
-    /// So many different values are told apart in any case.
+    /// The most distinct values in memory after a merge. Up to this number percentiles are exact.
     pub const MOST: usize = 1 << 16;
 
-    /// Whether no value came.
+    /// Returns whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Puts what came among what was there.
+    /// Merges the fresh values into the sorted ones.
     fn settle(&mut self) {
         self.fresh.iter_mut().for_each(|value| *value >>= self.without_bits);
         self.fresh.sort_unstable();
@@ -55,7 +56,7 @@ impl Counted {
         }
     }
 
-    /// Goes from the greatest to the least, so that nothing is in the way of what is moved up.
+    /// Merges from the greatest value to the least, so that no write overwrites a value that is still unread.
     fn merge(&mut self) {
         let mut known = self.values.len();
         let mut place = known + self.fresh.chunk_by(|a, b| a == b).count();
@@ -75,12 +76,12 @@ impl Counted {
             place -= 1;
             (self.values[place], self.counts[place]) = (value, count);
         }
-        // What was there already left room over.
+        // Values that occurred in both lists leave a gap between the unmoved and the moved ones.
         self.values.drain(known..place);
         self.counts.drain(known..place);
     }
 
-    /// Leaves out another bit.
+    /// Drops one more low bit and joins values that become equal.
     fn halve(&mut self) {
         let mut kept = 0;
         for at in 0..self.values.len() {
@@ -105,27 +106,27 @@ impl Counted {
         Cow::Owned(settled)
     }
 
-    /// The values in ascending order, each with how often it came.
+    /// Returns the values in ascending order, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> + use<> {
         let Counted { values, counts, without_bits, .. } = self.settled().into_owned();
         values.into_iter().zip(counts).map(move |(value, count)| (of_place(value, without_bits), count))
     }
 
-    /// Their tail; `None` of no values.
+    /// Returns the median, 95th and 99th percentile; `None` without values.
     pub fn tail(&self) -> Option<Tail> {
         let settled = self.settled();
         let at = |percent| settled.at_rank(percent);
         Some(Tail { p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)? })
     }
 
-    /// How they are spread; `None` of no values.
+    /// Returns the median, 95th percentile and maximum; `None` without values.
     pub fn spread(&self) -> Option<Spread> {
         let settled = self.settled();
         let max = of_place(*settled.values.last()?, settled.without_bits);
         Some(Spread { p50: settled.at_rank(50.0)?, p95: settled.at_rank(95.0)?, max })
     }
 
-    /// As [`percentile`](super::percentile) of them all.
+    /// Returns the nearest-rank percentile, as [`percentile`](super::percentile) does; `None` without values.
     pub fn percentile(&self, percent: f64) -> Option<f32> {
         self.settled().at_rank(percent)
     }
@@ -145,7 +146,7 @@ fn of_place(place: i32, without_bits: u32) -> f32 {
     f32::from_bits(in_order(place << without_bits) as u32)
 }
 
-/// The bits of floats as numbers in the same order, and back.
+/// Maps the bits of floats to integers in the same order. The function is its own inverse.
 fn in_order(bits: i32) -> i32 {
     bits ^ (((bits >> 31) as u32) >> 1) as i32
 }

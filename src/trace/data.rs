@@ -2,7 +2,7 @@
 
 use super::schema::NONE;
 
-/// A column's values.
+/// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Counts, numbers, flags.
@@ -11,19 +11,19 @@ pub enum Data {
     U64(Vec<u64>),
     /// Times in microseconds, and signed numbers.
     I64(Vec<i64>),
-    /// Measures. NaN where there is none.
+    /// Measurements; NaN for none.
     F32(Vec<f32>),
-    /// One of some names; a code is the name's place in the list.
+    /// Names, stored as indices into a list.
     Name {
-        /// The names.
+        /// The distinct names.
         names: Vec<String>,
-        /// A code for each row.
+        /// Index of each row's name.
         codes: Vec<u32>,
     },
 }
 
 impl Data {
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Data::U32(v) => v.len(),
@@ -34,12 +34,13 @@ impl Data {
         }
     }
 
-    /// True when there is none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends values of the same type; false where they are of another, or their names are not those here and more.
+    /// Appends values of the same type. Returns `false` for another type, or when one list of names is not a prefix of
+    /// the other.
     pub(super) fn append(&mut self, later: Data) -> bool {
         match (self, later) {
             (Data::U32(to), Data::U32(from)) => to.extend(from),
@@ -61,7 +62,7 @@ impl Data {
         true
     }
 
-    /// How many bytes each value takes.
+    /// Returns the size of one value, in bytes.
     pub(crate) fn width(&self) -> usize {
         match self {
             Data::U32(_) | Data::F32(_) | Data::Name { .. } => 4,
@@ -69,7 +70,7 @@ impl Data {
         }
     }
 
-    /// The values of some rows.
+    /// Returns the values of some rows.
     pub(super) fn select(&self, rows: &[u32]) -> Data {
         fn of<V: Copy>(values: &[V], rows: &[u32]) -> Vec<V> {
             rows.iter().map(|row| values[*row as usize]).collect()
@@ -83,7 +84,7 @@ impl Data {
         }
     }
 
-    /// The type's name in files: `u32`, `u64`, `i64`, `f32`, `name`.
+    /// Returns the name of the type in files: `u32`, `u64`, `i64`, `f32`, `name`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Data::U32(_) => "u32",
@@ -95,7 +96,7 @@ impl Data {
     }
 }
 
-/// As many rows without a value as a column of names can have; no rows of any other.
+/// Returns rows with the value `none` for a column of names; an empty column for all other types.
 pub(super) fn no_values(like: &Data, rows: usize) -> Data {
     let Data::Name { names, .. } = like else { return Data::U32(Vec::new()) };
     let mut names = names.clone();

@@ -1,4 +1,4 @@
-//! The digests of tables and traces, fed rows by rows, so that a table need not be in memory at once.
+//! Digests of tables and traces. They accept rows in parts, so that a table need not be in memory at once.
 
 use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -12,7 +12,7 @@ use crate::hash::little_endian;
 pub struct Digest(pub u128);
 
 impl Digest {
-    /// The digest of plain bytes: XXH3-128.
+    /// Returns the XXH3-128 digest of bytes.
     pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest(xxhash_rust::xxh3::xxh3_128(bytes))
     }
@@ -24,11 +24,12 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// The digest of a table as its rows come. It is the same however they are cut.
+/// The digest of a table, computed as rows arrive. It does not depend on how the rows are split into parts.
 ///
-/// Of each column it is XXH3-128 over the values, little endian, a `name` as its code of 32 bits. Of the table it is XXH3-128
-/// over its name, the numbers of its rows and columns, and for each column its name, its type's name, of a `name` column the
-/// number of names and the names, and the column's digest. Names are followed by a zero byte, numbers are 64 bits wide.
+/// A column's digest is XXH3-128 over its values, little endian; a `name` counts as its 32-bit code. A table's digest
+/// is XXH3-128 over its name, its number of rows, its number of columns, and its columns. Each column contributes its
+/// name, the name of its type and its digest. Before its digest, a `name` column has the number of names and the names.
+/// A zero byte follows each name; numbers have 64 bits.
 #[derive(Clone)]
 pub struct TableDigest {
     name: String,
@@ -45,12 +46,12 @@ struct ColumnDigest {
 }
 
 impl TableDigest {
-    /// Of a table without rows so far.
+    /// Returns the digest of a table without rows.
     pub fn new(name: &str) -> TableDigest {
         TableDigest { name: name.to_owned(), rows: 0, columns: Vec::new() }
     }
 
-    /// Takes more rows in. A column that they lack has no value in them, nor in those before where it comes first now.
+    /// Adds rows. A column that one part lacks gets the value `none` in the rows of that part.
     pub fn add(&mut self, rows: &Table) {
         let count = rows.rows();
         match (self.rows, count) {
@@ -81,17 +82,17 @@ impl TableDigest {
         self.rows += count;
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows came.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The digest of what came.
+    /// Returns the digest of the rows so far.
     pub fn digest(&self) -> Digest {
         let mut hasher = Xxh3Default::new();
         text(&mut hasher, &self.name);
@@ -131,7 +132,7 @@ impl ColumnDigest {
         values(&mut self.values, data);
     }
 
-    /// Rows without a value, which only a column of names can have: its last name is `none` then.
+    /// Adds rows without a value, which only columns of names can have. The last name of the column is then `none`.
     fn add_none(&mut self, rows: usize) {
         if rows == 0 {
             return;
@@ -145,17 +146,17 @@ impl ColumnDigest {
 }
 
 impl Table {
-    /// The digest of the table, as [`TableDigest`] says.
+    /// Returns the digest of the table, as defined by [`TableDigest`].
     pub fn digest(&self) -> Digest {
         let mut digest = TableDigest::new(&self.name);
         digest.add(self);
         digest.digest()
     }
 
-    /// The digest that a golden of the first version has: XXH3-128 over the table's name, its number of columns, and for each
-    /// column its name, its type's name, its number of values and its values, little endian. Names are followed by a zero
-    /// byte, numbers are 64 bits wide, and a `name` column has its list of names before its codes, which are bytes unless
-    /// there are more than 256 names.
+    /// Returns the digest in goldens of the first version: XXH3-128 over the table's name, its number of columns, and
+    /// the columns. Each column counts with its name, the name of its type, its number of values and its values, little
+    /// endian. A zero byte follows each name; numbers have 64 bits. A `name` column has its list of names before its
+    /// codes, which are bytes unless there are over 256 names.
     pub fn first_digest(&self) -> Digest {
         let mut hasher = Xxh3Default::new();
         text(&mut hasher, &self.name);
@@ -170,14 +171,14 @@ impl Table {
     }
 }
 
-/// Whether a table counts in the digest of its trace: all do but those that are written only where they are asked for, so that the
-/// digest is the same whoever asks.
+/// Returns whether a table counts in the digest of its trace. Tables that are written only on request do not, so that
+/// the digest does not depend on the request.
 pub fn counts(table: &str) -> bool {
     TableSchema::of(table).is_none_or(|declared| declared.since == FIRST)
 }
 
-/// The digest of a trace, by the digests of the tables that count, in their order: XXH3-128 over these, 16 bytes each, little
-/// endian.
+/// Returns the digest of a trace: XXH3-128 over the digests of the counting tables, in their order, 16 bytes each,
+/// little endian.
 pub fn of_tables(tables: impl IntoIterator<Item = Digest>) -> Digest {
     let mut hasher = Xxh3Default::new();
     tables.into_iter().for_each(|digest| hasher.update(&digest.0.to_le_bytes()));
@@ -185,12 +186,13 @@ pub fn of_tables(tables: impl IntoIterator<Item = Digest>) -> Digest {
 }
 
 impl Trace {
-    /// The digest of all tables that [count](counts), in their order. How a trace is stored does not change it.
+    /// Returns the digest of all tables that [count](counts), in their order. It does not depend on how the trace is
+    /// stored.
     pub fn digest(&self) -> Digest {
         self.digest_by(Table::digest)
     }
 
-    /// The digest that a golden of the first version has, by [`Table::first_digest`].
+    /// Returns the digest in goldens of the first version, by [`Table::first_digest`].
     pub fn first_digest(&self) -> Digest {
         self.digest_by(Table::first_digest)
     }
@@ -222,7 +224,7 @@ fn first_values(hasher: &mut Xxh3Default, data: &Data) {
         for name in names {
             text(hasher, name);
         }
-        // As they were when no column had room for more.
+        // The first version stored codes as bytes.
         if names.len() <= 256 {
             let bytes: Vec<u8> = codes.iter().map(|code| *code as u8).collect();
             hasher.update(&bytes);
@@ -232,7 +234,7 @@ fn first_values(hasher: &mut Xxh3Default, data: &Data) {
     values(hasher, data);
 }
 
-/// The values of a column, and of names their codes.
+/// Hashes the values of a column; of names, the codes.
 fn values(hasher: &mut Xxh3Default, data: &Data) {
     match data {
         Data::U32(v) => hasher.update(&little_endian(v, u32::to_le)),

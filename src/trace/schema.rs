@@ -1,12 +1,12 @@
-//! The tables of a trace, each declared once in [`tables`]: its columns with type, unit and meaning, what tells its rows
-//! apart, and when two rows may be compared. From a declaration come a writer, a reader and the tables in docs/format.md.
+//! The schema of traces. [`tables`] declares each table once: columns with type, unit and meaning, key columns, and
+//! when rows can be compared. From a declaration come a writer, a reader and the tables in docs/format.md.
 //!
-//! Each table is a module named after it: a replay pushes [`shots::Row`] into a
-//! [`shots::Writer`], and a report reads [`shots::Columns`]. To add a
-//! column, add its line there, and the compiler asks for its value wherever rows are pushed.
+//! Each table is a module named after it: a replay pushes [`shots::Row`] into a [`shots::Writer`], and a report reads
+//! [`shots::Columns`]. To add a column, add its line there. The compiler then requires its value wherever rows are
+//! pushed.
 //!
-//! A build may leave out any of these tables and columns, and have others of its own: a reader finds nothing where there
-//! is nothing, and what is unknown here is compared and shown by its name alone.
+//! A build may omit any of these tables and columns, and add custom ones. A reader finds missing ones empty. hitreg
+//! compares and prints custom ones by their names alone.
 
 mod declare;
 mod document;
@@ -23,128 +23,130 @@ pub use kinds::{
 pub use set::TableSet;
 pub use tables::*;
 
-/// One table, as it is declared.
+/// The declaration of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSchema {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub doc: &'static str,
-    /// The columns that tell its rows apart, in the order in which rows of the same time are sorted.
+    /// The key columns, in the order that sorts rows of equal time.
     pub key: &'static [&'static str],
-    /// Those of them that say whose row it is: a series of rows is one entity's, or one player's.
+    /// The key columns that identify a series of rows, such as one entity's or one player's.
     pub series: &'static [&'static str],
-    /// When rows with the same key may be compared.
+    /// When rows with equal keys can be compared.
     pub joined: Joined,
-    /// What of a session it is about.
+    /// The part of a session that the table describes.
     pub about: About,
-    /// Of differences in one moment, those of a table with a lower rank may have led to those of a higher one. Predictions
-    /// cannot lead to anything that the server did in the same moment; the server's state can.
+    /// Order of causes: among differences at the same time, those of a lower rank can have caused those of a higher
+    /// one. The server's state can cause anything at that time. Predictions cannot cause what the server does at the
+    /// same time.
     pub rank: usize,
-    /// Since which format of traces, as [`ColumnSchema::since`]. One that came later than the first is written where it is asked for.
+    /// Format version that added the table, as [`ColumnSchema::since`]. Tables added after the first format are written
+    /// on request.
     pub since: (u16, u16),
-    /// The fields of the game's bodies follow the columns, each name after this prefix.
+    /// If set, the fields of the game's bodies follow as further columns, their names with this prefix.
     pub fields: Option<&'static str>,
-    /// The columns, in their order.
+    /// The columns, in order.
     pub columns: &'static [ColumnSchema],
 }
 
-/// One column, as it is declared.
+/// The declaration of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSchema {
-    /// Its name; `at` is `at.x`, `at.y` and `at.z` if it has three parts.
+    /// Name of the column; `at` stands for `at.x`, `at.y` and `at.z` if it has three parts.
     pub name: &'static str,
-    /// What a value is.
+    /// Meaning of a value.
     pub doc: &'static str,
-    /// Its type in files.
+    /// Name of the type in files.
     pub kind: &'static str,
-    /// Its parts: `[""]`, or `.x`, `.y` and `.z`.
+    /// Suffixes of its parts: `[""]`, or `.x`, `.y` and `.z`.
     pub parts: &'static [&'static str],
-    /// What it is measured in.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Since which format of traces, major and minor. What came later than the first may be lacking in the trace of an older
-    /// build, and that is no difference.
+    /// Format version that added the column, major and minor. Traces of older builds may lack columns added after the
+    /// first format. The comparison does not count that as a difference.
     pub since: (u16, u16),
-    /// Whether it is left out where no row has a value.
+    /// Whether the table omits the column when no row has a value.
     pub optional: bool,
-    /// Whose word it is.
+    /// Which side determines the value.
     pub role: Role,
-    /// The names in it that are known beforehand.
+    /// Names with fixed codes.
     pub names: &'static [&'static str],
 }
 
-/// The `index` that a projectile's impact has in `shots`; its shot has one of its own.
+/// The `index` of a projectile's impact in `shots`. The shot that launched it has its own index.
 pub const IMPACT: u8 = u8::MAX;
 
-/// The first format of traces.
+/// The first format version of traces.
 pub const FIRST: (u16, u16) = (1, 0);
 
-/// When rows with the same key may be compared.
+/// When rows with equal keys can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// Always.
     Always,
-    /// When they are of the same time; that they are not is a difference of its own.
+    /// If their times are equal. Different times are a difference of their own.
     AtSameTime,
-    /// When what they hang on (their tick, their client frame) is of the same time.
+    /// If their tick or client frame has the same time on both sides.
     WithTheirTime,
 }
 
-/// What of a session a table is about.
+/// The part of a session that a table describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// What players did, and what ran of it.
+    /// Players' input and its execution.
     Input,
     /// The server's state.
     State,
-    /// Who was hit.
+    /// Shots and hits.
     Hits,
-    /// Predictions that the server corrected.
+    /// Corrected predictions.
     Corrections,
     /// What clients drew.
     Views,
-    /// What clients played.
+    /// Effects that clients played.
     Effects,
-    /// What went over the network.
+    /// Network traffic.
     Network,
 }
 
-/// What the values of a column are measured in.
+/// The unit of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nothing: a number, a name.
+    /// No unit: a number or a name.
     None,
-    /// Yes or no.
+    /// A flag, 0 or 1.
     Flag,
     /// Microseconds.
     Micros,
     /// Milliseconds.
     Millis,
-    /// The game's units of length.
+    /// The game's unit of length.
     Units,
-    /// The same in a second.
+    /// Units of length per second.
     UnitsPerSecond,
-    /// Degrees, which come round again: from 355 to 0 it is 5.
+    /// Degrees, which wrap at 360: from 355 to 0 is 5.
     Degrees,
 }
 
-/// Whose word the values of a column are.
+/// Which side determines the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The row's.
+    /// None in particular.
     Plain,
-    /// The player's: what the usercmd asks for.
+    /// The player: part of the usercmd's input.
     Input,
-    /// The client's, about something that the server may see otherwise.
+    /// The client: a prediction of a value that the server also determines.
     Predicted,
-    /// The server's, about something that the client predicted.
+    /// The server: a judgement of something that the client predicted.
     Judged,
-    /// The same, and what became of a shot.
+    /// The server: the result of a shot.
     Outcome,
 }
 
 impl Unit {
-    /// Its name; empty for what has none.
+    /// Returns the name of the unit; empty without a unit.
     pub fn name(self) -> &'static str {
         match self {
             Unit::None => "",
@@ -172,22 +174,23 @@ impl TableSchema {
         columns: &[],
     };
 
-    /// The declaration of a table; `None` for a build's own.
+    /// Returns the declaration of a table; `None` for a custom one.
     pub fn of(name: &str) -> Option<&'static TableSchema> {
         TABLES.iter().copied().find(|table| table.name == name)
     }
 
-    /// The declaration of a column, by its whole name or that of its parts together; `None` for a build's own.
+    /// Returns the declaration of a column, by its full name or by the common name of its parts; `None` for a custom
+    /// one.
     pub fn column(&self, name: &str) -> Option<&'static ColumnSchema> {
         self.columns.iter().find(|column| column.is(name))
     }
 
-    /// The names that a column is known to have, whether they come up or not.
+    /// Returns the names with fixed codes of a column.
     fn known(&self, column: &str) -> &'static [&'static str] {
         self.column(column).map_or(&[], |column| column.names)
     }
 
-    /// The whole names of the columns that have a role.
+    /// Returns the names of the columns with a role.
     pub fn names_of(&self, role: Role) -> impl Iterator<Item = &'static str> + use<> {
         self.columns.iter().filter(move |column| column.role == role).map(|column| column.name)
     }

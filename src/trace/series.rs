@@ -1,8 +1,8 @@
-//! The rows of a table by whose they are, so that many of them can be found without reading the table again.
+//! An index of a table's rows by entity or player, for many lookups without repeated scans.
 
 use std::collections::BTreeMap;
 
-/// Rows by the one or two numbers that say whose they are, each series in the order of another column.
+/// Rows grouped by one or two key columns; each group is sorted by another column.
 #[derive(Clone, Debug, Default)]
 pub struct Series<'t> {
     of: BTreeMap<[u32; 2], Vec<u32>>,
@@ -10,13 +10,13 @@ pub struct Series<'t> {
 }
 
 impl<'t> Series<'t> {
-    /// The rows by two columns, in the order of a third.
+    /// Groups rows by two columns and sorts each group by a third.
     pub fn of_two(whose: [&[u32]; 2], order: &'t [u32]) -> Series<'t> {
         let [first, second] = whose;
         Series::collect(first.iter().zip(second).map(|(first, second)| [*first, *second]), order)
     }
 
-    /// The rows by one column, in the order of another.
+    /// Groups rows by one column and sorts each group by another.
     pub fn of_one(whose: &[u32], order: &'t [u32]) -> Series<'t> {
         Series::collect(whose.iter().map(|whose| [*whose, 0]), order)
     }
@@ -33,17 +33,17 @@ impl<'t> Series<'t> {
         Series { of, order }
     }
 
-    /// Each series with the numbers that say whose it is; the second is 0 where there is one only.
+    /// Iterates over the groups with their keys; the second key is 0 when there is one key column.
     pub fn iter(&self) -> impl Iterator<Item = ([u32; 2], &[u32])> {
         self.of.iter().map(|(whose, rows)| (*whose, &rows[..]))
     }
 
-    /// The rows of one.
+    /// Returns the rows of a group.
     pub fn rows(&self, whose: [u32; 2]) -> &[u32] {
         self.of.get(&whose).map_or(&[], Vec::as_slice)
     }
 
-    /// Those of them with a value in the column that they are in the order of.
+    /// Returns the rows of a group with this value in the sort column.
     pub fn at(&self, whose: [u32; 2], value: u32) -> impl Iterator<Item = usize> + '_ {
         let rows = self.rows(whose);
         let start = rows.partition_point(|row| self.order[*row as usize] < value);

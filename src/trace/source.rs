@@ -1,43 +1,45 @@
-//! A trace whose rows come stretch by stretch, in memory or not: what goes through a trace however long it is asks for one.
+//! A trace whose rows are read in parts, from memory or from a file. Code that must handle traces of any length takes
+//! one.
 
 use std::sync::Arc;
 
 use super::{Table, Trace, TraceHeader};
 
-/// Gives out the next rows of a table; `None` after the last. What keeps them from being read is said in words.
+/// Returns the next rows of a table; `None` after the last. The error is a message.
 pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
 
-/// A trace for whoever comes back to it.
+/// A trace with shared ownership, for repeated use.
 pub type SharedTrace = Arc<dyn TraceSource + Send>;
 
-/// A trace that can be gone through table by table, and as often as need be.
+/// A trace that can be read table by table, any number of times.
 pub trait TraceSource: Sync {
-    /// What was replayed, and how.
+    /// Returns the trace's header.
     fn header(&self) -> &TraceHeader;
 
-    /// Its tables with all their columns and how many rows each has. The rows themselves need not be there.
+    /// Returns the tables with all their columns and their numbers of rows. The tables need not contain rows.
     fn tables(&self) -> Vec<(&Table, u64)>;
 
-    /// The rows of a table from its first on; none of a table that it does not have. Where columns are named, the others may be
-    /// left out.
+    /// Returns the rows of a table from the first; none if the table does not exist. With column names in `only`, the
+    /// source may omit other columns.
     fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s>;
 
-    /// All of it, where it is in memory.
+    /// Returns the trace, if it is in memory.
     fn in_memory(&self) -> Option<&Trace> {
         None
     }
 
-    /// The same for whoever goes through it later; `None` where what comes of it is to be kept instead.
+    /// Returns a shared handle for later use; `None` if the caller should keep its results instead.
     fn shared(&self) -> Option<SharedTrace> {
         None
     }
 
-    /// How many bytes of rows may wait for those that belong to them.
+    /// Returns how many bytes of rows may wait in memory for rows that belong to them.
     fn most_waiting(&self) -> usize {
         usize::MAX
     }
 
-    /// A player of whom so many bytes of rows say nothing is taken to be gone, until a row says otherwise.
+    /// Returns after how many bytes of rows without a player's own that player counts as gone. A later row of the
+    /// player revokes this.
     fn silence(&self) -> usize {
         16 << 20
     }
@@ -62,10 +64,10 @@ impl TraceSource for Trace {
     }
 }
 
-/// Some rows of a table, put together: those that `keep` lets pass. Without a table of that name there are none.
+/// Returns the rows of a table that `keep` selects; none if the table does not exist.
 ///
 /// # Errors
-/// In words, what keeps them from being read.
+/// A message when the rows cannot be read.
 pub(crate) fn gathered(
     trace: &dyn TraceSource,
     table: &str,
@@ -77,10 +79,10 @@ pub(crate) fn gathered(
     Ok(all)
 }
 
-/// Goes through the rows of a table.
+/// Passes the rows of a table to `to`, part by part.
 ///
 /// # Errors
-/// In words, what keeps them from being read, and what `to` says.
+/// A message when the rows cannot be read, or the error of `to`.
 pub(crate) fn each_part(
     trace: &dyn TraceSource,
     table: &str,

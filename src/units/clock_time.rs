@@ -1,10 +1,10 @@
-//! Times as people write them.
+//! Session times as minutes and seconds.
 
 use std::fmt;
 
 use super::Micros;
 
-/// A time of a session as people write it: `40:00`, `0:07.5`.
+/// Displays a session time as minutes and seconds: `40:00`, `0:07.5`.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockTime(pub Micros);
 

@@ -1,18 +1,18 @@
-//! The names of variants, as files and command lines have them, listed once.
+//! Names of enum variants in files and on command lines, each listed once.
 
-/// A name that nothing has.
+/// The error for a name that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing is called `{0}`")]
 pub struct UnknownName(pub String);
 
-/// Gives an enum's variants their names: `NAMES`, `ALL`, `Into<&'static str>` and `FromStr`. They are listed in the order of the
-/// variants, because a variant's number is its place among the names in files.
+/// Gives an enum's variants their names: `NAMES`, `ALL`, `Into<&'static str>` and `FromStr`. The names follow the order
+/// of the variants, because files store a variant as its index in `NAMES`.
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
-            /// The names of the variants, in their order.
+            /// Names of the variants, in declaration order.
             pub const NAMES: &[&str] = &[$($name),+];
-            /// All variants, in their order.
+            /// All variants, in declaration order.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
         }
 

@@ -1,5 +1,5 @@
-//! Reads a `.bsp` of version 29 (Quake) into a [`Map`]: only what player movement needs, checked so that tracing through
-//! it always ends.
+//! Reads a `.bsp` of version 29 (Quake) into a [`Map`]. It reads only what player movement needs, and checks it so that
+//! every trace terminates.
 
 use super::entities::{Entities, read_entities};
 use super::level::{ClipNode, Map, Plane, Submodel, UncheckedMap};
@@ -13,55 +13,55 @@ const NODES: usize = 5;
 const CLIP_NODES: usize = 9;
 const LEAVES: usize = 10;
 const MODELS: usize = 14;
-/// Node numbers are 16 bits in the file.
+/// Node numbers have 16 bits in the file.
 const MOST_NODES: usize = 65_536;
 
 /// Why a `.bsp` could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BspError {
-    /// A lump that cannot be read.
+    /// A lump cannot be read.
     #[error(transparent)]
     Lump(#[from] LumpError),
-    /// Not Quake's version.
+    /// The file has another version.
     #[error("version {version}; only Quake's 29 can be read")]
     OtherVersion {
         /// The version found.
         version: i32,
     },
-    /// An index points outside of its lump.
+    /// An index is outside of its lump.
     #[error("{what} {index} of {count} is referred to by entry {by}")]
     Index {
-        /// What is referred to.
+        /// Name of the referenced lump.
         what: &'static str,
         /// The index found.
         index: i64,
-        /// How many there are.
+        /// Number of entries in the lump.
         count: usize,
-        /// Which entry refers to it.
+        /// The entry with the reference.
         by: usize,
     },
-    /// A tree that loops or is deeper than any compiler makes it.
+    /// A tree has a loop or is deeper than the limit.
     #[error("the tree of {tree} is deeper than {limit} at node {node}, or loops")]
     Depth {
-        /// Which tree.
+        /// Name of the tree.
         tree: &'static str,
-        /// The node reached.
+        /// The node where the check failed.
         node: usize,
-        /// The deepest allowed.
+        /// The largest allowed depth.
         limit: u16,
     },
-    /// A plane or box with a value that is not a number.
+    /// A plane or a box has a value that is not a finite number.
     #[error("{what} {index} holds a value that is not a finite number")]
     NotFinite {
-        /// What holds it.
+        /// Kind of the entry.
         what: &'static str,
-        /// Which of them.
+        /// Index of the entry.
         index: usize,
     },
-    /// Nothing to stand on.
+    /// The map lacks a required part.
     #[error("the map holds no {missing}")]
     Empty {
-        /// What is missing.
+        /// Name of the part.
         missing: &'static str,
     },
 }
@@ -71,7 +71,8 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// Another version, a truncated file, indices out of bounds, trees that loop: see [`BspError`].
+    /// When the version is another, the file is truncated, an index is out of bounds or a tree has a loop; see
+    /// [`BspError`].
     pub fn parse(data: &[u8]) -> Result<Map, BspError> {
         let version = data.first_chunk().map_or(0, |version| i32::from_le_bytes(*version));
         if version != VERSION {
@@ -129,7 +130,8 @@ fn read_plane_index(record: Record<'_>, by: usize) -> Result<u16, BspError> {
 
 fn read_clip_node(record: Record<'_>, by: usize) -> Result<ClipNode, BspError> {
     let plane = read_plane_index(record, by)?;
-    // Children are 16 bits: contents from -15 on, everything else a node number, as later compilers need.
+    // Children have 16 bits. Values from -15 are contents; all others are unsigned node numbers, as later compilers
+    // need.
     let child = |raw: u16| if raw >= 0xfff1 { i32::from(raw as i16) } else { i32::from(raw) };
     Ok(ClipNode { plane, children: [child(record.u16(4)), child(record.u16(6))] })
 }
@@ -148,7 +150,7 @@ fn read_node(record: Record<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, 
     Ok(ClipNode { plane, children: [child(record.u16(4) as i16)?, child(record.u16(6) as i16)?] })
 }
 
-/// Where its compiler centred it stands between, at 24; movement does not use it.
+/// Reads a submodel. The origin at offset 24 is ignored: movement does not use it.
 fn read_model(record: Record<'_>) -> Submodel {
     Submodel { mins: record.vec3(0), maxs: record.vec3(12), point_root: record.i32(36), clip_root: record.i32(40) }
 }
@@ -161,7 +163,7 @@ mod tests {
     use crate::bsp::testing::quake_bytes;
     use glam::Vec3;
 
-    /// Where the lump's offset and length stand in the header.
+    /// Returns the offset of a lump's table entry in the header.
     fn header(lump: usize) -> usize {
         4 + lump * 8
     }

@@ -1,12 +1,12 @@
-//! Checks a map that came from a file or a log, so that tracing through it needs no checks and always ends.
+//! Checks a map from a file or a log, so that tracing needs no checks and always terminates.
 
 use super::bsp::BspError;
 use super::level::{ClipNode, UncheckedMap};
 
-/// The deepest tree that a trace may walk; it recurses as deep. id's maps stay below 60.
+/// The deepest allowed tree, because traces recurse. id's maps stay below 60.
 const DEEPEST: u16 = 1024;
 
-/// Every index within its list, every tree finite, every number a number.
+/// Checks that every index is valid, every tree is finite and every number is finite.
 pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
     if map.models.is_empty() {
         return Err(BspError::Empty { missing: "models" });
@@ -58,7 +58,7 @@ fn check_root(what: &'static str, root: i32, count: usize, by: usize) -> Result<
     if fits { Ok(()) } else { Err(BspError::Index { what, index: i64::from(root), count, by }) }
 }
 
-/// Every node's height above the leaves, found without recursion; a loop shows as a height that never settles.
+/// Computes every node's height above the leaves without recursion and reports loops.
 fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
     const UNKNOWN: u16 = u16::MAX;
     const OPEN: u16 = u16::MAX - 1;
@@ -103,7 +103,7 @@ mod tests {
     use super::super::trace::{Hull, SweepRule};
     use super::*;
 
-    /// Planes one behind the other along x, each a node; the last leads into solid.
+    /// Returns a map of consecutive planes along x, each a node; the last one leads into solid.
     fn chain(nodes: u16) -> Result<Map, BspError> {
         let planes = (0..nodes).map(|n| Plane { normal: [1.0, 0.0, 0.0], dist: f32::from(n), axis: Some(0) });
         let node = |n: u16| {

@@ -1,25 +1,25 @@
-//! Reads the entities lump of a map: teleporters, pushes and moving brush models. Damaged text yields fewer entities,
-//! never an error, as the game itself would have it.
+//! Reads the entities lump of a map: teleporters, push triggers, spawn points and moving brush models. Damaged text
+//! yields fewer entities and no error, as in the game.
 
 use super::level::{MovingKind, MovingModel, Submodel, Trigger, TriggerEffect};
 
-/// Servers raise a teleporter's destination by this much, in units.
+/// How far servers raise a teleporter's destination, in units.
 const DESTINATION_RAISE: f32 = 27.0;
-/// And a place of spawning by this.
+/// How far servers raise a spawn point, in units.
 const SPAWN_RAISE: f32 = 1.0;
-/// Servers widen a brush model's box by a unit when they load it, and by another when they link it.
+/// Margin of a brush model's box, in units: servers add one unit when they load it and one when they link it.
 const LINK_MARGIN: f32 = 2.0;
 
-/// What the entities lump says.
+/// The content of the entities lump.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Entities {
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
-    /// Where players come into the game.
+    /// Origins of the spawn points.
     pub(crate) spawns: Vec<[f32; 3]>,
 }
 
-/// Reads the entities lump for triggers, moving models and places of spawning.
+/// Reads triggers, moving models and spawn points from the entities lump.
 pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> Entities {
     let text = String::from_utf8_lossy(lump);
     let entities = split(&text);
@@ -61,7 +61,7 @@ fn trigger(model: &Submodel, effect: TriggerEffect) -> Trigger {
     Trigger { mins, maxs, effect }
 }
 
-/// A teleporter with a name of its own waits to be triggered, and is left out.
+/// Returns the effect of a teleporter; `None` if it has a target name, because it then waits to be triggered.
 fn teleport(entity: &Entity<'_>, entities: &[Entity<'_>]) -> Option<TriggerEffect> {
     if get(entity, "targetname").is_some() {
         return None;
@@ -79,7 +79,7 @@ fn push(entity: &Entity<'_>) -> TriggerEffect {
     TriggerEffect::Push { velocity: direction(entity).map(|d| d * speed * 10.0) }
 }
 
-/// Matches are played without what is not meant for them.
+/// Returns whether the game removes the entity in deathmatch.
 fn is_left_out(entity: &Entity<'_>) -> bool {
     const NOT_IN_DEATHMATCH: u32 = 2048;
     flags(entity) & NOT_IN_DEATHMATCH != 0
@@ -89,8 +89,8 @@ fn flags(entity: &Entity<'_>) -> u32 {
     number(entity, "spawnflags").unwrap_or(0.0) as u32
 }
 
-/// Where a moving model comes to rest, after the game's public rules: where the map has it, and as far from there as its
-/// own length leads, less a lip.
+/// Returns the rest positions of a moving model by the game's public rules. One is the position in the map. The other
+/// is displaced by the model's length along its direction, less a lip.
 fn rests(entity: &Entity<'_>, kind: MovingKind, model: &Submodel) -> [[f32; 3]; 2] {
     let size = [0, 1, 2].map(|axis| model.maxs[axis] - model.mins[axis] + LINK_MARGIN);
     let along = |lip: f32| {
@@ -138,7 +138,7 @@ fn get<'a>(entity: &Entity<'a>, key: &str) -> Option<&'a str> {
     entity.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
 }
 
-/// The key-value pairs of each `{ "key" "value" ... }`.
+/// Returns the key-value pairs of each `{ "key" "value" ... }`.
 fn split(text: &str) -> Vec<Entity<'_>> {
     let mut entities = Vec::new();
     let mut current = Vec::new();

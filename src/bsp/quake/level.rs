@@ -1,5 +1,5 @@
-//! A map as movement sees it: trees of planes for a standing player and for points, brush models, and the triggers that
-//! throw or move whoever touches them. It is part of a log, so that a replay needs no map file.
+//! A map for movement: trees of planes for standing players and for points, brush models, and triggers that push or
+//! teleport players. It is part of a log, so that a replay needs no map file.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use super::check::check;
 use super::missing::MissingWall;
 use super::trace::{Hull, TraceNode};
 
-/// Nothing there.
+/// Contents of empty space.
 pub(crate) const EMPTY: i32 = -1;
-/// A place where bodies cannot be.
+/// Contents of solid space.
 pub(crate) const SOLID: i32 = -2;
-/// Water; slime and lava lie below it.
+/// Contents of water; slime and lava have lower numbers.
 pub(crate) const WATER: i32 = -3;
-/// Slime.
+/// Contents of slime.
 pub(crate) const SLIME: i32 = -4;
 
-/// A moving model is looked through at so many places along each axis.
+/// Number of sample points along each axis of a moving model.
 const SAMPLES: usize = 10;
 
-/// A map's movement data. [`Map::parse`] and reading one from a log check every index and that every tree ends.
+/// The movement data of a map. Reading it, from a file or a log, checks all indices and that all trees are finite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedMap")]
 pub struct Map {
@@ -31,9 +31,9 @@ pub struct Map {
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
-    /// What the played map had and this one lacks, as far as a recording shows it.
+    /// Walls that the played map had and this one lacks, as far as a recording shows them.
     pub(crate) walls: Vec<MissingWall>,
-    /// Where players come into the game: their origins.
+    /// Origins of the spawn points.
     pub(crate) spawns: Vec<[f32; 3]>,
     #[serde(skip)]
     pub(crate) clip_tree: Vec<TraceNode>,
@@ -41,7 +41,7 @@ pub struct Map {
     pub(crate) point_tree: Vec<TraceNode>,
 }
 
-/// The same, straight from a file or a log.
+/// A map from a file or a log before the checks.
 #[derive(Deserialize)]
 pub(crate) struct UncheckedMap {
     pub(crate) planes: Vec<Plane>,
@@ -68,7 +68,7 @@ impl TryFrom<UncheckedMap> for Map {
     }
 }
 
-/// Points in front have `normal . p >= dist`.
+/// A plane. Points in front have `normal . p >= dist`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plane {
     pub(crate) normal: [f32; 3],
@@ -77,7 +77,7 @@ pub(crate) struct Plane {
     pub(crate) axis: Option<u8>,
 }
 
-/// A node: in front of the plane is child 0. A negative child is a leaf's contents.
+/// A node of a tree: child 0 is in front of the plane. A negative child is a leaf's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClipNode {
     pub(crate) plane: u16,
@@ -93,81 +93,81 @@ pub(crate) struct Submodel {
     pub(crate) clip_root: i32,
 }
 
-/// An invisible box that acts on whoever touches it.
+/// An invisible box that acts on players who touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Lowest corner, in units, already widened as servers do.
+    /// Lowest corner, in units, widened as servers do.
     pub mins: [f32; 3],
-    /// Highest corner, likewise.
+    /// Highest corner, in units, widened as servers do.
     pub maxs: [f32; 3],
-    /// What it does.
+    /// Effect on the player.
     pub effect: TriggerEffect,
 }
 
-/// What a trigger does to a living player.
+/// The effect of a trigger on a living player.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TriggerEffect {
-    /// Puts the player there, facing so, at 300 units/s forward.
+    /// Moves the player to a position and view direction, at 300 units/s forward.
     Teleport {
-        /// Origin of the player afterwards, in units.
+        /// Origin of the player after the teleport, in units.
         to: [f32; 3],
-        /// Pitch, yaw, roll in degrees.
+        /// Pitch, yaw and roll in degrees.
         angles: [f32; 3],
     },
-    /// Sets the velocity, in units/s.
+    /// Sets the velocity.
     Push {
-        /// The new velocity.
+        /// The new velocity, in units/s.
         velocity: [f32; 3],
     },
 }
 
-/// A brush model that the map's entities can set in motion.
+/// A brush model that the map's entities can move.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MovingModel {
     /// Submodel number, from 1.
     pub model: u16,
-    /// What it is.
+    /// Kind of the model.
     pub kind: MovingKind,
-    /// Where it comes to rest, as displacements from the place where the map has it; twice the same where that is unknown.
+    /// Rest positions as displacements from the position in the map; both are equal when they are unknown.
     #[serde(default)]
     pub rests: [[f32; 3]; 2],
-    /// The place of rest at which it lies in walls but for a lip. Servers do not always send it then.
+    /// The rest position in which the model lies inside walls except for a lip. Servers do not always send it there.
     #[serde(default)]
     pub sunk: Option<[f32; 3]>,
 }
 
-/// Which kind of moving brush model.
+/// Kinds of moving brush models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MovingKind {
-    /// Opens when somebody comes near.
+    /// A door, which opens when a player comes near.
     Door,
     /// A lift.
     Plat,
-    /// Runs on a track.
+    /// A train, which follows a track.
     Train,
-    /// Gives way when used.
+    /// A button, which gives way when used.
     Button,
-    /// Solid, and moves for no one.
+    /// A solid wall that does not move.
     Wall,
 }
 
 impl Map {
-    /// The brush models that block and may move.
+    /// Returns the brush models that block players and may move.
     pub fn moving(&self) -> &[MovingModel] {
         &self.moving
     }
 
-    /// The triggers.
+    /// Returns the triggers.
     pub fn triggers(&self) -> &[Trigger] {
         &self.triggers
     }
 
-    /// How many models there are, the world included.
+    /// Returns the number of models, including the world.
     pub fn model_count(&self) -> usize {
         self.models.len()
     }
 
-    /// The place of rest at which most of a moving model lies in walls, if at the other it does not.
+    /// Returns the rest position in which most of a moving model lies inside walls, if it does not at the other one.
     pub(crate) fn sunk(&self, moving: &MovingModel) -> Option<[f32; 3]> {
         const MOST: usize = SAMPLES * SAMPLES * SAMPLES * 3 / 4;
         const FEW: usize = SAMPLES * SAMPLES * SAMPLES / 2;
@@ -180,7 +180,7 @@ impl Map {
         }
     }
 
-    /// Of points evenly spread through a model that is displaced by `by`, how many lie in the world's walls.
+    /// Returns how many evenly spread points of a model, displaced by `by`, lie inside the world's walls.
     fn samples_in_walls(&self, model: &Submodel, by: [f32; 3]) -> usize {
         let points = Hull::points(self, self.models[0].point_root);
         let along = |axis: usize, step: usize| {
@@ -193,7 +193,8 @@ impl Map {
         spread.filter(|point| points.contents(*point) == SOLID).count()
     }
 
-    /// The models within `reach` of a place that lie sunk in walls, and where: those that a server does not send.
+    /// Returns the models within `reach` of a position that lie sunk in walls, with their displacements. Servers may
+    /// not send these.
     pub(crate) fn sunk_near(&self, at: [f32; 3], reach: f32) -> impl Iterator<Item = (u16, [f32; 3])> + '_ {
         self.moving.iter().filter_map(move |moving| {
             let (model, by) = (self.model(moving.model)?, moving.sunk?);

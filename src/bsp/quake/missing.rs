@@ -1,37 +1,37 @@
-//! Walls that the played map had and the given one lacks, as far as a recording shows them.
+//! Walls that the played map had and the given map lacks, as far as a recording shows them.
 
 use serde::{Deserialize, Serialize};
 
 use super::level::Map;
 use super::trace::{Hull, TraceNode, box_tree};
 
-/// A wall that the played map had and the given one lacks: a box in which no player's origin can be, or, where its face
-/// leans, what of the box lies behind that.
+/// A wall that the given map lacks: a box that no player's origin can enter. With a leaning face, only the part of the
+/// box behind the face is solid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MissingWall {
     /// Lowest corner, in units.
     pub low: [f32; 3],
     /// Highest corner, in units.
     pub high: [f32; 3],
-    /// The face, where it is along no axis. Logs of walls without one have no such field.
+    /// The face, if it is not axis-aligned. Logs without leaning faces do not have this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub face: Option<LeaningFace>,
 }
 
-/// A plane along no axis. In front of it, where players can be, is `normal . p >= dist`.
+/// A plane that is not axis-aligned. Players can be in front of it, where `normal . p >= dist`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeaningFace {
-    /// Of length one.
+    /// Unit normal.
     pub normal: [f32; 3],
-    /// From the map's origin, in units.
+    /// Distance from the map's origin, in units.
     pub dist: f32,
 }
 
-/// A wall as what a player's origin is swept through.
+/// The tree of planes of a wall, for sweeps of a player's origin.
 pub(crate) struct WallTree([TraceNode; 7]);
 
 impl MissingWall {
-    /// Whether a place is at most `reach` units from the wall along each axis.
+    /// Returns whether a position is within `reach` units of the wall along each axis.
     pub(crate) fn is_near(&self, at: [f32; 3], reach: f32) -> bool {
         (0..3).all(|n| at[n] + reach > self.low[n] && at[n] - reach < self.high[n])
     }
@@ -55,19 +55,20 @@ impl WallTree {
 }
 
 impl LeaningFace {
-    /// How far in front of it a place is, in units.
+    /// Returns the distance of a position in front of the face, in units.
     pub(crate) fn distance(&self, at: [f32; 3]) -> f32 {
         (0..3).map(|n| self.normal[n] * at[n]).sum::<f32>() - self.dist
     }
 
-    /// How much a distance changes where each coordinate changes by one, at most.
+    /// Returns the largest change of the distance when each coordinate changes by one.
     pub(crate) fn slack(&self) -> f32 {
         self.normal.iter().map(|n| n.abs()).sum()
     }
 }
 
 impl Map {
-    /// Every face that is along no axis, as the origin of a player with such a box meets it. Some are met nowhere.
+    /// Returns every face that is not axis-aligned, moved to where it stops the origin of a player with this box. Some
+    /// faces may be out of reach.
     pub(crate) fn leaning_faces(&self, mins: [f32; 3], maxs: [f32; 3]) -> Vec<LeaningFace> {
         let mut planes: Vec<u16> = self.point_nodes.iter().map(|node| node.plane).collect();
         planes.sort_unstable();
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use crate::bsp::quake::trace::SweepRule;
 
-    /// Leans over who comes along y from below.
+    /// A wall that leans towards a player who comes along y from below.
     fn leaning() -> MissingWall {
         let face = LeaningFace { normal: [0.0, -0.8, -0.6], dist: -10.0 };
         MissingWall { low: [-50.0, 0.0, -20.0], high: [50.0, 40.0, 20.0], face: Some(face) }

@@ -1,5 +1,5 @@
-//! The map's walls as they are seen from above, found in the tree of planes that points are looked up in: wherever one side
-//! of a steep plane is solid and the other is not.
+//! Finds the map's walls in plan view. It searches the tree for points: a wall is where one side of a steep plane is
+//! solid and the other is not.
 
 use glam::DVec3;
 
@@ -8,17 +8,17 @@ use crate::game::Wall;
 use crate::geometry::Polygon;
 use crate::units::EntityId;
 
-/// Planes that lean more than this are floor, roof or ramp.
+/// Planes with a larger z component of the normal are floors, roofs or ramps.
 const STEEP: f32 = 0.7;
 
-/// Beyond what any map reaches.
+/// Larger than the extent of any map.
 const REACH_UNITS: f64 = 16_384.0;
 
-/// A plane, and whether what is looked at is in front of it.
+/// A plane, and whether the region is in front of it.
 type Half = (DVec3, f64, bool);
 
 impl Map {
-    /// The walls of the world, and of each moving model by the entity that it is.
+    /// Returns the walls of the world, and of each moving model with its entity.
     pub(crate) fn walls(&self, entity_of: impl Fn(u16) -> Option<EntityId>) -> Vec<Wall> {
         let moving = self.moving.iter().filter_map(|moving| Some((moving.model, entity_of(moving.model)?)));
         let models = [(0, None)].into_iter().chain(moving.map(|(model, entity)| (model, Some(entity))));
@@ -31,7 +31,7 @@ impl Map {
         walls
     }
 
-    /// The reader of the map has bounded how deep a tree is.
+    /// Adds the walls below a node. The map reader limits the depth of the recursion.
     fn walls_below(&self, node: i32, within: &mut Vec<Half>, of: Option<EntityId>, walls: &mut Vec<Wall>) {
         let Some((normal, distance, children)) = self.plane_of(node) else { return };
         if normal.z.abs() < f64::from(STEEP) {
@@ -64,12 +64,12 @@ impl Map {
         Some((glam::Vec3::from(plane.normal).as_dvec3(), f64::from(plane.dist), node.children))
     }
 
-    /// Sorts a polygon into the leaves below a node, and says of each part whether it is in a solid one.
+    /// Sorts a polygon into the leaves below a node and reports for each part whether the leaf is solid.
     fn sort(&self, node: i32, polygon: Polygon, found: &mut dyn FnMut(Polygon, bool)) {
         let Some((normal, distance, children)) = self.plane_of(node) else { return found(polygon, node == SOLID) };
         let parts = polygon.cut(normal, distance);
         if let [None, None] = parts {
-            // It lies in the plane: either side will do, as long as it is one.
+            // The polygon lies in the plane. Either side is valid, if the choice is consistent.
             return self.sort(children[0], polygon, found);
         }
         for (part, child) in parts.into_iter().zip(children) {

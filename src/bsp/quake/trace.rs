@@ -1,34 +1,34 @@
-//! Sweeps a player's origin through a tree of planes: a map's, or the small one of another body's box. The two families
-//! of servers do it differently, and rounding and the order of tests decide where players come to rest; after the
-//! public `PM_RecursiveHullCheck` (id) and `RecursiveHullTrace` (ZQuake, MVDSV).
+//! Sweeps a player's origin through a tree of planes: the map's, or the small tree of another body's box. Two families
+//! of servers use different rules. Rounding and the order of tests determine the positions where players stop. The
+//! rules follow the public `PM_RecursiveHullCheck` (id) and `RecursiveHullTrace` (ZQuake, MVDSV).
 
 use glam::Vec3;
 
 use super::level::{ClipNode, EMPTY, Map, Plane, SOLID};
 
-/// A stop lies this far in front of the plane, in units.
+/// Distance at which a sweep stops before a plane, in units.
 const STOP_DISTANCE: f32 = 0.031_25;
 
-/// Where a sweep ended.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sweep {
-    /// How much of the way was covered, 0 to 1.
+    /// Covered fraction of the way, 0 to 1.
     pub(crate) fraction: f32,
     pub(crate) end: Vec3,
-    /// The plane that stopped it; zero when nothing did, or when it started in solid.
+    /// Normal of the plane that stopped it; zero without one, or after a start in solid.
     pub(crate) normal: Vec3,
     pub(crate) start_solid: bool,
     pub(crate) all_solid: bool,
 }
 
-/// Which of the two ways to sweep.
+/// The rule set of a sweep: `Classic` is id's, `Reworked` is ZQuake's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SweepRule {
     Classic,
     Reworked,
 }
 
-/// What a stretch of a reworked sweep ran through.
+/// What part of a reworked sweep passed through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stretch {
     Empty,
@@ -36,7 +36,7 @@ enum Stretch {
     Blocked,
 }
 
-/// A tree of planes, from one root.
+/// A tree of planes with its root.
 #[derive(Clone, Copy)]
 pub(crate) struct Hull<'a> {
     nodes: &'a [TraceNode],
@@ -44,27 +44,27 @@ pub(crate) struct Hull<'a> {
 }
 
 impl<'a> Hull<'a> {
-    /// The tree that a standing player's origin is swept through.
+    /// Returns the tree for sweeps of a standing player's origin.
     pub(crate) fn clip(map: &'a Map, root: i32) -> Hull<'a> {
         Hull { nodes: &map.clip_tree, root }
     }
 
-    /// The tree that says what fills a point.
+    /// Returns the tree for contents at points.
     pub(crate) fn points(map: &'a Map, root: i32) -> Hull<'a> {
         Hull { nodes: &map.point_tree, root }
     }
 
-    /// A box's tree; see [`box_tree`].
+    /// Returns the tree of a box; see [`box_tree`].
     pub(crate) fn of_box(nodes: &'a [TraceNode; 6]) -> Hull<'a> {
         Hull { nodes, root: 0 }
     }
 
-    /// A box's tree and, last, what is in front of it; see [`TraceNode::in_front_of_box`].
+    /// Returns the tree of a box with a leaning face as the last node; see [`TraceNode::in_front_of_box`].
     pub(crate) fn of_wall(nodes: &'a [TraceNode; 7]) -> Hull<'a> {
         Hull { nodes, root: 6 }
     }
 
-    /// What fills the point `p`.
+    /// Returns the contents at the point `p`.
     pub(crate) fn contents(&self, p: Vec3) -> i32 {
         self.contents_below(self.root, p)
     }
@@ -77,7 +77,7 @@ impl<'a> Hull<'a> {
         node
     }
 
-    /// Sweeps the point `start` to `end`.
+    /// Sweeps a point from `start` to `end`.
     pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> Sweep {
         let all_solid = rule == SweepRule::Classic;
         let mut sweep = Sweep { fraction: 1.0, end, normal: Vec3::ZERO, start_solid: false, all_solid };
@@ -101,8 +101,9 @@ impl<'a> Hull<'a> {
         sweep
     }
 
-    /// id's way: stops short of a plane already while looking beyond it. True when the whole stretch was walked. Only
-    /// a crossing of a plane recurses, so the depth is the tree's, which the reader of the map has bounded.
+    /// Sweeps by id's rule, which stops short of a plane before it looks beyond. Returns whether it reached the end of
+    /// the way. Only a plane crossing recurses, so the recursion is at most as deep as the tree, which the map reader
+    /// limits.
     fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut Sweep) -> bool {
         let [mut f1, f2] = f;
         loop {
@@ -143,7 +144,7 @@ impl<'a> Hull<'a> {
             sweep.normal = facing(clip, near);
             while self.contents(mid) == SOLID {
                 fraction -= 0.1;
-                // From no place in particular (NaN, in a log made by hand) there is no way back.
+                // Positions in a hand-made log can be NaN; they have no way back.
                 if fraction.is_nan() || fraction < 0.0 {
                     break;
                 }
@@ -156,7 +157,7 @@ impl<'a> Hull<'a> {
         }
     }
 
-    /// ZQuake's way: finds the plane between empty and solid first, then stops short of it.
+    /// Sweeps by ZQuake's rule, which first finds the plane between empty and solid, then stops short of it.
     fn descend_reworked(
         &self,
         mut node: i32,
@@ -200,7 +201,7 @@ impl<'a> Hull<'a> {
     }
 }
 
-/// The leaves that a reworked sweep came through.
+/// The leaves that a reworked sweep has passed through.
 #[derive(Default)]
 struct Leaves {
     seen: bool,
@@ -223,17 +224,17 @@ fn facing(node: &TraceNode, side: usize) -> Vec3 {
     if side == 0 { normal } else { -normal }
 }
 
-/// Along an axis this is the coordinate itself, to the bit, and no branch has to guess which.
+/// Returns the distance of a point from a node's plane. For axial planes it is exact and needs no branch.
 fn distance(node: &TraceNode, p: Vec3) -> f32 {
     dot(Vec3::from_array(node.normal), p) - node.dist
 }
 
-/// The dot product, summed from x to z as C does.
+/// Returns the dot product, summed from x to z as in C.
 pub(crate) fn dot(a: Vec3, b: Vec3) -> f32 {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
-/// A node with its plane beside it, so that a step down the tree reads one place in memory.
+/// A node with a copy of its plane, so that a step down the tree reads one place in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TraceNode {
     normal: [f32; 3],
@@ -242,7 +243,7 @@ pub(crate) struct TraceNode {
 }
 
 impl TraceNode {
-    /// The tree of `nodes`, whose planes have been checked to be there.
+    /// Returns the tree of `nodes`. The plane indices must be valid.
     pub(crate) fn tree(nodes: &[ClipNode], planes: &[Plane]) -> Vec<TraceNode> {
         let with_plane = |node: &ClipNode| {
             let Plane { normal, dist, axis } = planes[usize::from(node.plane)];
@@ -252,13 +253,13 @@ impl TraceNode {
         nodes.iter().map(with_plane).collect()
     }
 
-    /// A plane with nothing before it, and behind it what the first node says.
+    /// Returns a plane node with empty space in front and the first node of the tree behind.
     pub(crate) fn in_front_of_box(normal: [f32; 3], dist: f32) -> TraceNode {
         TraceNode { normal, dist, children: [EMPTY, 0] }
     }
 }
 
-/// A box as a tree of upper and lower planes; outside is in front of the upper ones and behind the lower ones.
+/// Returns a box as a tree of six planes. Outside is in front of the upper planes and behind the lower ones.
 pub(crate) const fn box_tree(mins: [f32; 3], maxs: [f32; 3]) -> [TraceNode; 6] {
     [
         box_node(0, maxs[0], [EMPTY, 1]),

@@ -1,17 +1,17 @@
-//! A map out of a `.pk3`, which is a zip archive, or as it is.
+//! Reads a map from a `.bsp`, or from a `.pk3`, which is a zip archive.
 
 use std::io::{Cursor, Read as _};
 
 use super::{Map, MapError};
 
 const ZIP: &[u8] = b"PK";
-/// More than any map takes.
+/// Larger than any map, in bytes.
 const LARGEST_MAP: u64 = 64 << 20;
 
 /// Reads a map from a `.bsp`, or from a `.pk3` that holds `maps/NAME.bsp`.
 ///
 /// # Errors
-/// When it holds no such map, or one that cannot be read.
+/// When the archive does not hold this map, or the map cannot be read.
 pub fn map_from(bytes: &[u8], name: &str) -> Result<Map, MapError> {
     if !bytes.starts_with(ZIP) {
         return Map::parse(bytes);

@@ -1,4 +1,4 @@
-//! Reads a `.bsp` of version 46: a table of lumps, each a list of records of one size.
+//! Reads a `.bsp` of version 46: a table of lumps, each a list of records of equal size.
 
 use super::level::{Brush, Leaf, Node, Parts, Patch, Plane, Side};
 use crate::bsp::lumps::{LumpError, Lumps};
@@ -6,38 +6,38 @@ use crate::bsp::lumps::{LumpError, Lumps};
 const MAGIC: &[u8; 4] = b"IBSP";
 const VERSION: u32 = 46;
 const LUMPS: usize = 17;
-/// A surface's type: a grid of control points.
+/// Surface type of a patch, a grid of control points.
 const PATCH: u32 = 2;
-/// More control points than any editor lets a patch have.
+/// Limit of control points along a side of a patch, above what editors allow.
 const WIDEST_PATCH: u32 = 129;
 
 /// Why a map cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
-    /// Another kind of file.
+    /// The file is not a map of this format.
     #[error("it is no map of Quake III's engine: it does not begin with `IBSP` and version 46")]
     Magic,
-    /// A lump that cannot be read.
+    /// A lump cannot be read.
     #[error(transparent)]
     Lump(#[from] LumpError),
-    /// A part that does not fit the others.
+    /// A lump does not fit the others.
     #[error("its {lump} do not fit: {why}")]
     Unfit {
-        /// Which.
+        /// Name of the lump.
         lump: &'static str,
-        /// What is wrong.
+        /// The problem.
         why: &'static str,
     },
-    /// Curves that are cut into too many pieces.
+    /// The curved surfaces need more planes or pieces than the limits allow.
     #[error("its curves come to more planes and pieces than any engine takes")]
     Curves,
-    /// An archive without the map.
+    /// The archive does not hold the map.
     #[error("it holds no maps/{name}.bsp")]
     NotInArchive {
-        /// The map's name.
+        /// Name of the map.
         name: String,
     },
-    /// An archive that cannot be read.
+    /// The archive cannot be read.
     #[error("it looks like an archive and cannot be read: {0}")]
     Archive(String),
 }

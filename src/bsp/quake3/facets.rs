@@ -1,5 +1,6 @@
-//! A patch in flat pieces, each a plane with borders: where two triangles of a square lie in one plane the piece is the square,
-//! else each triangle is one. Every piece gets the borders that a box needs to slide past it, and one behind it.
+//! Cuts a patch into flat pieces, each a plane with borders. If both triangles of a grid square lie in one plane, the
+//! square is one piece, otherwise each triangle is. Every piece gets the borders that a box needs to slide past it, and
+//! a back plane.
 
 use glam::Vec3;
 
@@ -7,24 +8,24 @@ use super::grid::Grid;
 use super::level::{Patch, Plane};
 use super::winding::Winding;
 
-/// Points this near to a plane lie in it.
+/// Distance within which points count as in a plane, in units.
 const ON_PLANE: f32 = 0.1;
-/// Planes whose normals and distances differ by less are one.
+/// Largest differences of normals and distances between planes that count as equal.
 const SAME_NORMAL: f32 = 0.0001;
 const SAME_DIST: f32 = 0.02;
-/// The engine has room for so many borders of a piece.
+/// The engine's limit of borders per piece.
 const MOST_BORDERS: usize = 4 + 6 + 16;
-/// No engine takes a patch of more planes or pieces (cm_patch.h; older ones take half the planes).
+/// The engine's limits per patch (cm_patch.h; older engines allow half as many planes).
 const MOST_PLANES: usize = 4096;
 const MOST_PIECES: usize = 1024;
-/// A piece that reaches farther lacks a border.
+/// Largest extent of a piece, in units. A larger piece lacks a border.
 const FARTHEST: f32 = 65_535.0;
 
 /// A flat piece.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Piece {
     pub(super) surface: usize,
-    /// Planes, and whether the piece lies in front of each.
+    /// Indices of planes, and whether the piece lies in front of each.
     pub(super) borders: Vec<(usize, bool)>,
 }
 
@@ -43,8 +44,8 @@ impl PatchPieces {
     }
 }
 
-/// Cuts a patch into pieces. `work` is how often planes may be held against each other yet, for all of a map's patches. `None` where
-/// there is more of anything than there may be.
+/// Cuts a patch into pieces. `work` is the remaining number of plane comparisons for all of a map's patches. `None`
+/// when a limit is exceeded.
 pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     let grid = Grid::of(patch);
     let far = Vec3::splat(f32::INFINITY);
@@ -60,14 +61,14 @@ pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     })
 }
 
-/// The sides of a square of the grid.
+/// The sides of a grid square.
 #[derive(Clone, Copy)]
 enum Edge {
     Top,
     Right,
     Bottom,
     Left,
-    /// The diagonal, of the first triangle and of the second.
+    /// The diagonal, as a side of the first triangle and of the second.
     OutOfFirst,
     OutOfSecond,
 }
@@ -76,18 +77,18 @@ struct Cutter<'a> {
     grid: &'a Grid,
     planes: Vec<Plane>,
     pieces: Vec<Piece>,
-    /// The planes of each square's two triangles, by column, then row.
+    /// Planes of each square's two triangles, by column, then row.
     of: Vec<Vec<[Option<usize>; 2]>>,
     work: &'a mut u64,
 }
 
 impl Cutter<'_> {
-    /// Whether it comes to more than it may; nothing is added any more then.
+    /// Returns whether a limit is exceeded. Nothing is added from then on.
     fn is_full(&self) -> bool {
         self.planes.len() > MOST_PLANES || self.pieces.len() > MOST_PIECES || *self.work == 0
     }
 
-    /// All planes are about to be looked at.
+    /// Counts a comparison with all planes.
     fn look(&mut self) {
         *self.work = self.work.saturating_sub(1 + self.planes.len() as u64);
     }
@@ -126,7 +127,7 @@ impl Cutter<'_> {
         let bottom = neighbour(j + 1 < down, rows, (i, j + 1), (i, 0), 0);
         let left = neighbour(i > 0, columns, (i.wrapping_sub(1), j), (across - 1, j), 0);
         let right = neighbour(i + 1 < across, columns, (i + 1, j), (0, j), 1);
-        // A neighbour in the same plane is no border: a wall on the edge is.
+        // A neighbour in the same plane needs no border. The border is then a plane perpendicular to the surface.
         let mut border = |plane: Option<usize>, own: Option<usize>, edge| match plane {
             Some(plane) if Some(plane) != own => Some(plane),
             _ => self.edge_plane(i, j, edge),
@@ -152,10 +153,10 @@ impl Cutter<'_> {
         }
     }
 
-    /// A plane that stands on an edge of a square.
+    /// Returns the plane through an edge of a square, perpendicular to the surface.
     fn edge_plane(&mut self, i: usize, j: usize, edge: Edge) -> Option<usize> {
         let (a, b, c, d) = (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
-        // From where, to where, the triangle whose plane it stands on, and from which point it rises.
+        // Start and end of the edge, the triangle next to it, and the point from which the plane rises.
         let (from, to, triangle, foot) = match edge {
             Edge::Top => (a, b, 0, a),
             Edge::Bottom => (c, d, 1, d),
@@ -170,7 +171,7 @@ impl Cutter<'_> {
         self.plane_of(from, to, up)
     }
 
-    /// The plane of three points: a known one that faces the same way and has them all, or a new one.
+    /// Returns the plane of three points: a known plane that faces the same way and contains them, or a new one.
     fn plane_of(&mut self, a: Vec3, b: Vec3, c: Vec3) -> Option<usize> {
         let normal = (c - a).cross(b - a);
         let length = normal.length();
@@ -202,7 +203,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// On which side of a border the corners are; none where they all lie in it.
+    /// Returns on which side of a border the corners are; `None` if all lie in it.
     fn inward(&self, border: usize, corners: &[Vec3]) -> Option<(usize, bool)> {
         let Plane { normal, dist } = self.planes[border];
         let distances = corners.iter().map(|point| point.dot(Vec3::from(normal)) - dist);
@@ -211,7 +212,7 @@ impl Cutter<'_> {
         (front || back).then_some((border, front && !back))
     }
 
-    /// The piece's outline; `None` where nothing is left of it.
+    /// Returns the outline of the piece; `None` if it is empty.
     fn winding(&self, piece: &Piece) -> Option<Winding> {
         let Plane { normal, dist } = self.planes[piece.surface];
         let whole = Winding::of_plane(Vec3::from(normal), dist);
@@ -225,7 +226,8 @@ impl Cutter<'_> {
         winding.cut(Vec3::from(normal) * side, dist * side, ON_PLANE)
     }
 
-    /// A box that slides along a piece must not catch on its edges: planes along the axes, and slanted ones through each edge.
+    /// Adds axis-aligned planes and slanted planes through each edge, so that a box that slides along the piece does
+    /// not catch on edges.
     fn add_bevels(&mut self, piece: &mut Piece, winding: &Winding) {
         let (mins, maxs) = winding.bounds();
         for (axis, unit) in [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate() {
@@ -258,7 +260,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Adds a border, unless the piece has it or is full. One that leaves nothing of `winding` is none.
+    /// Adds a border unless the piece has it or is full. A border that cuts away all of `winding` is not added.
     fn add_bevel(&mut self, piece: &mut Piece, winding: Option<&Winding>, normal: Vec3, dist: f32) {
         let is_known = |plane: usize| same(&self.planes[plane], normal, dist).is_some();
         if is_known(piece.surface)
@@ -280,7 +282,7 @@ impl Cutter<'_> {
     }
 }
 
-/// Whether a plane is the one, and if so, whether it faces the other way.
+/// Returns whether two planes are equal, and if so, whether they face opposite ways.
 fn same(plane: &Plane, normal: Vec3, dist: f32) -> Option<bool> {
     let of = Vec3::from(plane.normal);
     let is = |normal: Vec3, dist: f32| {

@@ -1,16 +1,16 @@
-//! A patch as a grid of points on its curve: quadratic curves are halved until every piece is nearly straight.
+//! Converts a patch to a grid of points on its curve. It halves quadratic curves until every piece is nearly straight.
 
 use glam::Vec3;
 
 use super::level::Patch;
 
-/// How far a curve may be from the line between its ends, in units.
+/// Largest distance of a curve from the line between its ends, in units.
 const STRAIGHT: f32 = 16.0;
-/// Columns this near to each other are one.
+/// Distance within which columns count as equal, in units.
 const SAME_POINT: f32 = 0.1;
-/// A grid whose first and last columns are this near comes round.
+/// Distance within which the first and the last column make the grid wrap, in units.
 const SAME_BORDER: f32 = 0.1;
-/// The engine has room for so many columns.
+/// The engine's limit of columns.
 const WIDEST: usize = 129;
 
 /// Points by column, then row.
@@ -30,7 +30,7 @@ impl Grid {
         let mut rows = transposed(&columns);
         let wraps_rows = comes_round(&rows);
         straighten(&mut rows);
-        // The engine leaves it transposed, and which diagonal cuts a square depends on that.
+        // The engine leaves the grid transposed, and the diagonals of its squares depend on that.
         Grid { columns: rows, wraps_columns: wraps_rows, wraps_rows: wraps_columns }
     }
 
@@ -76,6 +76,6 @@ fn straighten(columns: &mut Vec<Vec<Vec3>>) {
     let same = |a: &mut Vec<Vec3>, b: &mut Vec<Vec3>| {
         a.iter().zip(b.iter()).all(|(a, b)| (*a - *b).abs().max_element() <= SAME_POINT)
     };
-    // Of columns at one place the first stays.
+    // Of equal columns, keep the first.
     columns.dedup_by(same);
 }

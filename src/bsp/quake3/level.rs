@@ -1,4 +1,4 @@
-//! A map as movement knows it: checked, with its curves cut into pieces.
+//! A checked map for movement, with its patches cut into pieces.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::bsp::{self, MapError};
 use super::facets::{PatchPieces, pieces_of};
 
-/// More pieces of curves than any map has, and many times the work that cutting them takes.
+/// Limits of pieces and plane comparisons for all patches of a map, far above any real map.
 const MOST_PIECES: usize = 1 << 18;
 const MOST_COMPARISONS: u64 = 1 << 30;
 
-/// Bits of what a brush or patch consists of (q_shared.h and surfaceflags.h).
+/// Content bits of brushes and patches (q_shared.h and surfaceflags.h).
 pub(crate) mod contents {
     pub(crate) const SOLID: u32 = 1;
     pub(crate) const WATER: u32 = 8 | 16 | 32;
@@ -18,12 +18,12 @@ pub(crate) mod contents {
     pub(crate) const BODY: u32 = 0x200_0000;
 }
 
-/// Bits of a surface.
+/// Surface flag bits.
 pub(crate) mod surface {
     pub(crate) const SLICK: u32 = 2;
 }
 
-/// A plane: all points whose product with the normal is the distance.
+/// A plane: the points whose dot product with the normal equals the distance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plane {
     pub(crate) normal: [f32; 3],
@@ -33,11 +33,12 @@ pub(crate) struct Plane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Node {
     pub(super) plane: u32,
-    /// Nodes; below 0 leaves, the first is -1.
+    /// Indices of nodes; negative values are leaves, the first is -1.
     pub(super) children: [i32; 2],
 }
 
-/// A leaf of the tree, or a model that moves: its brushes stand in the list of leaves' brushes, a model's in that of all.
+/// A leaf of the tree or a movable model. A leaf's brush range refers to the list of leaf brushes, a model's to the
+/// list of all brushes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Leaf {
     pub(super) patches: Vec<u32>,
@@ -48,7 +49,7 @@ pub(super) struct Leaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Brush {
     pub(super) first_side: u32,
-    /// The first six are those along the axes.
+    /// Number of sides; the first six are axis-aligned.
     pub(super) sides: u32,
     pub(super) contents: u32,
 }
@@ -59,7 +60,7 @@ pub(super) struct Side {
     pub(super) flags: u32,
 }
 
-/// A curved surface: a grid of control points, row by row.
+/// A curved surface: a grid of control points in row order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Patch {
     pub(super) width: u32,
@@ -69,7 +70,7 @@ pub(super) struct Patch {
     pub(super) flags: u32,
 }
 
-/// What a map's file says.
+/// The content of a map file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
     pub(super) planes: Vec<Plane>,
@@ -82,16 +83,16 @@ pub(super) struct Parts {
     pub(super) models: Vec<Leaf>,
 }
 
-/// A map.
+/// A map for collision tests, checked when it is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct Map {
     pub(super) parts: Parts,
-    /// Each patch in pieces.
+    /// The pieces of each patch.
     pub(super) pieces: Vec<PatchPieces>,
 }
 
-/// A part of a map that moves by itself, by its number.
+/// Number of a movable model of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Model(pub(crate) usize);
 
@@ -99,24 +100,24 @@ impl Map {
     /// Reads a `.bsp`.
     ///
     /// # Errors
-    /// When it is no map of version 46, or refers to what it does not have.
+    /// When the data is not a map of version 46 or contains invalid references.
     pub fn parse(bytes: &[u8]) -> Result<Map, MapError> {
         Map::try_from(bsp::parse(bytes)?)
     }
 
-    /// How many models there are, the world (0) among them.
+    /// Returns the number of models, including the world (0).
     pub fn model_count(&self) -> usize {
         self.parts.models.len()
     }
 
-    /// The box around a brush: its first six sides lie along the axes.
+    /// Returns the bounds of a brush, from its first six sides.
     pub(super) fn bounds(&self, brush: &Brush) -> (Vec3, Vec3) {
         let dist =
             |side: u32| self.parts.planes[self.parts.sides[(brush.first_side + side) as usize].plane as usize].dist;
         (-Vec3::new(dist(0), dist(2), dist(4)), Vec3::new(dist(1), dist(3), dist(5)))
     }
 
-    /// What is at a point.
+    /// Returns the contents at a point.
     pub(crate) fn contents_at(&self, point: Vec3) -> u32 {
         let mut node = 0;
         while let Ok(index) = usize::try_from(node) {
@@ -153,7 +154,7 @@ impl From<Map> for Parts {
 impl TryFrom<Parts> for Map {
     type Error = MapError;
 
-    /// Every reference leads somewhere, and no walk down the tree comes round in a circle.
+    /// Checks that every reference is valid and that the nodes form a tree.
     fn try_from(parts: Parts) -> Result<Map, MapError> {
         let bad = |lump, why| Err(MapError::Unfit { lump, why });
         let within =
@@ -163,7 +164,7 @@ impl TryFrom<Parts> for Map {
             return bad("planes", "a number that is none");
         }
         let leads = |from: usize, to: i32| match usize::try_from(to) {
-            // Nodes stand before what they lead to.
+            // Nodes come before their children.
             Ok(node) => node > from && node < parts.nodes.len(),
             Err(_) => ((-1 - i64::from(to)) as usize) < parts.leaves.len(),
         };
@@ -227,10 +228,11 @@ impl TryFrom<Parts> for Map {
     }
 }
 
-/// More nodes below each other than any map has.
+/// The deepest allowed tree, deeper than in any real map.
 const DEEPEST: u16 = 1024;
 
-/// Whether no node hangs below two others, nor too deep. Each stands before what it leads to.
+/// Returns whether every node has at most one parent and the depth is within the limit. Nodes come before their
+/// children.
 fn is_tree(nodes: &[Node]) -> bool {
     let mut depths = vec![0u16; nodes.len()];
     nodes.iter().enumerate().all(|(index, node)| {

@@ -1,43 +1,43 @@
-//! Sweeps a box through a map, as cm_trace.c and cm_patch.c of ioquake3 do it: the box becomes a point, and planes move out by
-//! what the box reaches towards them.
+//! Sweeps a box through a map, as cm_trace.c and cm_patch.c of ioquake3 do. The box becomes a point, and each plane
+//! moves outwards by the box's extent towards it.
 
 use glam::Vec3;
 
 use super::facets::{PatchPieces, Piece};
 use super::level::{Brush, Leaf, Map, Model, Plane};
 
-/// A sweep stops this far before what it meets, in units.
+/// Distance at which a sweep stops before a surface, in units.
 const EPSILON: f32 = 0.125;
-/// Slanted planes of the tree are taken as near to any box.
+/// The extent towards slanted planes of the tree, used for every box.
 const ANY_BOX: f32 = 2048.0;
 
-/// A box on its way.
+/// The sweep of a box from `start` to `end`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sweep {
     pub(crate) start: Vec3,
     pub(crate) end: Vec3,
     pub(crate) mins: Vec3,
     pub(crate) maxs: Vec3,
-    /// What stops it.
+    /// Contents that stop the box.
     pub(crate) mask: u32,
 }
 
-/// How far it came.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trace {
-    /// Of the way, 0 to 1.
+    /// Covered fraction of the way, 0 to 1.
     pub(crate) fraction: f32,
     pub(crate) end: Vec3,
-    /// Of what stopped it.
+    /// Normal of the plane that stopped it.
     pub(crate) normal: Vec3,
     pub(crate) surface: u32,
     pub(crate) starts_solid: bool,
-    /// It is in something solid all the way.
+    /// Whether the whole way is in something solid.
     pub(crate) all_solid: bool,
 }
 
 impl Sweep {
-    /// Through the world.
+    /// Sweeps through the world.
     pub(crate) fn through(&self, map: &Map) -> Trace {
         let mut work = Work::new(self, map);
         if work.is_still {
@@ -48,7 +48,7 @@ impl Sweep {
         work.finish(self)
     }
 
-    /// Through a part of the map that stands at a place.
+    /// Sweeps through a model of the map that is displaced to `origin`.
     pub(crate) fn through_model(&self, map: &Map, model: Model, origin: Vec3) -> Trace {
         let moved = Sweep { start: self.start - origin, end: self.end - origin, ..*self };
         let mut work = Work::new(&moved, map);
@@ -59,7 +59,7 @@ impl Sweep {
         work.finish(self)
     }
 
-    /// Past another box, of the body of a player.
+    /// Sweeps past another box, such as a player's body.
     pub(crate) fn past_box(&self, map: &Map, mins: Vec3, maxs: Vec3) -> Trace {
         let mut work = Work::new(self, map);
         let planes = [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate().flat_map(|(axis, unit)| {
@@ -76,7 +76,7 @@ struct Work<'a> {
     map: &'a Map,
     start: Vec3,
     end: Vec3,
-    /// From the box's middle to its corner.
+    /// Vector from the centre of the box to its corner.
     half: Vec3,
     mins: Vec3,
     maxs: Vec3,
@@ -87,7 +87,7 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     fn new(sweep: &Sweep, map: &'a Map) -> Work<'a> {
-        // The box becomes symmetric about the way.
+        // Shift the way so that the box is symmetric about it.
         let middle = (sweep.mins + sweep.maxs) * 0.5;
         let half = sweep.maxs - middle;
         let (start, end) = (sweep.start + middle, sweep.end + middle);
@@ -112,7 +112,7 @@ impl<'a> Work<'a> {
         Trace { end, ..self.trace }
     }
 
-    /// Everything in the leaves that a box at rest touches.
+    /// Tests everything in the leaves that a resting box touches.
     fn test_tree(&mut self) {
         let mut nodes = vec![0];
         while let Some(node) = nodes.pop() {
@@ -136,7 +136,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Front to back, down to the leaves on the way.
+    /// Visits the leaves along the way from front to back.
     fn tree(&mut self, node: i32, (from, to): (f32, f32), (start, end): (Vec3, Vec3)) {
         if self.trace.fraction <= from {
             return;
@@ -209,7 +209,7 @@ impl<'a> Work<'a> {
         if self.is_still { self.trace.all_solid } else { self.trace.fraction == 0.0 }
     }
 
-    /// How far the box reaches back along a normal, as a negative number.
+    /// Returns how far the box extends against a normal, as a negative number.
     fn reach(&self, normal: Vec3) -> f32 {
         Vec3::select(normal.cmplt(Vec3::ZERO), self.half, -self.half).dot(normal)
     }
@@ -219,7 +219,7 @@ impl<'a> Work<'a> {
     }
 
     fn brush<'p>(&mut self, planes: impl Iterator<Item = (&'p Plane, u32)>, mins: Vec3, maxs: Vec3) {
-        // A sweep stops before it meets anything; what only stands is in a brush or not.
+        // A moving box stops before a brush; a resting one is only tested for being inside.
         let margin = Vec3::splat(if self.is_still { 0.0 } else { EPSILON });
         if self.mins.cmpgt(maxs + margin).any() || self.maxs.cmplt(mins - margin).any() {
             return;
@@ -261,7 +261,7 @@ impl<'a> Work<'a> {
         }
         for piece in &patch.pieces {
             if self.is_still {
-                // A piece has no inside for a point.
+                // A point cannot be inside a piece.
                 if self.half != Vec3::ZERO && self.is_in(patch, piece) {
                     (self.trace.starts_solid, self.trace.all_solid, self.trace.fraction) = (true, true, 0.0);
                     return;
@@ -272,7 +272,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The planes of a piece moved out by the box: the surface first.
+    /// Returns the planes of a piece, moved outwards by the box: the surface first, then the borders.
     fn planes<'p>(&self, patch: &'p PatchPieces, piece: &'p Piece) -> impl Iterator<Item = (Vec3, f32)> + use<'p> {
         let half = self.half;
         let moved = move |plane: usize, inward: bool| {
@@ -289,7 +289,7 @@ impl<'a> Work<'a> {
         let (mut enter, mut leave) = (-1.0, 1.0);
         let mut met = None;
         let last = piece.borders.len();
-        // To a point a piece is so thin that it would leave it with the surface.
+        // For a point the back plane is left out: the piece is so thin that the point would leave it where it enters.
         let count = if self.half == Vec3::ZERO { last } else { last + 1 };
         for (index, (normal, dist)) in self.planes(patch, piece).enumerate().take(count) {
             let (near, far) = self.distances(normal, dist);
@@ -300,7 +300,7 @@ impl<'a> Work<'a> {
                 _ => {}
             }
         }
-        // What comes from behind passes.
+        // A sweep that meets the back plane passes through.
         if let Some((index, normal)) = met
             && index != last
             && enter < leave
@@ -316,11 +316,11 @@ impl<'a> Work<'a> {
     }
 }
 
-/// How a way crosses a plane, given the distances of its ends.
+/// How a way crosses a plane, from the distances of its ends.
 enum Crossing {
-    /// In front of it all the way.
+    /// The whole way is in front of the plane.
     Outside,
-    /// Behind it all the way.
+    /// The whole way is behind the plane.
     Inside,
     Enters(f32),
     Leaves(f32),

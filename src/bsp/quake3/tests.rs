@@ -1,4 +1,4 @@
-//! A small level made on the spot: a box slides, stands, and is stopped as the engine's rules say.
+//! Tests with a small generated level: the collision rules of a box that slides, rests and stops.
 
 use glam::Vec3;
 
@@ -19,7 +19,7 @@ fn brushes_stop_a_box_an_eighth_before_them() {
     assert_eq!((down.end.z, down.normal, down.starts_solid), (24.125, Vec3::Z, false));
     let aside = sweep([0.0, 0.0, 24.125], [500.0, 0.0, 24.125]).through(&map);
     assert_eq!((aside.end.x, aside.normal), (256.0 - 15.0 - 0.125, -Vec3::X));
-    // What is nearer than that eighth does not come nearer.
+    // Within that eighth the box stays where it is.
     let again = sweep([240.9, 0.0, 24.125], [260.0, 0.0, 24.125]).through(&map);
     assert_eq!((again.fraction, again.end.x), (0.0, 240.9));
     assert!(sweep([0.0, 0.0, 0.0], [0.0, 0.0, 0.0]).through(&map).all_solid);
@@ -31,7 +31,7 @@ fn brushes_stop_a_box_an_eighth_before_them() {
 #[test]
 fn curves_stop_a_box_from_their_front() {
     let map = Map::parse(&quake3_bytes()).expect("a map");
-    // A flat patch, 64 units up, at x from -200 to -100.
+    // A flat patch at z = 64, with x from -200 to -100.
     let down = sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]).through(&map);
     assert!((down.end.z - (64.0 + 24.125)).abs() < 1e-3 && down.normal.z > 0.99, "{down:?}");
     let up = sweep([-150.0, 0.0, 25.0], [-150.0, 0.0, 130.0]).through(&map);
@@ -42,7 +42,7 @@ fn curves_stop_a_box_from_their_front() {
     assert!((ray.through(&map).end.z - 64.125).abs() < 1e-3, "a point, too");
 }
 
-/// Planes are held against all others: what a small file can ask for is bounded by what an engine takes.
+/// Each plane is compared with all others, so the engine's limits bound the work that a small file can cause.
 #[test]
 fn curves_that_no_engine_takes_are_refused() {
     let patch = |side: u32, rough: f32| {
@@ -58,7 +58,7 @@ fn curves_that_no_engine_takes_are_refused() {
     assert!(pieces_of(&patch(9, 1.0), &mut u64::MAX.clone()).is_some());
     let mut work = u64::MAX;
     assert!(pieces_of(&patch(129, 1.0), &mut work).is_none());
-    // Up to 128 times 128 squares, each of which looks through no more planes than there may be.
+    // At most 128 by 128 squares, and each compares with at most the limit of planes.
     assert!(u64::MAX - work < 4 * 128 * 128 * 4200, "{}", u64::MAX - work);
 }
 
@@ -69,7 +69,7 @@ fn a_map_comes_back_from_a_log_and_damage_is_refused() {
     let packed = rmp_serde::to_vec(&map).expect("packed");
     assert_eq!(crate::serial::from_msgpack::<Map>(&packed).expect("a map"), map);
     assert!(Map::parse(&bytes[..100]).is_err() && Map::parse(b"IBSP").is_err());
-    // Whatever a byte becomes, it is a map or it is none.
+    // Any changed byte must give a valid map or an error.
     for at in 0..bytes.len() {
         for to in [0, 1, 0x7f, 0xff] {
             let mut bytes = bytes.clone();

@@ -1,16 +1,16 @@
-//! A flat polygon that planes cut.
+//! Convex polygons and cutting them by planes.
 
 use glam::Vec3;
 
-/// Longer than any map.
+/// Larger than any map, in units.
 const FAR: f32 = 131_072.0;
 
-/// The points of a polygon in order.
+/// The corners of a polygon, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Winding(pub(super) Vec<Vec3>);
 
 impl Winding {
-    /// All of a plane that any map reaches.
+    /// Returns a square in a plane, larger than any map.
     pub(super) fn of_plane(normal: Vec3, dist: f32) -> Winding {
         let size = normal.abs();
         let is_level = size.z > size.x && size.z > size.y;
@@ -21,7 +21,7 @@ impl Winding {
         Winding(vec![center - right + up, center + right + up, center + right - up, center - right - up])
     }
 
-    /// What of it is in front of a plane; `None` where nothing is. Points nearer than `epsilon` lie on the plane.
+    /// Returns the part in front of a plane; `None` if it is empty. Points within `epsilon` lie on the plane.
     pub(super) fn cut(&self, normal: Vec3, dist: f32, epsilon: f32) -> Option<Winding> {
         let distance = |point: &Vec3| point.dot(normal) - dist;
         if !self.0.iter().any(|point| distance(point) > epsilon) {
@@ -37,7 +37,7 @@ impl Winding {
             let crosses = (here > epsilon && there < -epsilon) || (here < -epsilon && there > epsilon);
             if crosses {
                 let between = *point + (*next - *point) * (here / (here - there));
-                // Along an axis the place is the plane's own.
+                // On an axial plane the coordinate is exactly the plane's distance.
                 points.push(Vec3::select(normal.abs().cmpeq(Vec3::ONE), normal * dist, between));
             }
         }

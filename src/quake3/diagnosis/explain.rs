@@ -1,4 +1,5 @@
-//! Finds the cause of a miss. What the server tells comes first, then what reproduces its state, then what was met.
+//! Finds the cause of a correction. It first checks what the states say, then what reproduces the server's state, then
+//! nearby obstacles.
 
 use glam::Vec3;
 
@@ -12,14 +13,15 @@ use crate::quake3::surroundings::around;
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
-/// Among what outlives a player's deaths: how often he was put into the game.
+/// Persistent player data: the number of spawns.
 const SPAWNS: usize = player_list(1) + 4;
-/// Others are shown where they stood at a frame of the server, in whole units; they move on until the usercmd runs.
+/// Tolerance for the positions of other players, in units. They are sent rounded and for a server frame, and move on
+/// before the usercmd runs.
 const BESIDE: f32 = 32.0;
 
 type Found = Option<(Cause, Evidence)>;
 
-/// The cause, and what shows it.
+/// Returns the cause with its evidence.
 pub(crate) fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> (Cause, Evidence) {
     let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "told") };
     told(from, miss.authoritative)
@@ -30,7 +32,7 @@ pub(crate) fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> (Cause, Evide
         .unwrap_or((Cause::Unknown, "none"))
 }
 
-/// What the two states of the player say themselves.
+/// Finds causes that the player's two states show directly.
 fn told(from: &BodyRow, to: &BodyRow) -> Found {
     let changed = |cell: usize| from.player(cell) != to.player(cell);
     let (was, is) = (from.player_state(), to.player_state());
@@ -39,7 +41,7 @@ fn told(from: &BodyRow, to: &BodyRow) -> Found {
         return Some((Cause::SpawnOrDeath, "told"));
     }
     if was.gravity == 0 && is.gravity != 0 {
-        // A state right after the spawn lacks speed and gravity until the first usercmd.
+        // Until the first usercmd, a state after a spawn lacks speed and gravity.
         return Some((Cause::SpawnOrDeath, "told before the first usercmd"));
     }
     if from.teleports() != to.teleports() {
@@ -50,7 +52,7 @@ fn told(from: &BodyRow, to: &BodyRow) -> Found {
     (is_hurt || is_pushed).then_some((Cause::Knockback, "told"))
 }
 
-/// Among the bodies where the snapshot before shows them it is right.
+/// Tests whether the prediction is right with the bodies of the previous snapshot.
 fn bodies_before(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
     let own = miss.scene.player.entity();
     let is_right = reproduces(rules, miss.before, own, from, miss.commands, miss.authoritative);
@@ -61,7 +63,8 @@ fn bodies_before(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Fo
     is_right.then_some((cause, "reproduced: bodies of the packet before"))
 }
 
-/// Without some usercmds in a row it is right: they never reached the server, which makes the next one longer.
+/// Tests whether the prediction is right without some consecutive usercmds. The server never received them, and the
+/// next usercmd covers their time.
 fn lost_input(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
     let own = miss.scene.player.entity();
     let last = miss.commands.len().checked_sub(1)?;
@@ -73,7 +76,7 @@ fn lost_input(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found
     is_right.then_some((Cause::InputLost, "reproduced: without some usercmds"))
 }
 
-/// Of many usercmds, so many spans of them are tried.
+/// The most spans of usercmds to try.
 const MOST_TRIES: usize = 60;
 
 fn reproduces(
@@ -102,7 +105,7 @@ fn met(miss: &Acked<'_, BodyRow>) -> Found {
     }
 }
 
-/// Another body was so near that it may have been in the way, or else it was not although it was predicted so.
+/// Tests whether another body was close enough to block the player, in the prediction or on the server.
 fn beside(miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
     let own = miss.scene.player.entity();
     let (start, end) = (from.origin(), miss.authoritative.origin());

@@ -1,4 +1,4 @@
-//! Why a prediction missed: what the server told of it, what reproduces its state, what was in the way.
+//! Finds the causes of corrections from what the server sent, what reproduces its state, and what blocked the player.
 
 mod explain;
 

@@ -1,4 +1,4 @@
-//! One client in the game: its usercmds, each once, its packets, and what it has had of the server's.
+//! One client in the game: its usercmds without repeats, its packets, and the snapshots it received.
 
 use std::collections::VecDeque;
 
@@ -11,25 +11,25 @@ use crate::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
 use crate::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
 use crate::usercmd::{Input, Usercmd, buttons};
 
-/// How many usercmds are remembered for their acks: more than two seconds at 500 a second.
+/// Number of usercmds to remember for acks: over two seconds at 500 per second.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) player: PlayerId,
-    /// The times of the newest usercmds, in ms of the server, with their numbers and whether they fire.
+    /// Times of the newest usercmds in ms of server time, with their numbers and whether they fire.
     recent: VecDeque<(i32, CommandSeq, bool)>,
-    /// The newest usercmd that fires of those that have run.
+    /// The newest executed usercmd that fires.
     fired: CommandSeq,
-    /// The newest snapshots, until they are acked.
+    /// Numbers of the newest snapshots without an ack.
     sent: VecDeque<u32>,
     newest_ack: u32,
-    /// Whether nobody but its acks says which snapshots it has.
+    /// Whether acks are the only source for received snapshots.
     pub(super) acks_tell: bool,
-    /// The hits that the newest snapshot tells, and its server time.
+    /// Number of hits in the newest snapshot, and its server time.
     pub(super) hits: Option<(u32, i32)>,
     pub(super) events: Events,
-    /// The newest usercmd that has hits, and how many.
+    /// The newest usercmd with hits, and the number of its hits.
     hitting: (CommandSeq, u8),
 }
 
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    /// Hears a packet; how many usercmds are new.
+    /// Processes a packet and returns the number of new usercmds.
     pub(super) fn input(
         &mut self,
         at: Micros,
@@ -58,7 +58,7 @@ impl Client {
         bytes: usize,
         out: &mut dyn FnMut(Record),
     ) -> u64 {
-        // Only snapshots are acked, and each once.
+        // Messages count as acked once; only snapshots are acked.
         if message_ack > self.newest_ack {
             self.newest_ack = message_ack;
             while let Some(sent) = self.sent.front().copied().filter(|sent| *sent <= message_ack) {
@@ -93,8 +93,8 @@ impl Client {
         new
     }
 
-    /// The newest usercmd that had run when the snapshot was made, and whether its time is the player's `commandTime`: the server
-    /// sets that itself where it puts a player into the world.
+    /// Returns the newest usercmd that had run before the snapshot, and whether its time equals the player's
+    /// `commandTime`. The server sets `commandTime` itself when it spawns a player.
     pub(super) fn ack(&mut self, snapshot: &Snapshot) -> (CommandSeq, bool) {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
@@ -108,7 +108,7 @@ impl Client {
         newest.map_or((CommandSeq(0), false), |(of, seq, _)| (*seq, *of == time))
     }
 
-    /// The newest usercmd that fires of those that had run when the newest snapshot was made, and which of its hits the next is.
+    /// Returns the newest executed usercmd that fires, as of the newest snapshot, and the index of its next hit.
     pub(super) fn hit(&mut self) -> (CommandSeq, u8) {
         let (command, hits) = self.hitting;
         let index = if command == self.fired { hits } else { 0 };
@@ -117,7 +117,8 @@ impl Client {
     }
 }
 
-/// Angles are sent in 65,536ths of a turn, of which degrees hold every one. `extra` is the usercmd's time as it was sent.
+/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly. `extra` is the usercmd's sent
+/// time.
 fn input_of(cmd: &UserCmd, msec: i64) -> Input {
     Input {
         msec: msec.clamp(0, 255) as u8,

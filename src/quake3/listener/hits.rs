@@ -1,6 +1,6 @@
-//! Who hit whom. A shooter is told how many hits it has made, and the health that its last victim had before; the server's log
-//! names victims and what they lost. Together they tell who hit whom, and for how much; without a log, what all in sight
-//! are told names some victims.
+//! Matches hits with victims. The server tells a shooter its number of hits and the last victim's health before the
+//! hit. The server log has victims and their damage. Together they give shooter, victim and damage. Without a log,
+//! event entities that all clients see identify some victims.
 
 use super::client::Client;
 use super::ticks::Ticks;
@@ -9,19 +9,19 @@ use crate::quake3::server_log::{Hurt, ServerLog};
 use crate::record::{DamageRecord, Reason, ShotRecord};
 use crate::units::{EntityId, PlayerId};
 
-/// Among a player's lists, that of what outlives its deaths; and in it, the hits made, and the last victim's health in the high
-/// byte (bg_public.h and g_combat.c of OpenArena).
+/// The list of player data that survives deaths, and two of its cells. They hold the number of hits, and the last
+/// victim's health in the high byte (bg_public.h and g_combat.c of OpenArena).
 const PERSISTANT: usize = 1;
 const HITS: usize = player_list(PERSISTANT) + 1;
 const VICTIMS_HEALTH: usize = player_list(PERSISTANT) + 7;
 
-/// The server's log, as far as shooters were told of it.
+/// The server log, matched with hits reported to shooters.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     log: ServerLog,
-    /// Whose each line of the log is, where a shooter was told.
+    /// The shooter of each log line, if known.
     attackers: Vec<Option<PlayerId>>,
-    /// How many lines are told.
+    /// Number of log lines already emitted.
     told: usize,
 }
 
@@ -30,22 +30,23 @@ impl Hits {
         Hits { attackers: vec![None; log.hurt.len()], log, told: 0 }
     }
 
-    /// How many lines the log has, and how many of them a shooter was told of.
+    /// Returns the number of log lines, and how many of them have a known shooter.
     pub(super) fn logged(&self) -> (u64, u64) {
         (self.log.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
     }
 
-    /// The hits that a snapshot tells its player for the first time. `since` is the server time of the snapshot before.
+    /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
+    /// snapshot.
     pub(super) fn of(&mut self, client: &mut Client, snapshot: &Snapshot) -> Vec<ShotRecord> {
         let (before, since) = client.hits.unwrap_or((snapshot.player[HITS], snapshot.server_time));
         client.hits = Some((snapshot.player[HITS], snapshot.server_time));
-        // Hits of team mates count backwards; a player who comes back begins with what he had.
+        // Hits on team mates decrease the counter. A returning player starts with the previous value.
         let new = (snapshot.player[HITS].wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
         let health = (snapshot.player[VICTIMS_HEALTH] >> 8) as u8;
         let lines = self.lines(client.player, (since, snapshot.server_time), health, usize::from(new));
         let told = client.events.victims(client.player, snapshot);
         let shot = |hit: u8| {
-            // The last hits are those that the log tells.
+            // The log covers the last hits.
             let place = |known: usize| known.checked_sub(usize::from(new - hit));
             let line = place(lines.len()).and_then(|place| lines.get(place));
             let told = place(told.len()).and_then(|place| told.get(place));
@@ -62,7 +63,8 @@ impl Hits {
         (0..new).map(shot).collect()
     }
 
-    /// The lines of a shooter's newest hits, at most `count`: the last whose victim had that health, and those before it that lead to it.
+    /// Returns the log lines of a shooter's newest hits, at most `count`: the last one with that victim's health, and
+    /// those leading to it.
     fn lines(&mut self, shooter: PlayerId, (from, to): (i32, i32), health: u8, count: usize) -> Vec<Hurt> {
         let mut places = self.log.between(from, to);
         let mut found: Vec<Hurt> = Vec::new();
@@ -72,7 +74,7 @@ impl Hits {
                 is_free
                     && match found.last() {
                         None => line.victim != shooter.0 && line.health as u8 == health,
-                        // A gun of many pellets hits the same victim again and again.
+                        // A weapon with several pellets hits the same victim repeatedly.
                         Some(next) => line.victim == next.victim && line.health - line.damage == next.health,
                     }
             };
@@ -85,7 +87,8 @@ impl Hits {
         found
     }
 
-    /// What the log tells up to a server time that every shooter was told of, each once, in the tick whose snapshots show it first.
+    /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
+    /// the first whose snapshots show it.
     pub(super) fn until(&mut self, server_time: i32, ticks: &Ticks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
         while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {

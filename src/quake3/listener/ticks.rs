@@ -1,42 +1,42 @@
-//! The server's frames as ticks: those that some snapshot tells, numbered by the server's time.
+//! Numbers the server frames seen in snapshots as ticks, by server time.
 
 use std::collections::VecDeque;
 
 use crate::units::{Micros, Tick};
 
-/// How many ticks back a snapshot may come.
+/// How many ticks a snapshot may be late.
 const REMEMBERED: usize = 64;
 
 /// The newest ticks by server time.
 #[derive(Debug, Default)]
 pub(super) struct Ticks {
     newest: VecDeque<(i32, Tick, Micros)>,
-    /// The first server time, and when it passed.
+    /// The first server time, and the session time at which it was observed.
     first: Option<(i32, Micros)>,
 }
 
 impl Ticks {
-    /// The first server time that anybody is told is when that passes: so the server's clock and the session's are the same, but for
-    /// the way from the server.
+    /// Sets the session time of the first observed server time. Session and server clocks then agree, except for the
+    /// network delay.
     pub(super) fn begin(&mut self, at: Micros, server_time: i32) {
         self.first.get_or_insert((server_time, at));
     }
 
-    /// The tick of a server time in ms; `None` for one from before all that are remembered.
+    /// Returns the tick of a server time in ms; `None` if it is older than all remembered ticks.
     pub(super) fn of(&mut self, at: Micros, server_time: i32, server_hz: u16) -> Option<Tick> {
         let (first, _) = *self.first.get_or_insert((server_time, at));
         let (last_time, last) = self.newest.back().map_or((i32::MIN, Tick(0)), |(time, tick, _)| (*time, *tick));
         if server_time <= last_time {
             return self.newest.iter().find(|(time, ..)| *time == server_time).map(|(_, tick, _)| *tick);
         }
-        // Frames lie evenly; where they do not, each still has a number of its own.
+        // Frames are normally evenly spaced. Otherwise each still gets a number of its own.
         let passed = (i64::from(server_time) - i64::from(first)).max(0);
         let even = 1 + passed * i64::from(server_hz) / 1000;
         let tick = u32::try_from(even).unwrap_or(u32::MAX).max(last.0.saturating_add(1));
         Some(self.add(at, server_time, Tick(tick)))
     }
 
-    /// The first tick behind a server time, and when it passed.
+    /// Returns the first tick after a server time, and its session time.
     pub(super) fn after(&self, server_time: i32) -> Option<(Tick, Micros)> {
         let after = self.newest.partition_point(|(time, ..)| *time <= server_time);
         self.newest.get(after).map(|(_, tick, at)| (*tick, *at))
@@ -50,7 +50,7 @@ impl Ticks {
         tick
     }
 
-    /// A server time in ms on the session's clock.
+    /// Converts a server time in ms to session time.
     pub(super) fn time(&self, server_time: i32) -> Micros {
         let (first, at) = self.first.unwrap_or((server_time, Micros::ZERO));
         at + Micros::from_ms(i64::from(server_time) - i64::from(first))

@@ -1,4 +1,4 @@
-//! Whom hits are of, as all in sight are told: a bullet that meets flesh, and a death, are entities of their own for a moment
+//! Finds victims from event entities that all clients in sight receive: bullet impacts on players, and deaths
 //! (OpenArena's bg_public.h, g_weapon.c and g_combat.c).
 
 use std::sync::Arc;
@@ -6,19 +6,20 @@ use std::sync::Arc;
 use crate::quake3::protocol::{EntityCells, Snapshot, entity};
 use crate::units::{EntityId, PlayerId};
 
-/// The `kind` of an entity that is event 0; the others follow.
+/// The `kind` of an entity with event 0; further events follow.
 const EVENTS: u32 = 13;
 const BULLET_MET_FLESH: u32 = EVENTS + 48;
 const OBITUARY: u32 = EVENTS + 60;
 
-/// The events that the newest snapshot showed: each is shown for a while.
+/// The event entities of the newest snapshot. Servers send each for several snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     shown: Vec<(u16, Arc<EntityCells>)>,
 }
 
 impl Events {
-    /// The victims of a shooter whom a snapshot tells of for the first time, one for each bullet; deaths come last.
+    /// Returns the victims of a shooter that a snapshot reports for the first time, one for each bullet; deaths come
+    /// last.
     pub(super) fn victims(&mut self, shooter: PlayerId, snapshot: &Snapshot) -> Vec<EntityId> {
         let is_event = |(_, cells): &&(u16, Arc<EntityCells>)| cells[entity("kind")] >= EVENTS;
         let now: Vec<(u16, Arc<EntityCells>)> = snapshot.entities.iter().filter(is_event).cloned().collect();
@@ -33,7 +34,7 @@ impl Events {
         let bullets = of_kind(BULLET_MET_FLESH, "other_entity_num", "event_parm");
         let mut victims: Vec<EntityId> = bullets.collect();
         for dead in of_kind(OBITUARY, "other_entity_num2", "other_entity_num") {
-            // Whom a bullet killed is told of twice.
+            // A victim killed by a bullet has both events.
             if dead.0 != shooter.0 && !victims.contains(&dead) {
                 victims.push(dead);
             }

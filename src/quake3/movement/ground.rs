@@ -1,4 +1,4 @@
-//! What is below a player and around him: ground to stand on, water (bg_pmove.c: `PM_GroundTrace`, `PM_SetWaterLevel`).
+//! Finds the ground below a player and the water around it (bg_pmove.c: `PM_GroundTrace`, `PM_SetWaterLevel`).
 
 use glam::Vec3;
 
@@ -7,13 +7,13 @@ use super::state::flag;
 use super::world::NO_ENTITY;
 use crate::bsp::quake3::{Trace, contents};
 
-/// How far below the ground may be.
+/// Largest distance to the ground, in units.
 const REACH: f32 = 0.25;
-/// A steeper slope is no ground.
+/// Smallest z component of a walkable slope's normal.
 const STEEPEST: f32 = 0.7;
-/// Faster away from the ground, and a player leaves it.
+/// Speed away from the ground, in units/s, above which a player leaves it.
 const THROWN_OFF: f32 = 10.0;
-/// Who lands faster, must wait before the next jump.
+/// Vertical speed, in units/s, below which a landing delays the next jump.
 const HARD_LANDING: f32 = -200.0;
 const LANDING_MS: i32 = 250;
 
@@ -57,7 +57,7 @@ impl Step<'_> {
         self.walks = false;
     }
 
-    /// A player who is stuck stands on what he would stand on if there is room within a unit.
+    /// Finds the ground for a player stuck in something solid, if there is free space within one unit.
     fn free(&self, below: Vec3) -> Option<(Trace, u32)> {
         let near = [-1.0, 0.0, 1.0];
         let mut places =

@@ -1,4 +1,4 @@
-//! Quake III's player movement: pure functions from a state, a usercmd and what stands around. The rules are those of the public
+//! Quake III's player movement: pure functions of a state, a usercmd and the surroundings. The rules follow the public
 //! OpenArena and ioquake3 sources (bg_pmove.c, bg_slidemove.c).
 
 mod ground;

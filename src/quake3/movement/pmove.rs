@@ -1,5 +1,5 @@
-//! One usercmd: in steps of at most 66 ms, each with its surroundings, its way of moving, and what follows (bg_pmove.c: `Pmove`,
-//! `PmoveSingle`).
+//! Runs one usercmd in steps of at most 66 ms. Each step finds the surroundings and moves the player accordingly
+//! (bg_pmove.c: `Pmove`, `PmoveSingle`).
 
 use glam::Vec3;
 
@@ -9,11 +9,11 @@ use crate::bsp::quake3::{Sweep, Trace, contents, surface};
 
 /// The longest step, in ms.
 const LONGEST_STEP_MS: i32 = 66;
-/// A usercmd that comes after longer is cut, in ms.
+/// The longest time of a usercmd, in ms; the rest is cut.
 const LONGEST_MS: i32 = 1000;
-/// What is held after a jump counts as pressed that far.
+/// Upward input of a usercmd while the jump key is held after a jump.
 const HELD_UP: i32 = 20;
-/// The steepest look up and down, in 65,536ths of a turn.
+/// The steepest pitch, in 65,536ths of a turn.
 const STEEPEST: i16 = 16_000;
 
 pub(super) const BOX_BELOW: f32 = -24.0;
@@ -23,20 +23,20 @@ const DUCKED: f32 = 16.0;
 const LYING: f32 = -8.0;
 const INVULNERABLE: f32 = 42.0;
 
-/// How the server moves players.
+/// Server settings of player movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Velocities stay as they are; otherwise they are rounded after each step.
+    /// Whether velocities keep their fractions; otherwise each step rounds them.
     pub(crate) float: bool,
-    /// Steps of so many ms, if above 0.
+    /// Fixed step length in ms; 0 for variable steps.
     pub(crate) fixed_ms: i32,
-    /// The server forbids speed gained by turning in the air.
+    /// Whether the server prevents speed gain by turning in the air.
     pub(crate) no_bunny: bool,
-    /// Swimming is fast.
+    /// Whether swimming is fast.
     pub(crate) fast_water: bool,
 }
 
-/// A player in the middle of a step.
+/// A player during a step.
 pub(super) struct Step<'a> {
     pub(super) world: &'a World<'a>,
     pub(super) settings: Settings,
@@ -48,18 +48,18 @@ pub(super) struct Step<'a> {
     pub(super) mask: u32,
     pub(super) forward: Vec3,
     pub(super) right: Vec3,
-    /// What is below, and whether it can be walked on.
+    /// The surface below, and whether it is walkable.
     pub(super) ground: Option<Trace>,
     pub(super) walks: bool,
     pub(super) ground_surface: u32,
     pub(super) falls_at: f32,
-    /// 0 dry, 1 feet, 2 waist, 3 eyes.
+    /// Water level: 0 dry, 1 feet, 2 waist, 3 eyes.
     pub(super) water: u8,
-    /// Entities that were in the way.
+    /// Entities that blocked the player.
     pub(super) met: &'a mut Vec<u32>,
 }
 
-/// Runs a usercmd. `met` takes what was in the way.
+/// Runs a usercmd. `met` receives the entities that the player touched.
 pub(crate) fn run(
     world: &World<'_>,
     settings: Settings,
@@ -96,7 +96,7 @@ pub(crate) fn run(
     state
 }
 
-/// What the server does after a usercmd: places that throw (g_active.c: `G_TouchTriggers`; bg_misc.c: `BG_TouchJumpPad`).
+/// Applies jump pads, as the server does after a usercmd (g_active.c: `G_TouchTriggers`; bg_misc.c: `BG_TouchJumpPad`).
 fn touch_triggers(world: &World<'_>, state: &mut PlayerState, met: &mut Vec<u32>) {
     if state.kind != 0 || state.health <= 0 {
         return;
@@ -120,7 +120,7 @@ impl<'a> Step<'a> {
         ms: i32,
         met: &'a mut Vec<u32>,
     ) -> Step<'a> {
-        // The dead pass through others.
+        // Dead players pass through others.
         let body = if state.health > 0 && state.kind != kind::DEAD { contents::BODY } else { 0 };
         Step {
             world,
@@ -189,7 +189,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What the usercmd says before it moves anything: view, buttons, who may steer.
+    /// Applies the parts of the usercmd that do not move the player: view, buttons, and whether the player may steer.
     fn take_command(&mut self) {
         let (state, command) = (&mut self.state, &mut self.command);
         if state.health > 0 && command.buttons & (BUTTON_ATTACK | BUTTON_USE) == 0 {
@@ -217,7 +217,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The player's box, by whether he ducks; he stands up where there is room.
+    /// Sets the player's box. A ducked player stands up if there is room.
     fn shape(&mut self) {
         let wide = flag::INVULNERABLE_WIDE;
         if self.state.is_invulnerable {
@@ -270,7 +270,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Where forward and right are, by pitch, yaw and roll in degrees (q_math.c: `AngleVectors`).
+/// Returns the forward and right directions of pitch, yaw and roll in degrees (q_math.c: `AngleVectors`).
 pub(crate) fn directions(angles: Vec3) -> (Vec3, Vec3) {
     let turn = |degrees: f32| libm::sincosf((f64::from(degrees) * (std::f64::consts::PI * 2.0 / 360.0)) as f32);
     let ((sy, cy), (sp, cp), (sr, cr)) = (turn(angles.y), turn(angles.x), turn(angles.z));

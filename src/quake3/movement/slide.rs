@@ -1,27 +1,27 @@
-//! Moving until something is in the way, and along it; and up steps (bg_slidemove.c).
+//! Moves until something blocks, then along it, and up steps (bg_slidemove.c).
 
 use glam::Vec3;
 
 use super::pmove::Step;
 
 const STEP: f32 = 18.0;
-/// Planes push back a little more than what runs into them.
+/// Factor by which planes reflect slightly more than the velocity into them.
 const OVERCLIP: f32 = 1.001;
 const MOST_PLANES: usize = 5;
 const MOST_BUMPS: usize = 4;
-/// Who moves away from a plane at this speed does not touch it.
+/// Speed away from a plane, in units/s, above which it does not count as touched.
 const AWAY: f32 = 0.1;
 const SAME_PLANE: f32 = 0.99;
 const WALKABLE: f32 = 0.7;
 
-/// A velocity without its part into a plane.
+/// Returns the velocity without its component into a plane.
 pub(super) fn clip(velocity: Vec3, normal: Vec3) -> Vec3 {
     let into = velocity.dot(normal);
     velocity - normal * if into < 0.0 { into * OVERCLIP } else { into / OVERCLIP }
 }
 
 impl Step<'_> {
-    /// Slides; over steps where that is needed.
+    /// Slides, and climbs steps if necessary.
     pub(super) fn step_slide(&mut self, falls: bool) {
         let (origin, velocity) = (self.state.origin, self.state.velocity);
         if !self.slide(falls) {
@@ -29,7 +29,7 @@ impl Step<'_> {
         }
         let up = Vec3::new(0.0, 0.0, STEP);
         let (below, _) = self.sweep(origin, origin - up);
-        // Nobody steps up while he rises.
+        // A rising player does not climb steps.
         if self.state.velocity.z > 0.0 && (below.fraction == 1.0 || below.normal.z < WALKABLE) {
             return;
         }
@@ -49,10 +49,10 @@ impl Step<'_> {
         }
     }
 
-    /// Moves for the step's time; whether anything was in the way.
+    /// Moves for the step's time; returns whether something blocked.
     pub(super) fn slide(&mut self, falls: bool) -> bool {
         let mut primal = self.state.velocity;
-        // What the velocity is at the end, where gravity changes it on the way.
+        // The velocity at the end of the step, which gravity has changed.
         let mut at_end = self.state.velocity;
         if falls {
             at_end.z -= self.state.gravity as f32 * self.seconds;
@@ -70,7 +70,7 @@ impl Step<'_> {
         while bumps < MOST_BUMPS {
             let (trace, entity) = self.sweep(self.state.origin, self.state.origin + self.state.velocity * left);
             if trace.all_solid {
-                // No speed of falling builds up in there.
+                // No falling speed accumulates inside something solid.
                 self.state.velocity.z = 0.0;
                 return true;
             }
@@ -88,7 +88,7 @@ impl Step<'_> {
                 return true;
             }
             if planes.iter().any(|plane| trace.normal.dot(*plane) > SAME_PLANE) {
-                // The same plane again: a nudge away from it.
+                // Repeated contact with the same plane: push away from it.
                 self.state.velocity += trace.normal;
                 continue;
             }
@@ -111,7 +111,8 @@ impl Step<'_> {
     }
 }
 
-/// Both velocities without what runs into the planes: along one, or along the crease of two. `None` where three planes leave no way.
+/// Clips both velocities to the planes, along one or along the crease of two. `None` if three planes block every
+/// direction.
 fn along(planes: &[Vec3], velocity: Vec3, at_end: Vec3) -> Option<(Vec3, Vec3)> {
     let Some(first) = planes.iter().position(|plane| velocity.dot(*plane) < AWAY) else {
         return Some((velocity, at_end));

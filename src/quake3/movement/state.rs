@@ -1,4 +1,4 @@
-//! What movement reads and changes of a player, and the usercmd that it runs.
+//! The player state that movement reads and changes, and the usercmd.
 
 use glam::Vec3;
 
@@ -12,7 +12,7 @@ pub(crate) mod flag {
     pub(crate) const RESPAWNED: u32 = 512;
     pub(crate) const GRAPPLE_PULL: u32 = 2048;
     pub(crate) const INVULNERABLE_WIDE: u32 = 16_384;
-    /// Those that end with [`PlayerState::time_ms`](super::PlayerState::time_ms).
+    /// The flags that end with [`PlayerState::time_ms`](super::PlayerState::time_ms).
     pub(crate) const ALL_TIMES: u32 = TIME_LAND | TIME_KNOCKBACK | TIME_WATERJUMP;
 }
 
@@ -20,37 +20,37 @@ pub(crate) mod flag {
 pub(crate) mod kind {
     pub(crate) const NOCLIP: u32 = 1;
     pub(crate) const SPECTATOR: u32 = 2;
-    /// From here on nobody steers.
+    /// From this value on, the player cannot steer.
     pub(crate) const DEAD: u32 = 3;
     pub(crate) const FREEZE: u32 = 4;
 }
 
-/// A button that stands for all input while somebody writes.
+/// Button that replaces all input while the player writes a message.
 pub(crate) const BUTTON_TALK: u16 = 2;
 pub(crate) const BUTTON_USE: u16 = 4;
 pub(crate) const BUTTON_ATTACK: u16 = 1;
 
-/// A player, as far as movement goes.
+/// The part of a player's state that movement uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlayerState {
-    /// The time of the last usercmd that was run, in ms.
+    /// Time of the last executed usercmd, in ms.
     pub(crate) command_time: i32,
     pub(crate) origin: Vec3,
     pub(crate) velocity: Vec3,
-    /// Degrees.
+    /// View angles in degrees.
     pub(crate) viewangles: Vec3,
-    /// What the server turned the view by, in 65,536ths of a turn.
+    /// Rotation that the server adds to the view, in 65,536ths of a turn.
     pub(crate) delta_angles: [u16; 3],
     pub(crate) kind: u32,
     /// Bits of [`flag`].
     pub(crate) flags: u32,
-    /// How long the flags' times go on, in ms.
+    /// Remaining time of the timed flags, in ms.
     pub(crate) time_ms: i32,
-    /// Units/s.
+    /// Running speed, in units/s.
     pub(crate) speed: i32,
-    /// Units/s².
+    /// Gravity, in units/s².
     pub(crate) gravity: i32,
-    /// What the player stands on.
+    /// The entity below the player.
     pub(crate) ground: u32,
     pub(crate) viewheight: i32,
     pub(crate) health: i32,
@@ -59,10 +59,10 @@ pub(crate) struct PlayerState {
     pub(crate) grapple: Vec3,
 }
 
-/// A usercmd.
+/// A usercmd in the form that movement uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
-    /// In ms.
+    /// Server time, in ms.
     pub(crate) server_time: i32,
     pub(crate) angles: [u16; 3],
     pub(crate) forward: i32,

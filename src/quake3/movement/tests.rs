@@ -1,4 +1,4 @@
-//! Movement on a small level, held against what the rules give by hand.
+//! Tests of movement on a small level, against values computed by hand from the rules.
 
 use glam::Vec3;
 
@@ -29,7 +29,7 @@ fn standing() -> PlayerState {
     }
 }
 
-/// Runs the same keys for some steps of 10 ms.
+/// Runs the same input for several steps of 10 ms.
 fn go(map: &Map, solids: &[Solid], from: PlayerState, keys: Command, steps: i32) -> (PlayerState, Vec<u32>) {
     let (mut state, mut met) = (from, Vec::new());
     for _ in 0..steps {
@@ -49,7 +49,7 @@ fn a_player_runs_stops_and_jumps() {
     assert_eq!((stopped.velocity, stopped.ground), (Vec3::ZERO, WORLD));
     let jump = Command { up: 127, ..Command::default() };
     let (jumped, _) = go(&map, &[], standing(), jump, 1);
-    // 270 units/s less what gravity takes in 10 ms, and half of that on the way.
+    // 270 units/s less the gravity of 10 ms, and half of that on the way.
     assert_eq!((jumped.velocity.z, jumped.ground), (262.0, NO_ENTITY));
     assert!((jumped.origin.z - (24.125 + 2.66)).abs() < 1e-4 && jumped.flags & flag::JUMP_HELD != 0);
     let (landed, _) = go(&map, &[], jumped, jump, 100);

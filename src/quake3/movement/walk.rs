@@ -1,4 +1,4 @@
-//! The ways of moving: on the ground, in the air, in water, flying (bg_pmove.c).
+//! The modes of movement: on the ground, in the air, in water and flying (bg_pmove.c).
 
 use glam::Vec3;
 
@@ -21,7 +21,7 @@ const WATER_FRICTION: f32 = 1.0;
 const FLIGHT_FRICTION: f32 = 3.0;
 const SPECTATOR_FRICTION: f32 = 5.0;
 const JUMP: f32 = 270.0;
-/// Who wishes for nothing in water sinks so fast.
+/// Sinking speed without input in water, in units/s.
 const SINKS: f32 = -60.0;
 const WATER_JUMP_MS: i32 = 2000;
 
@@ -54,7 +54,7 @@ impl Step<'_> {
             self.state.velocity.z -= self.state.gravity as f32 * self.seconds;
         }
         let speed = self.state.velocity.length();
-        // A slope takes no speed away.
+        // Slopes do not reduce the speed.
         self.state.velocity = clip(self.state.velocity, ground.normal).normalize_or_zero() * speed;
         if self.state.velocity.x != 0.0 || self.state.velocity.y != 0.0 {
             self.step_slide(false);
@@ -100,7 +100,7 @@ impl Step<'_> {
         self.step_slide(false);
     }
 
-    /// Moves through everything.
+    /// Moves without collision.
     pub(super) fn pass(&mut self) {
         self.state.viewheight = 26;
         let speed = self.state.velocity.length();
@@ -142,7 +142,7 @@ impl Step<'_> {
             return false;
         }
         if self.state.flags & flag::JUMP_HELD != 0 {
-            // It does not slow the run either.
+            // A jump that is held does not slow the run either.
             self.command.up = 0;
             return false;
         }
@@ -154,7 +154,7 @@ impl Step<'_> {
         true
     }
 
-    /// Whether there is an edge right before a swimmer, to jump onto.
+    /// Returns whether a swimmer faces an edge to jump onto.
     fn leaves_water(&mut self) -> bool {
         if self.state.time_ms != 0 || self.water != 2 {
             return false;
@@ -211,7 +211,7 @@ impl Step<'_> {
         }
     }
 
-    /// Speed of the wish per unit of input: as much in a diagonal as along an axis.
+    /// Returns the wished speed per unit of input: the same along diagonals as along an axis.
     fn scale(&self) -> f32 {
         let moves = [self.command.forward, self.command.right, self.command.up];
         let most = moves.iter().map(|speed| speed.abs()).max().unwrap_or(0);
@@ -222,7 +222,7 @@ impl Step<'_> {
         (f64::from(self.state.speed as f32 * most as f32) / (127.0 * f64::from(total))) as f32
     }
 
-    /// The wish in all three directions.
+    /// Returns the wished velocity in three dimensions.
     fn wish(&self, scale: f32) -> Vec3 {
         let level =
             self.forward * (scale * self.command.forward as f32) + self.right * (scale * self.command.right as f32);
@@ -230,7 +230,7 @@ impl Step<'_> {
     }
 }
 
-/// Direction and length.
+/// Returns direction and length.
 fn split(vector: Vec3) -> (Vec3, f32) {
     (vector.normalize_or_zero(), vector.length())
 }

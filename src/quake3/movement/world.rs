@@ -1,23 +1,23 @@
-//! What a player meets: the map, and what stands in it.
+//! The world that a player collides with: the map and the entities in it.
 
 use glam::Vec3;
 
 use crate::bsp::quake3::{Map, Model, Sweep, Trace, contents};
 
-/// The number of the world among entities, and of none.
+/// Entity numbers of the world and of no entity.
 pub(crate) const WORLD: u32 = 1022;
 pub(crate) const NO_ENTITY: u32 = 1023;
 
-/// What something consists of.
+/// The shape of a solid entity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape {
-    /// A part of the map.
+    /// A model of the map.
     Model(Model),
-    /// A box around its place.
+    /// A box relative to its origin.
     Body { mins: Vec3, maxs: Vec3 },
 }
 
-/// Something solid besides the map.
+/// A solid entity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Solid {
     pub(crate) entity: u32,
@@ -25,17 +25,17 @@ pub(crate) struct Solid {
     pub(crate) shape: Shape,
 }
 
-/// A place that throws a player who touches it.
+/// A trigger that acts on players who touch it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trigger {
     pub(crate) entity: u32,
     pub(crate) origin: Vec3,
     pub(crate) model: Model,
-    /// What the player's velocity becomes; `None` for a place that puts him elsewhere.
+    /// New velocity of the player; `None` for a teleporter.
     pub(crate) throws: Option<Vec3>,
 }
 
-/// All that a player meets.
+/// Everything that a player collides with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World<'a> {
     pub(crate) map: &'a Map,
@@ -44,7 +44,7 @@ pub(crate) struct World<'a> {
 }
 
 impl World<'_> {
-    /// Sweeps a box, and says which entity stopped it.
+    /// Sweeps a box; returns the result and the entity that stopped it.
     pub(crate) fn sweep(&self, sweep: &Sweep) -> (Trace, u32) {
         let mut nearest = sweep.through(self.map);
         let mut entity = if nearest.fraction < 1.0 { WORLD } else { NO_ENTITY };
@@ -68,7 +68,7 @@ impl World<'_> {
         (nearest, entity)
     }
 
-    /// The triggers that a box touches.
+    /// Returns the triggers that a box touches.
     pub(crate) fn touched(&self, at: Vec3, mins: Vec3, maxs: Vec3) -> impl Iterator<Item = &Trigger> {
         let sweep = Sweep { start: at, end: at, mins, maxs, mask: u32::MAX };
         self.triggers.iter().filter(move |trigger| {

@@ -1,19 +1,20 @@
-//! Reads the bits of a message: whole bytes by the [prefix code](super::huffman), what is left of an odd width raw before them.
+//! Reads the bits of a message: first the `width % 8` raw bits of a number, then whole bytes in the [prefix
+//! code](super::huffman).
 
 use super::huffman;
 
-/// Why a message cannot be read on.
+/// Why a message cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It is over.
+    /// The message has ended.
     #[error("it ends in the middle of a value")]
     Ended,
-    /// Bits that stand for nothing.
+    /// The bits are not a codeword.
     #[error("it has bits that are no codeword")]
     NoCode,
 }
 
-/// The longest string in a message, of a config string.
+/// The longest string in a message, in bytes; config strings are the longest.
 const LONGEST_STRING: usize = 8192;
 
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, bit: 0 }
     }
 
-    /// An unsigned number of up to 32 bits.
+    /// Reads an unsigned number of up to 32 bits.
     pub(crate) fn bits(&mut self, width: u32) -> Result<u32, ReadError> {
         let raw = width & 7;
         let mut value = self.peek() & ((1 << raw) - 1);
@@ -56,7 +57,7 @@ impl<'a> BitReader<'a> {
         Ok(self.bits(32)? as i32)
     }
 
-    /// Bytes up to a zero.
+    /// Reads bytes up to a zero byte.
     pub(crate) fn string(&mut self) -> Result<Vec<u8>, ReadError> {
         let mut string = Vec::new();
         loop {
@@ -68,7 +69,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// The next bits, and zeros behind the end.
+    /// Returns the next bits, padded with zeros at the end.
     fn peek(&self) -> u32 {
         let from = self.bit / 8;
         let byte = |index: usize| u32::from(self.bytes.get(from + index).copied().unwrap_or(0)) << (8 * index);

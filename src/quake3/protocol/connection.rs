@@ -1,5 +1,5 @@
-//! One client's connection, as somebody between client and server sees it: what was said so far is known, so that every
-//! datagram of either direction can be read. Nothing is kept of it but what later datagrams need.
+//! Decodes one client's connection as an observer between client and server. It keeps the state that later datagrams of
+//! either direction refer to, and nothing else.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,48 +11,48 @@ use super::netchan::{Channel, Datagram, DatagramError};
 use super::snapshot::{Snapshot, Snapshots};
 use crate::protocol::Direction;
 
-/// How many server commands may wait for their acks.
+/// Number of server commands to keep until they are acked.
 const KEPT_COMMANDS: usize = 64;
 
-/// Why a datagram tells nothing.
+/// Why a datagram cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecoded {
-    /// Its frame.
+    /// Its header or fragment is invalid.
     #[error("{0}")]
     Datagram(#[from] DatagramError),
-    /// What it says.
+    /// Its message is invalid.
     #[error("message {sequence}: {source}")]
     Message {
-        /// The message's number.
+        /// Number of the message.
         sequence: u32,
-        /// What is wrong with it.
+        /// The cause.
         source: MessageError,
     },
 }
 
-/// What a datagram told.
+/// The content of a datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
-    /// What belongs to no connection.
+    /// A datagram outside of any connection.
     OutOfBand,
-    /// Nothing yet: more of its message is to come.
+    /// A fragment of an incomplete message.
     Part,
-    /// Nothing new: it was overtaken, or it is a copy.
+    /// An overtaken or duplicated message.
     Stale,
-    /// Usercmds, oldest first, with the newest message that the client had.
+    /// Usercmds, oldest first, with the newest message that the client had received.
     Input { sequence: u32, message_ack: u32, commands: Vec<UserCmd> },
-    /// What the server said.
+    /// A message from the server.
     Said { gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Snapshot>> },
 }
 
-/// A connection.
+/// The state of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     up: Channel,
     down: Channel,
     challenge: u32,
     gamestate: Option<Arc<Gamestate>>,
-    /// The number of the newest server command, and the newest ones.
+    /// Number of the newest server command, and the newest commands.
     last_command: i32,
     commands: VecDeque<Vec<u8>>,
     snapshots: Snapshots,
@@ -66,7 +66,7 @@ impl Default for Connection {
             challenge: 0,
             gamestate: None,
             last_command: 0,
-            // Command 0 is none.
+            // Command 0 is empty.
             commands: VecDeque::from([Vec::new()]),
             snapshots: Snapshots::default(),
         }
@@ -74,7 +74,7 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// Reads a datagram.
+    /// Decodes a datagram.
     pub(crate) fn take(&mut self, direction: Direction, datagram: &[u8]) -> Result<Told, Undecoded> {
         let channel = match direction {
             Direction::Up => &mut self.up,
@@ -97,12 +97,12 @@ impl Connection {
         }
     }
 
-    /// Reads a message of the server's that came without a datagram around it.
+    /// Decodes a server message without its datagram, as in a demo.
     pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, Undecoded> {
         self.server_said(sequence, bytes).map_err(|source| Undecoded::Message { sequence, source })
     }
 
-    /// A new challenge begins a new connection.
+    /// Processes text outside of a connection. A new challenge starts a new connection.
     fn hear(&mut self, direction: Direction, text: &[u8]) {
         let answer = text.strip_prefix(b"challengeResponse ").filter(|_| direction == Direction::Down);
         let number = answer.and_then(|rest| std::str::from_utf8(rest).ok()?.split_whitespace().next()?.parse().ok());
@@ -136,7 +136,7 @@ impl Connection {
                 from_server::COMMAND => {
                     let number = bits.long()?;
                     let command = bits.string()?;
-                    // It is said again until it is acked.
+                    // The server repeats commands until they are acked.
                     if number > self.last_command {
                         self.keep_command(number, command);
                     }
@@ -153,7 +153,7 @@ impl Connection {
                     self.gamestate = Some(told);
                 }
                 from_server::SNAPSHOT => {
-                    // A client that is not in any level yet is told of nothing, in due form.
+                    // A client outside of any level receives valid snapshots without content.
                     let none = Gamestate::default();
                     let known = self.gamestate.as_deref().unwrap_or(&none);
                     snapshot = Some(self.snapshots.read(bits, sequence, known)?);
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Commands follow each other; if one is missing, none before it is known any more.
+    /// Keeps a server command. After a missing number, all earlier commands are dropped.
     fn keep_command(&mut self, number: i32, command: Vec<u8>) {
         if self.last_command.checked_add(1) != Some(number) {
             self.commands.clear();

@@ -1,41 +1,42 @@
-//! States as differences from states that both sides have: usercmds, playerStates, entityStates (ioquake3's msg.c).
+//! Delta-encoded states, relative to states that both sides have: usercmds, playerStates and entityStates (ioquake3's
+//! msg.c).
 
 use super::bits::{BitReader, ReadError};
 use super::fields::{
     ENTITY, ENTITY_CELLS, EntityCells, LIST_LENGTH, NetField, PLAYER, PLAYER_LISTS, PlayerCells, Wire, player_list,
 };
 
-/// A small whole number is sent for a float in so many bits.
+/// Bits of a float that is sent as a small integer.
 const SMALL_FLOAT_BITS: u32 = 13;
 const SMALL_FLOAT_BIAS: i32 = 1 << (SMALL_FLOAT_BITS - 1);
 
 /// Why a state cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeltaError {
-    /// The message itself.
+    /// The message cannot be read further.
     #[error("{0}")]
     Read(#[from] ReadError),
-    /// More fields than there are.
+    /// The number of fields is too large.
     #[error("a state has {0} fields, more than protocol 71 knows")]
     Fields(u8),
 }
 
-/// A client frame's input as it is sent.
+/// A usercmd in the protocol's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserCmd {
-    /// The client's idea of the server's time, in ms.
+    /// The client's estimate of the server time, in ms.
     pub server_time: i32,
     /// Pitch, yaw and roll in 65,536ths of a turn.
     pub angles: [u16; 3],
-    /// Wished speeds, -127 to 127.
+    /// Wished forward speed, -127 to 127.
     pub forward: i8,
-    /// To the right.
+    /// Wished speed to the right, -127 to 127.
     pub right: i8,
-    /// Upwards: jump above 0, crouch below.
+    /// Wished upward speed: above 0 jumps, below 0 crouches.
     pub up: i8,
-    /// Bit 0 fires.
+    /// Buttons; bit 0 fires.
     pub buttons: u16,
-    /// The weapon wished for.
+    /// Number of the wished weapon.
     pub weapon: u8,
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn read_usercmd(bits: &mut BitReader<'_>, key: u32, from: &UserCmd) -
         }
         Ok(bits.bits(width)? ^ (key & ((1 << width) - 1)))
     };
-    // -128 has no opposite, so that the server takes it for -127.
+    // -128 has no positive counterpart, and the server treats it as -127.
     let speed = |value: u32| (value as u8 as i8).max(-127);
     Ok(UserCmd {
         server_time,
@@ -71,7 +72,8 @@ pub(crate) fn read_usercmd(bits: &mut BitReader<'_>, key: u32, from: &UserCmd) -
     })
 }
 
-/// What usercmds are mixed with: the newest server command that the client has, by its first 32 bytes.
+/// Returns the key that obfuscates usercmds: a hash of the first 32 bytes of the newest server command that the client
+/// has.
 pub(crate) fn hash_of_command(command: &[u8]) -> u32 {
     let as_sent = |byte: u8| if byte >= 0x80 || byte == b'%' { b'.' } else { byte };
     let bytes = command.iter().take(32).enumerate();
@@ -94,14 +96,14 @@ pub(crate) fn read_player(bits: &mut BitReader<'_>, from: &PlayerCells) -> Resul
     Ok(cells)
 }
 
-/// `None` for an entity that is no longer there.
+/// Reads an entity; `None` if it was removed.
 pub(crate) fn read_entity(bits: &mut BitReader<'_>, from: &EntityCells) -> Result<Option<EntityCells>, DeltaError> {
     if bits.flag()? {
         return Ok(None);
     }
     let mut cells: EntityCells = *from;
     if bits.flag()? {
-        // An entity's fields tell zero apart, which takes one bit then.
+        // For entity fields, one bit marks zero values.
         read_fields(bits, &ENTITY, &mut cells, |bits, wire| if bits.flag()? { read_value(bits, wire) } else { Ok(0) })?;
     }
     Ok(Some(cells))
@@ -109,7 +111,7 @@ pub(crate) fn read_entity(bits: &mut BitReader<'_>, from: &EntityCells) -> Resul
 
 pub(crate) const NO_ENTITY: EntityCells = [0; ENTITY_CELLS];
 
-/// The fields up to the last that changed.
+/// Reads the fields up to the last changed one.
 fn read_fields(
     bits: &mut BitReader<'_>,
     fields: &[NetField],

@@ -1,20 +1,20 @@
-//! What a playerState and an entityState consist of on the wire, in the order in which protocol 71 sends their fields, which is
-//! that of how often they change (ioquake3's msg.c). Everything else that needs to know a field looks it up here.
+//! The fields of playerState and entityState in the order of protocol 71, which follows how often they change
+//! (ioquake3's msg.c). All other code looks fields up here.
 
 use crate::record::Meaning;
 
-/// How a field is sent once it has changed.
+/// The encoding of a changed field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
-    /// A single: a small whole number, or all 32 bits.
+    /// A float: a small integer, or all 32 bits.
     Float,
-    /// So many bits, unsigned.
+    /// An unsigned integer of this many bits.
     Bits(u32),
-    /// So many bits, two's complement.
+    /// A two's complement integer of this many bits.
     Signed(u32),
 }
 
-/// One field: its name in logs, how it is sent, and what it means.
+/// A field: its name in logs, its encoding and its meaning.
 pub(crate) type NetField = (&'static str, Wire, Meaning);
 
 use Meaning::{Angle, Counter, Flag, Name, Plain, Position, Time, Velocity};
@@ -129,7 +129,7 @@ pub(crate) const ENTITY: [NetField; 51] = [
     ("frame", Bits(16), Plain),
 ];
 
-/// The lists that follow a playerState's single fields, 16 numbers each.
+/// The lists after a playerState's single fields, with 16 numbers each.
 pub(crate) const PLAYER_LISTS: [(&str, Wire); 4] =
     [("stats", Signed(16)), ("persistant", Signed(16)), ("ammo", Signed(16)), ("powerups", Bits(32))];
 pub(crate) const LIST_LENGTH: usize = 16;
@@ -139,20 +139,20 @@ pub(crate) const ENTITY_CELLS: usize = ENTITY.len();
 
 /// A playerState: the bits of its fields, then its lists.
 pub(crate) type PlayerCells = [u32; PLAYER_CELLS];
-/// An entityState but for its number: the bits of its fields.
+/// An entityState without its number: the bits of its fields.
 pub(crate) type EntityCells = [u32; ENTITY_CELLS];
 
-/// A field's place among the player's cells. For constants: a name that is none does not compile.
+/// Returns the index of a field in the player's cells. For constants: an unknown name does not compile.
 pub(crate) const fn player(name: &str) -> usize {
     place(&PLAYER, name)
 }
 
-/// A field's place among an entity's cells.
+/// Returns the index of a field in an entity's cells.
 pub(crate) const fn entity(name: &str) -> usize {
     place(&ENTITY, name)
 }
 
-/// The first place of a list among the player's cells.
+/// Returns the index of a list's first number in the player's cells.
 pub(crate) const fn player_list(list: usize) -> usize {
     PLAYER.len() + list * LIST_LENGTH
 }

@@ -1,9 +1,9 @@
-//! Quake III's static prefix code over bytes. The engine derives it at start by feeding an adaptive coder the frequencies of
-//! one recorded game (ioquake3's msg.c and huffman.c); what comes of that never changes, so the codewords themselves stand here.
+//! Quake III's static prefix code over bytes. At start, the engine feeds an adaptive coder the frequencies of one
+//! recorded game (ioquake3's msg.c and huffman.c). The result is constant, so this file contains the codewords.
 
 use super::bits::ReadError;
 
-/// Each byte's codeword below a leading 1 that tells its length; its lowest bit is the first on the wire.
+/// Codeword of each byte below a leading 1 that marks its length. The lowest bit comes first on the wire.
 #[rustfmt::skip]
 const CODES: [u16; 256] = [
     0x006, 0x03b, 0x0c8, 0x0ec, 0x1a1, 0x111, 0x090, 0x07f, 0x035, 0x0b4, 0x0e9, 0x08b, 0x093, 0x06d, 0x139, 0x2ac,
@@ -24,10 +24,11 @@ const CODES: [u16; 256] = [
     0x5d7, 0x4f0, 0x6c5, 0x700, 0x7d1, 0x7a8, 0x61d, 0xd00, 0x405, 0x758, 0x6f9, 0x5a8, 0x6b9, 0x68d, 0x0af, 0x064,
 ];
 
-/// The longest codeword.
+/// Length of the longest codeword, in bits.
 const LONGEST: u32 = 11;
 
-/// For each next [`LONGEST`] bits: the byte and its codeword's length; length 0 for bits that no codeword begins.
+/// For each value of the next [`LONGEST`] bits: the byte and the length of its codeword; length 0 if no codeword
+/// matches.
 static DECODE: [(u8, u8); 1 << LONGEST] = decode_table();
 
 const fn decode_table() -> [(u8, u8); 1 << LONGEST] {
@@ -45,7 +46,8 @@ const fn decode_table() -> [(u8, u8); 1 << LONGEST] {
     table
 }
 
-/// The byte that the next bits (at least [`LONGEST`] of them, zeros beyond the end) stand for, and how many of them do.
+/// Returns the byte for the next bits and the length of its codeword. `bits` has at least [`LONGEST`] bits, padded with
+/// zeros.
 pub(super) fn decode(bits: u32) -> Result<(u8, usize), ReadError> {
     match DECODE[(bits & ((1 << LONGEST) - 1)) as usize] {
         (_, 0) => Err(ReadError::NoCode),
@@ -53,7 +55,7 @@ pub(super) fn decode(bits: u32) -> Result<(u8, usize), ReadError> {
     }
 }
 
-/// A byte's codeword, lowest bit first, and its length.
+/// Returns a byte's codeword, lowest bit first, and its length.
 #[cfg(test)]
 pub(in crate::quake3) fn encode(byte: u8) -> (u32, u32) {
     let code = u32::from(CODES[usize::from(byte)]);

@@ -1,4 +1,4 @@
-//! What a message says, before it is held against what was said earlier (ioquake3's cl_parse.c and sv_client.c).
+//! Parses messages, without the states that they are relative to (ioquake3's cl_parse.c and sv_client.c).
 
 use super::bits::{BitReader, ReadError};
 use super::delta::{DeltaError, NO_ENTITY, UserCmd, hash_of_command, read_entity, read_usercmd};
@@ -6,7 +6,7 @@ use super::fields::EntityCells;
 
 /// The most usercmds in one packet.
 const MOST_COMMANDS: u8 = 32;
-/// Entity numbers are below; the last ends a list.
+/// Limit of entity numbers; the last number ends a list.
 pub(crate) const ENTITY_NUMBERS: u16 = 1024;
 const ENTITY_NUMBER_BITS: u32 = 10;
 const MOST_CONFIG_STRINGS: i16 = 1024;
@@ -14,27 +14,27 @@ const MOST_CONFIG_STRINGS: i16 = 1024;
 /// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// A state in it.
+    /// A state in it is invalid.
     #[error("{0}")]
     State(#[from] DeltaError),
-    /// A kind of content that nobody sends.
+    /// Its kind of content is unknown.
     #[error("{0} begins nothing that protocol 71 has")]
     Kind(u8),
-    /// A number that is out of all bounds.
+    /// A number is out of bounds.
     #[error("{what} {found} is out of bounds")]
     Bounds {
-        /// Of what.
+        /// The quantity.
         what: &'static str,
-        /// It.
+        /// The number found.
         found: i64,
     },
-    /// A difference from a state that is not there any more.
+    /// It is relative to a state that is not available.
     #[error("a snapshot differs from message {0}, which is not known")]
     NoBase(i64),
-    /// Usercmds that need a server command to be read.
+    /// Its usercmds need a server command that is not available.
     #[error("usercmds are mixed with server command {0}, which is not known")]
     NoCommand(i32),
-    /// A message before the gamestate.
+    /// It comes before the gamestate.
     #[error("it comes before any gamestate")]
     NoGamestate,
 }
@@ -45,7 +45,7 @@ impl From<ReadError> for MessageError {
     }
 }
 
-/// The kinds of content from the server.
+/// Kinds of content from the server.
 pub(crate) mod from_server {
     pub(crate) const NOTHING: u8 = 1;
     pub(crate) const GAMESTATE: u8 = 2;
@@ -56,7 +56,7 @@ pub(crate) mod from_server {
     pub(crate) const END: u8 = 8;
 }
 
-/// The kinds of content from a client.
+/// Kinds of content from a client.
 pub(crate) mod from_client {
     pub(crate) const NOTHING: u8 = 1;
     pub(crate) const MOVE: u8 = 2;
@@ -65,29 +65,29 @@ pub(crate) mod from_client {
     pub(crate) const END: u8 = 5;
 }
 
-/// All that a client is told when it enters a level.
+/// The level data that a client receives when it enters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Gamestate {
-    /// The level's strings by number: 0 and 1 hold the server's settings.
+    /// Config strings by number; 0 and 1 hold the server's settings.
     pub strings: std::collections::BTreeMap<u16, Vec<u8>>,
-    /// What entities begin as.
+    /// Baselines of entities.
     pub(crate) baselines: std::collections::BTreeMap<u16, EntityCells>,
-    /// The client's number.
+    /// Number of the client.
     pub client: u8,
-    /// What usercmds are mixed with.
+    /// Part of the key that obfuscates usercmds.
     pub(crate) checksum_feed: u32,
 }
 
-/// What the first message of a client brought: the numbers, and its usercmds.
+/// A parsed client message: its ack and its usercmds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientMessage {
-    /// The newest message of the server's that it had.
+    /// The newest server message that the client had received.
     pub(crate) message_ack: i32,
-    /// Oldest first.
+    /// Usercmds, oldest first.
     pub(crate) commands: Vec<UserCmd>,
 }
 
-/// Reads a client's message. `command` finds a server command by its number.
+/// Reads a client's message. `command` returns a server command by its number.
 pub(crate) fn read_client_message<'c>(
     bytes: &[u8],
     checksum_feed: Option<u32>,
@@ -130,7 +130,7 @@ fn read_commands(bits: &mut BitReader<'_>, key: u32, commands: &mut Vec<UserCmd>
     Ok(())
 }
 
-/// Reads a gamestate behind its kind, with the number of the last server command before it.
+/// Reads a gamestate after its kind byte, with the number of the last server command before it.
 pub(crate) fn read_gamestate(bits: &mut BitReader<'_>) -> Result<(i32, Gamestate), MessageError> {
     let last_command = bits.long()?;
     let mut gamestate = Gamestate::default();

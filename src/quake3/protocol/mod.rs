@@ -1,5 +1,5 @@
-//! Protocol 71 of Quake III's engine, read from between client and server: datagrams, bits, differences, messages. The facts
-//! are those of the public ioquake3 sources; each file names the one that it was learned from.
+//! Protocol 71 of Quake III's engine, decoded by an observer: datagrams, bits, deltas and messages. It follows the
+//! public ioquake3 sources; each file names its source.
 
 mod bits;
 mod connection;

@@ -1,46 +1,46 @@
-//! Datagrams: their header, and messages that come in several of them (ioquake3's net_chan.c).
+//! Datagrams: headers, and messages in several fragments (ioquake3's net_chan.c).
 
 use crate::protocol::Direction;
 
-/// The longest message.
+/// The longest message, in bytes.
 pub(crate) const LONGEST_MESSAGE: usize = 16_384;
-/// A fragment that is shorter is the last.
+/// Size of a fragment, in bytes. A shorter fragment is the last.
 const FRAGMENT_BYTES: usize = 1_300;
 const FRAGMENT: u32 = 1 << 31;
 const OUT_OF_BAND: &[u8] = &[0xff; 4];
 
-/// Why a datagram is none of this connection.
+/// Why a datagram does not belong to the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
-    /// Too short for its header.
+    /// It is shorter than its header.
     #[error("it ends within its header")]
     Short,
-    /// Not sealed with the connection's challenge.
+    /// Its checksum does not match the connection's challenge.
     #[error("its checksum is not that of the connection's challenge")]
     Checksum,
-    /// A fragment that does not follow those before it.
+    /// A fragment does not follow the previous one.
     #[error("a fragment at byte {start}, where {expected} was due")]
     Fragment {
-        /// Where it says it begins.
+        /// Offset of the fragment.
         start: usize,
-        /// Where the next should begin.
+        /// Expected offset.
         expected: usize,
     },
-    /// Fragments of more than a message may have.
+    /// The fragments exceed the longest message.
     #[error("a message of more than {LONGEST_MESSAGE} bytes")]
     Long,
 }
 
-/// What a datagram turns out to be.
+/// A decoded datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datagram<'a> {
     /// Text outside of any connection.
     OutOfBand(&'a [u8]),
-    /// A whole message, of one datagram or of several.
+    /// A complete message from one or several datagrams.
     Message { sequence: u32, bytes: std::borrow::Cow<'a, [u8]> },
-    /// A message of which more is to come.
+    /// A fragment of an incomplete message.
     Incomplete,
-    /// One that was there before, or that was overtaken.
+    /// A duplicate, or an overtaken message.
     Stale,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Datagram<'a> {
 pub(crate) struct Channel {
     direction: Direction,
     newest: u32,
-    /// The sequence of the message in fragments, and its bytes so far.
+    /// Sequence number of the fragmented message, and its bytes so far.
     fragments: (u32, Vec<u8>),
 }
 
@@ -65,7 +65,7 @@ impl Channel {
         let mut rest = datagram;
         let word = number::<4>(&mut rest)?;
         if self.direction == Direction::Up {
-            // The qport tells clients behind one address apart.
+            // The qport distinguishes clients behind one address.
             number::<2>(&mut rest)?;
         }
         let sequence = word & !FRAGMENT;

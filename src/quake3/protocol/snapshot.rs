@@ -1,4 +1,4 @@
-//! Snapshots: a playerState and the entities in sight, as differences from an earlier snapshot or from the baselines.
+//! Snapshots: a playerState and the visible entities, relative to an earlier snapshot or to the baselines.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use super::delta::{NO_ENTITY, read_entity, read_player};
 use super::fields::{EntityCells, PLAYER_CELLS, PlayerCells};
 use super::message::{ENTITY_NUMBERS, Gamestate, MessageError, read_entity_number};
 
-/// How many messages back a snapshot may differ from.
+/// How many messages old the base of a snapshot may be.
 const KEPT: usize = 32;
 const NO_PLAYER: PlayerCells = [0; PLAYER_CELLS];
 
-/// What a client is told of one moment.
+/// A snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Snapshot {
-    /// The message that brought it.
+    /// Number of its message.
     pub(crate) message: u32,
-    /// In ms.
+    /// Server time, in ms.
     pub(crate) server_time: i32,
-    /// Bit 0: held back by the rate; bit 1: not yet in play; bit 2: the server began anew.
+    /// Bit 0: held back by the rate limit; bit 1: client not active yet; bit 2: the server restarted.
     pub(crate) flags: u8,
     pub(crate) player: PlayerCells,
-    /// By number, ascending.
+    /// Entities by number, ascending.
     pub(crate) entities: Vec<(u16, Arc<EntityCells>)>,
 }
 
-/// The snapshots that later ones may differ from.
+/// The snapshots that later ones may be relative to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshots {
     kept: VecDeque<Arc<Snapshot>>,
@@ -37,7 +37,7 @@ impl Snapshots {
         self.kept.clear();
     }
 
-    /// Reads a snapshot behind its kind.
+    /// Reads a snapshot after its kind byte.
     pub(crate) fn read(
         &mut self,
         bits: &mut BitReader<'_>,
@@ -70,7 +70,7 @@ impl Snapshots {
     }
 }
 
-/// Numbers ascend, so that what the base has between two of them is as it was.
+/// Reads the entities. Numbers ascend, so entities of the base between two numbers are unchanged.
 fn read_entities(
     bits: &mut BitReader<'_>,
     base: &[(u16, Arc<EntityCells>)],

@@ -1,4 +1,4 @@
-//! For tests: writes the bits of a message.
+//! Writes the bits of a message, for tests.
 
 use super::huffman;
 

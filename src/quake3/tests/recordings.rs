@@ -1,4 +1,4 @@
-//! Recordings as files: they are read as they are used up, and what fuzz targets begin with is one of them.
+//! Tests of recordings as streams. One of them is the seed input of the fuzz targets.
 
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -6,13 +6,13 @@ use std::io::{Read, Write};
 use super::played;
 use crate::quake3::{ServerLog, Source, import, survey};
 
-/// Records come while the recording is still being read: however long it is, it is not kept.
+/// Records come out while the recording is still being read, so memory use does not depend on its length.
 #[test]
 fn recordings_are_imported_as_they_are_read() {
     struct Counted<'a>(&'a [u8], &'a Cell<usize>);
     impl Read for Counted<'_> {
         fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-            // A few bytes at a time: nobody may take a part for all.
+            // Reads return a few bytes at a time, so that code cannot assume complete reads.
             let most = to.len().min(100);
             let read = self.0.read(&mut to[..most])?;
             self.1.set(self.1.get() + read);
@@ -34,7 +34,7 @@ fn recordings_are_imported_as_they_are_read() {
     }
 }
 
-/// A packed capture is read up to where it is cut off, as a plain one is.
+/// A truncated compressed capture is read up to the truncation, like a plain one.
 #[test]
 fn a_packed_capture_may_be_cut_off() {
     let (scribe, none) = (played().0, ServerLog::default());
@@ -52,14 +52,14 @@ fn a_packed_capture_may_be_cut_off() {
         let overview = survey(Source::Capture, cut, &none).expect("what there is");
         assert!(overview.cut.is_some() && some.len() > 10 && some.len() < records.len(), "{short}: {}", some.len());
     }
-    // All is there but what says that it is.
+    // Everything is present except the end marker.
     let overview = survey(Source::Capture, &packed[..packed.len() - 1], &none).expect("what there is");
     assert_eq!(overview.cut, Some(scribe.capture.len() as u64));
     let nothing = survey(Source::Capture, &packed[..10], &none).expect_err("nothing of it is there");
     assert!(nothing.to_string().contains("incomplete frame"), "{nothing}");
 }
 
-/// What fuzz targets begin with is such a session.
+/// The seed input of the fuzz targets is such a session.
 #[test]
 fn what_is_fuzzed_is_as_it_is_made() {
     let scribe = played().0;

@@ -1,19 +1,19 @@
-//! Bots that a game runs by itself: they have no client, so a server sends them as entities with a player's model. They
-//! block and are drawn like players, and get slots that no client has.
+//! Bots without a client. A server sends them as entities with a player's model. They block and are drawn like players,
+//! and get slots that no client has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::players::MOST_PLAYERS;
 use super::recording::{Level, OtherPlayer, ServerPacket, Span};
 
-/// The entities that were seen as bots; the first of them is numbered from beyond the players' slots until it has its own.
+/// Entity numbers of the bots seen so far. Bots are numbered from beyond the players' slots until they get slots.
 #[derive(Debug, Default)]
 pub(crate) struct Bots {
     numbers: Vec<u16>,
 }
 
 impl Bots {
-    /// The bot of this entity, as a player; none for one too many.
+    /// Returns the bot of this entity as a player; `None` above the limit.
     pub(crate) fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
         let known = self.numbers.iter().position(|known| *known == number);
         let index = known.unwrap_or(self.numbers.len());
@@ -36,8 +36,8 @@ impl Bots {
     }
 }
 
-/// Takes away what has a player's model and never moves: servers for practice show in such a way where players come into the game,
-/// and one walks through it.
+/// Removes entities with a player's model that never move. Practice servers mark spawn points with them, and players
+/// can walk through them.
 pub(crate) fn without_markers(others: &[OtherPlayer], packets: &mut [ServerPacket]) -> Vec<OtherPlayer> {
     let mut seen: BTreeMap<u8, ([f32; 3], bool)> = BTreeMap::new();
     for bot in others.iter().filter(|other| other.bot) {
@@ -54,14 +54,14 @@ pub(crate) fn without_markers(others: &[OtherPlayer], packets: &mut [ServerPacke
     left
 }
 
-/// Gives each bot a slot of its own that no client ever has.
+/// Gives each bot a slot that no client ever has.
 pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[Level]) {
     let clients = others.iter().filter(|other| !other.bot).map(|other| other.slot);
     let taken: BTreeSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
     let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
     for bot in others.iter_mut().filter(|other| other.bot) {
         let index = usize::from(bot.slot - MOST_PLAYERS);
-        // Without a place of its own a bot shares the last one; of two states of one entity, the first counts.
+        // Bots beyond the free slots share the last one; of two states of one entity, the first counts.
         bot.slot = free.get(index).or(free.last()).copied().unwrap_or(MOST_PLAYERS - 1);
     }
 }

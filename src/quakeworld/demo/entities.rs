@@ -1,5 +1,5 @@
-//! Follows the entities that a server sends: baselines, full updates and deltas against an earlier packet. Only brush
-//! models are kept; everything else is read over.
+//! Decodes the entities that a server sends: baselines, full updates and deltas against an earlier packet. It keeps
+//! brush models and bots, and skips everything else.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::recording::Mover;
 use super::wire::{read_angle, read_coord, read_origin};
 use crate::quakeworld::bytes::Bytes;
 
-/// Packets that a delta may refer back to.
+/// Number of packets that a delta can refer back to.
 const BACKUP: usize = 64;
-/// The most entities that a packet may hold, with any extension.
+/// The most entities in a packet, with any extension.
 const MOST_ENTITIES: usize = 512;
 
-/// Animation frames of a player's model in which the player is dead.
+/// Animation frames of the player model that show a dead player.
 const FRAMES_OF_DEATH: std::ops::RangeInclusive<u8> = 41..=102;
 
-/// An entity as far as movement needs it.
+/// The parts of an entity that movement needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Entity {
     number: u16,
@@ -26,21 +26,21 @@ struct Entity {
     origin: [f32; 3],
 }
 
-/// The state of a client's entity decoding.
+/// The state of entity decoding on a client.
 #[derive(Debug, Default)]
 pub(crate) struct Entities {
     baselines: BTreeMap<u16, Entity>,
     submodels: BTreeMap<u16, u16>,
-    /// The model of a standing player, in the server's list.
+    /// Index of a standing player's model in the server's list.
     player: Option<u16>,
     sent: Vec<Option<(u32, Vec<Entity>)>>,
-    /// As a server records: each delta is from the update before, whatever the number that it names.
+    /// Whether each delta refers to the previous update, whatever its number, as in a server's recording.
     pub(crate) each_from_last: bool,
     last: u32,
 }
 
 impl Entities {
-    /// Forgets all, for a new level.
+    /// Clears everything for a new level.
     pub(crate) fn clear(&mut self) {
         *self = Entities::default();
     }
@@ -56,7 +56,7 @@ impl Entities {
         }
     }
 
-    /// Reads the body of a baseline (or of a static entity, whose number is dropped).
+    /// Reads the body of a baseline or of a static entity, whose number is dropped.
     pub(crate) fn read_baseline(
         &mut self,
         bytes: &mut Bytes<'_>,
@@ -76,7 +76,7 @@ impl Entities {
         Ok(())
     }
 
-    /// Reads a baseline that is written as a delta from nothing (FTE).
+    /// Reads a baseline that is encoded as a delta from zero (FTE).
     pub(crate) fn read_baseline_delta(
         &mut self,
         bytes: &mut Bytes<'_>,
@@ -91,8 +91,8 @@ impl Entities {
         Ok(())
     }
 
-    /// Reads a full update (`delta` false) or a delta, and remembers the result for the packet `sequence`. A delta
-    /// against a packet that is not at hand is read over, as clients do, and leaves nothing.
+    /// Reads a full update (`delta` is false) or a delta, and keeps the result for the packet `sequence`. A delta
+    /// against an unknown packet is skipped and leaves no entities, as on clients.
     pub(crate) fn read_update(
         &mut self,
         bytes: &mut Bytes<'_>,
@@ -147,14 +147,15 @@ impl Entities {
         slot.filter(|(sent, _)| *sent == sequence).map_or(&[][..], |(_, entities)| entities)
     }
 
-    /// The bots that the packet `sequence` shows, number and origin: entities with a player's model that do not lie dead.
+    /// Returns number and origin of the bots in the packet `sequence`: entities with a player's model that are not
+    /// dead.
     pub(crate) fn bots(&self, sequence: u32) -> impl Iterator<Item = (u16, [f32; 3])> + '_ {
         let shown = self.player.map_or(&[][..], |_| self.shown(sequence));
         let stands = |entity: &&Entity| Some(entity.model) == self.player && !FRAMES_OF_DEATH.contains(&entity.frame);
         shown.iter().filter(stands).map(|entity| (entity.number, entity.origin))
     }
 
-    /// The brush models that the packet `sequence` shows.
+    /// Returns the brush models in the packet `sequence`.
     pub(crate) fn movers(&self, sequence: u32) -> impl Iterator<Item = Mover> + '_ {
         self.shown(sequence).iter().filter_map(|entity| {
             let model = *self.submodels.get(&entity.model)?;

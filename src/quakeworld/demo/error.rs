@@ -1,92 +1,92 @@
-//! What can be wrong with a demo, in sentences with the byte offset.
+//! Errors of demos, with their byte offsets.
 
 use crate::quakeworld::bytes::End;
 
-/// Why a `.qwd` could not be read.
+/// Why a demo could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QwdError {
     /// The file ends inside a frame, or a message ends inside a value.
     #[error("byte {offset}: the data ends in the middle of a value")]
     Truncated {
-        /// Where the value starts.
+        /// Offset of the value.
         offset: usize,
     },
-    /// Not one of the three kinds of frame.
+    /// A frame has an unknown kind.
     #[error(
         "byte {offset}: {kind} is no kind of frame (0 usercmd, 1 packet, 2 sequences): this is no client demo, or it is damaged"
     )]
     UnknownFrame {
-        /// Where the kind stands.
+        /// Offset of the kind.
         offset: usize,
         /// The byte found.
         kind: u8,
     },
-    /// Not one of the kinds of block of a server's demo.
+    /// A block of a server's demo has an unknown kind.
     #[error("byte {offset}: {kind} is no kind of block of a server's demo: it is damaged")]
     UnknownBlock {
-        /// Where the kind stands.
+        /// Offset of the kind.
         offset: usize,
         /// The number found.
         kind: u8,
     },
-    /// A frame announces more than any client accepts.
+    /// A frame has a length above the limit of clients.
     #[error("byte {offset}: a packet of {length} bytes; the protocol's limit is {limit}")]
     PacketLength {
-        /// Where the length stands.
+        /// Offset of the length.
         offset: usize,
         /// The length found.
         length: i32,
         /// The longest packet.
         limit: usize,
     },
-    /// The server speaks another protocol.
+    /// The server uses another protocol version.
     #[error("byte {offset}: protocol version {version}; only QuakeWorld's 28 can be read")]
     OtherProtocol {
-        /// Where the version stands.
+        /// Offset of the version.
         offset: usize,
         /// The version found.
         version: i32,
     },
-    /// Recorded through a proxy, which answers in the server's place.
+    /// A proxy took the server's place in the recording.
     #[error("byte {offset}: this demo was recorded through the proxy {name}: its acks are not the server's")]
     Proxy {
-        /// Where the proxy shows.
+        /// Offset at which the proxy appears.
         offset: usize,
-        /// Which one.
+        /// Name of the proxy.
         name: &'static str,
     },
-    /// A message that QuakeWorld 2.x and its known extensions do not have.
+    /// A message has a number that QuakeWorld 2.x and its known extensions do not define.
     #[error("byte {offset}: {kind} is no message that can be read here")]
     UnknownMessage {
-        /// Where the message starts.
+        /// Offset of the message.
         offset: usize,
-        /// Its number.
+        /// Number of the message.
         kind: u8,
     },
-    /// A number out of its bounds.
+    /// A number is out of bounds.
     #[error("byte {offset}: {what} is {value}, and must be below {limit}")]
     OutOfBounds {
-        /// Where the number stands.
+        /// Offset of the number.
         offset: usize,
-        /// What it counts.
+        /// The counted quantity.
         what: &'static str,
         /// The number found.
         value: i64,
-        /// The first number that is too large.
+        /// The smallest number that is too large.
         limit: i64,
     },
-    /// A value that is not a number where one is needed.
+    /// A value is not a finite number.
     #[error("byte {offset}: {what} is not a finite number")]
     NotFinite {
-        /// Where the value stands.
+        /// Offset of the value.
         offset: usize,
-        /// What it measures.
+        /// The measured quantity.
         what: &'static str,
     },
-    /// The file holds no game: no server data, or nobody playing.
+    /// The file contains no game: no server data, or no player.
     #[error("this demo holds no {missing}: there is nothing to import")]
     Nothing {
-        /// What was looked for.
+        /// The missing part.
         missing: &'static str,
     },
 }

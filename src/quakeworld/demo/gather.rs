@@ -1,4 +1,4 @@
-//! Gathers what a recording holds while it is read, and makes the whole of it.
+//! Collects the content of a recording while it is read, and builds the demo.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::recording::{
 use super::svc::{Client, PacketContent};
 use crate::quakeworld::movement::{MoveVars, UserCmd};
 
-/// More states or events than a day of play has; a few bytes of damage can ask for many.
+/// Limit of states or events, above those of a day of play. A few damaged bytes could ask for more.
 const MOST_LISTED: usize = 4_000_000;
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Adds a packet that has been read up to `offset`.
+    /// Adds a packet that was read up to `offset`.
     pub(super) fn add(
         &mut self,
         (time_s, sequence, ack): (f32, u32, i32),
@@ -107,7 +107,8 @@ impl Gather {
     }
 }
 
-/// A server does not record velocities: they follow from where players were before, as players of such demos have them.
+/// Adds velocities to a server's recording, which lacks them. It derives them from consecutive positions, as players of
+/// such demos do.
 fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
     let mut last: BTreeMap<u8, (f32, [f32; 3], bool)> = BTreeMap::new();
     for packet in packets {
@@ -123,7 +124,7 @@ fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
     }
 }
 
-/// Who watches a server's recording gets a slot that no player ever has.
+/// Gives the viewer of a server's recording a slot that no player ever has.
 fn give_seat(levels: &mut [Level], others: &[OtherPlayer]) {
     let highest = others.iter().map(|other| other.slot).max();
     let seat = highest.map_or(0, |slot| (slot + 1).min(MOST_PLAYERS - 1));

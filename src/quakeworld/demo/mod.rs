@@ -1,4 +1,4 @@
-//! Demos: the `.qwd` and `.mvd` files, the protocol in them, and what a recording holds once it is read.
+//! Demos: reading `.qwd` and `.mvd` files, the protocol in them, and the content of a recording.
 
 mod bots;
 mod entities;

@@ -1,7 +1,7 @@
-//! Reads an `.mvd`, the demo that a server records: blocks of messages to all, to some or to one, each with the
-//! milliseconds since the one before. All that stands at one moment is one packet here.
+//! Reads an `.mvd`, the demo that a server records. It consists of blocks of messages to all, some or one of the
+//! clients, each with the milliseconds since the previous block. All blocks of one time form one packet here.
 //!
-//! MVDSV writes blocks to nobody for those who look closer: who was hurt by whom, and usercmds as it ran them.
+//! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
 use super::error::QwdError;
 use super::gather::Gather;
@@ -12,20 +12,20 @@ use super::svc_kind::SERVER_DATA;
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
 
-/// Kinds of blocks; a client's usercmd is never one.
+/// Kinds of blocks. A server's demo has no client usercmds.
 const SEQUENCES: u8 = 2;
 const TO_SOME: u8 = 3;
 const KINDS: std::ops::RangeInclusive<u8> = 1..=6;
 const KIND_BITS: u8 = 7;
-/// No server writes longer blocks.
+/// The longest block, in bytes.
 const LONGEST_BLOCK: usize = 65_536;
-/// Hidden blocks: a usercmd that ran, and who was hurt by whom.
+/// Kinds of hidden blocks: a usercmd that ran, and damage.
 const HIDDEN_USERCMD: u16 = 1;
 const HIDDEN_DAMAGE: u16 = 7;
-/// Entities from 1 on are the players by their slots.
+/// Entities from 1 to this number are the players by their slots.
 const MOST_PLAYERS: u16 = 32;
 
-/// The demo, if it is a server's: its first block begins with the server's data.
+/// Reads the demo, if it is a server's: its first block begins with the server data.
 pub(super) fn parse(data: &[u8]) -> Option<Result<Demo, QwdError>> {
     let mut first = Bytes::new(data, 0);
     let block = Block::read(&mut first).ok()?;
@@ -36,10 +36,10 @@ pub(super) fn parse(data: &[u8]) -> Option<Result<Demo, QwdError>> {
 /// One block of the file.
 struct Block<'a> {
     ms: u8,
-    /// To nobody: hidden.
+    /// Whether the block is addressed to no client.
     hidden: bool,
     body: &'a [u8],
-    /// Where the body begins.
+    /// File offset of the body.
     base: usize,
 }
 
@@ -106,7 +106,7 @@ impl Import {
         let content = self.gather.client.read_packet(&mut body, self.sequence)?;
         let moment = &mut self.moment;
         moment.others.extend(content.others);
-        // What else is told is told to one player or another.
+        // Other events are meant for single players.
         let to_all = |event: &Event| matches!(event, Event::Effect { .. } | Event::Intermission | Event::Pause(_));
         moment.events.extend(content.events.into_iter().filter(to_all));
         moment.levels_started += content.levels_started;
@@ -123,7 +123,7 @@ impl Import {
         Ok(())
     }
 
-    /// The index that the moment's packet is going to have.
+    /// Returns the index that the current packet will have.
     fn packet(&self) -> u32 {
         self.gather.packets.len() as u32
     }

@@ -1,23 +1,23 @@
-//! How a server's origins stand on the wire, and what values they can stand for.
+//! How servers encode origins, and the range of values that an encoded origin can stand for.
 
 use serde::{Deserialize, Serialize};
 
-/// The wire's step of an origin, in units.
+/// Step of an encoded origin, in units.
 pub(crate) const ORIGIN_STEP: f32 = 0.125;
 
-/// How an origin is cut to the wire.
+/// How a server rounds an origin before it sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OriginWire {
-    /// Toward zero, to 1/8 unit (id's servers).
+    /// Truncated toward zero, to 1/8 unit (id's servers).
     Cut,
-    /// To the nearest 1/8 unit (ZQuake's children).
+    /// Rounded to the nearest 1/8 unit (ZQuake and its descendants).
     Rounded,
-    /// As a float.
+    /// Sent as a float.
     Float,
 }
 
 impl OriginWire {
-    /// The values that `wire` can stand for.
+    /// Returns the range of values that `wire` can stand for.
     pub(crate) fn cell(self, wire: f32) -> (f32, f32) {
         match self {
             OriginWire::Cut => cut_cell(wire, ORIGIN_STEP),
@@ -27,7 +27,7 @@ impl OriginWire {
     }
 }
 
-/// The values that are cut toward zero to `wire` in steps of `step`.
+/// Returns the range of values that truncate toward zero to `wire` in steps of `step`.
 pub(crate) fn cut_cell(wire: f32, step: f32) -> (f32, f32) {
     let inner = step * 0.999;
     match wire {

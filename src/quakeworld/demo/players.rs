@@ -1,4 +1,4 @@
-//! Reads the server's message about one player: the recording one, or another in sight.
+//! Reads the server's message about one player: the recording one or a visible other one.
 
 use super::error::QwdError;
 use super::protocol::{Extensions, ServerExtensions};
@@ -6,13 +6,14 @@ use super::recording::{OtherPlayer, OwnState};
 use super::wire::{read_delta, read_origin};
 use crate::quakeworld::bytes::Bytes;
 
-/// Slots that a server has.
+/// Number of player slots of a server.
 pub(crate) const MOST_PLAYERS: u8 = 32;
 
-/// A head's box starts at its origin, a standing player's 24 units below.
+/// Height of a head's origin above a standing player's, in units: a head's box starts at its origin, a player's 24
+/// units below.
 const HEAD_RAISE: f32 = 24.0;
 
-/// The last animation frames of the player's deaths; then the game slows the body.
+/// Last animation frames of the player's deaths. From then on the game slows the body.
 const LAST_OF_DEATH: [u8; 6] = [49, 60, 69, 84, 93, 102];
 
 const MSEC: u32 = 1 << 0;
@@ -30,7 +31,7 @@ const EXTRA_FLAGS: u32 = 1 << 15;
 const ALPHA: u32 = 1 << 17;
 const COLOUR: u32 = 1 << 19;
 
-/// The number of a player's slot.
+/// Reads the number of a player's slot.
 pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
     let offset = bytes.offset();
     let slot = bytes.u8()?;
@@ -41,7 +42,7 @@ pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
     Ok(slot)
 }
 
-/// A player message, not yet sorted into own and other.
+/// A player message, before it is assigned to the own or another player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlayerInfo {
     pub(crate) slot: u8,
@@ -51,7 +52,7 @@ pub(crate) struct PlayerInfo {
 }
 
 impl PlayerInfo {
-    /// Reads one; a player with the model `head` is a head, which old servers do not mark otherwise.
+    /// Reads a message. A player with the model `head` is a gibbed head, which old servers do not mark in another way.
     pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerInfo, QwdError> {
         let slot = read_slot(bytes)?;
         let mut flags = u32::from(bytes.u16()?);
@@ -92,7 +93,7 @@ impl PlayerInfo {
         Ok(PlayerInfo { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
 
-    /// The message as the recording player's own state.
+    /// Returns the message as the recording player's own state.
     pub(crate) fn own(&self, server: ServerExtensions, over: bool) -> OwnState {
         let OtherPlayer { mut origin, velocity, dead, gib, .. } = self.state;
         if gib {

@@ -1,15 +1,15 @@
-//! What a server and a client agreed on at connect: protocol version and extensions, which change how later messages
-//! are laid out (public QuakeWorld, FTE and MVDSV protocol headers).
+//! The protocol version and extensions of a connection, which change the layout of later messages (public QuakeWorld,
+//! FTE and MVDSV protocol headers).
 
 use serde::{Deserialize, Serialize};
 
-/// The version that every QuakeWorld 2.x client and server speaks.
+/// The version of every QuakeWorld 2.x client and server.
 pub(crate) const VERSION: i32 = 28;
-/// Marks a word of FTE extension flags before the version.
+/// Marker of a word of FTE extension flags before the version.
 pub(crate) const FTE: i32 = i32::from_le_bytes(*b"FTEX");
-/// Marks a second word of FTE extension flags.
+/// Marker of a second word of FTE extension flags.
 pub(crate) const FTE2: i32 = i32::from_le_bytes(*b"FTE2");
-/// Marks a word of MVDSV extension flags.
+/// Marker of a word of MVDSV extension flags.
 pub(crate) const MVD1: i32 = i32::from_le_bytes(*b"MVD1");
 
 /// Extension flags in force. All zero is the original protocol.
@@ -34,8 +34,8 @@ impl Extensions {
     const MVD1_HIGH_LAG_TELEPORT: u32 = 2;
     const MVD1_WEAPON_PREDICTION: u32 = 1 << 7;
 
-    /// Everything that these messages are read with here. Other flags either leave the messages of a client demo alone
-    /// or make them unreadable; the latter show up as a [`super::QwdError`] naming the message.
+    /// Returns whether FTE's transparency extension changes messages. The methods here cover all flags that the reader
+    /// uses. Other flags either do not affect a client demo, or lead to a [`super::QwdError`] that names the message.
     pub(crate) fn trans(self) -> bool {
         self.fte & Self::FTE_TRANS != 0
     }
@@ -48,12 +48,12 @@ impl Extensions {
         self.fte != 0
     }
 
-    /// Every coordinate is a float and every angle 16 bits.
+    /// Returns whether every coordinate is a float and every angle has 16 bits.
     pub(crate) fn float_coords(self) -> bool {
         self.fte & Self::FTE_FLOAT_COORDS != 0
     }
 
-    /// Origins of players and entities are floats, all else stays short.
+    /// Returns whether origins of players and entities are floats, while other coordinates stay short.
     pub fn float_origins(self) -> bool {
         self.mvd1 & Self::MVD1_FLOAT_COORDS != 0 || self.float_coords()
     }
@@ -79,18 +79,18 @@ impl Extensions {
     }
 }
 
-/// Optional behaviours that a server announces in its `*z_ext` server info.
+/// Optional behaviours that a server announces as `*z_ext` in its server info.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServerExtensions(pub u32);
 
 impl ServerExtensions {
-    /// The player's flags say whether jump is held.
+    /// Returns whether the player's flags report a held jump.
     pub fn says_jump_held(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// The player's flags say whether the player stands on ground.
+    /// Returns whether the player's flags report standing on ground.
     pub fn says_on_ground(self) -> bool {
         self.0 & 0x40 != 0
     }

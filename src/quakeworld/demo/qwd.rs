@@ -6,22 +6,24 @@ use super::recording::{Cut, Demo, SentCommand};
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
 
-/// Clients with extensions accept packets of up to this many bytes; the original limit was 1450.
+/// The longest packet that clients with extensions accept, in bytes; the original limit was 1450.
 const LONGEST_PACKET: usize = 65_536;
-/// The sequence number of a packet outside of any connection.
+/// Sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
-/// The top bit of the sequence words says something about reliable messages.
+/// Mask of the sequence numbers; the top bit concerns reliable messages.
 const SEQUENCE_BITS: u32 = 0x7fff_ffff;
-/// Recordings from the connect on have no sequence frame; they hold one command that was never sent.
+/// First usercmd number of recordings that start at the connect. They have no sequence frame, and their first command
+/// was never sent.
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 
 impl Demo {
-    /// Reads a client's or a server's demo up to its end, or to where it was cut off. It takes at most some ten times the memory of `data`, and 200 MiB.
+    /// Reads a client's or a server's demo up to its end or its truncation. It uses at most about ten times the memory
+    /// of `data`, and 200 MiB.
     ///
     /// # Errors
     ///
-    /// Another protocol, a proxy's recording, any message that cannot be followed: each with the offset of the
-    /// byte where it shows.
+    /// When the protocol is another, a proxy made the recording, or a message is invalid. Each error has the byte
+    /// offset.
     pub fn parse(data: &[u8]) -> Result<Demo, QwdError> {
         if let Some(demo) = super::mvd::parse(data) {
             return demo;
@@ -40,7 +42,8 @@ impl Demo {
     }
 }
 
-/// Whether the frame that begins here is all there. What begins like no frame counts as whole, for its reader to refuse.
+/// Returns whether the frame that begins here is complete. Unknown frames count as complete, so that their reader
+/// reports them.
 fn starts_with_whole_frame(data: &[u8]) -> bool {
     const TIME_AND_KIND: usize = 5;
     let Some(kind) = data.get(4) else { return false };
@@ -114,8 +117,8 @@ impl Import {
             return Ok(());
         }
         let sequence = sequence & SEQUENCE_BITS;
-        // A stale packet is dropped unread, as clients do. One with the same number is not: a recording that starts in
-        // play repeats the last packet of the state that it writes first.
+        // Stale packets are skipped unread, as on clients. Packets with an equal number are not: a recording that
+        // starts in play repeats the last packet of its initial state.
         if self.gather.packets.last().is_some_and(|last| sequence < last.sequence) {
             return Ok(());
         }
@@ -132,7 +135,7 @@ mod tests {
     use super::*;
     use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
 
-    /// A demo with one of everything that is kept.
+    /// Returns a demo with one instance of everything that the reader keeps.
     fn small() -> Vec<u8> {
         let mut demo = DemoWriter::default();
         demo.signon();

@@ -1,5 +1,4 @@
-//! What a client demo holds once it is read: the usercmds as sent and the server's packets as received, in typed form.
-//! Names and chat never get this far.
+//! The content of a demo: sent usercmds and received packets, in typed form. It contains neither names nor chat.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,99 +7,99 @@ use super::protocol::{Extensions, ServerExtensions};
 use crate::quakeworld::movement::UserCmd;
 use crate::quakeworld::movement::{Dialect, MoveVars};
 
-/// A whole recording. [`Demo::parse`] makes it, and every index in it fits.
+/// A complete recording. [`Demo::parse`] creates it, and all its indices are valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demo {
-    /// Who recorded.
+    /// Who made the recording.
     pub by: RecordedBy,
-    /// Which server, which rules.
+    /// The server's version and rules.
     pub server: Server,
     /// The levels played, in order; packets refer to them by index.
     pub levels: Vec<Level>,
-    /// Usercmds in the order of sending; sequence numbers rise by one.
+    /// Usercmds in sending order; their sequence numbers increase by one.
     pub commands: Vec<SentCommand>,
-    /// Packets in the order of arrival.
+    /// Packets in arrival order.
     pub packets: Vec<ServerPacket>,
     /// States of other players, packet by packet; see [`ServerPacket::others`].
     pub others: Vec<OtherPlayer>,
-    /// Brush models in sight, packet by packet; see [`ServerPacket::movers`].
+    /// Visible brush models, packet by packet; see [`ServerPacket::movers`].
     pub movers: Vec<Mover>,
-    /// What happened, packet by packet; see [`ServerPacket::events`].
+    /// Events, packet by packet; see [`ServerPacket::events`].
     pub events: Vec<Event>,
-    /// Movement rules in the order in which they came into force; packets refer to them by index.
+    /// Movement settings in the order of their use; packets refer to them by index.
     pub move_vars: Vec<MoveVars>,
-    /// Who was hurt by whom: a server's recording tells.
+    /// Damage events, from a server's recording.
     pub hits: Vec<Hit>,
-    /// Usercmds that a server ran, where its recording tells: whose, and the packet in whose time it was.
+    /// Usercmds that the server ran, if its recording has them: slot, packet index and usercmd.
     pub ran: Vec<(u8, u32, UserCmd)>,
-    /// Why the recording stops where it does.
+    /// Why the recording ends.
     pub end: DemoEnd,
-    /// What is missing of the file.
+    /// Truncation of the file, if any.
     pub cut: Option<Cut>,
 }
 
-/// Who made a recording, and so what it has.
+/// Who made a recording, which determines its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordedBy {
-    /// A player: usercmds, and states of its own that they led to.
+    /// A player: the recording has its usercmds and the resulting own states.
     #[default]
     Player,
-    /// Somebody who watched: the others' states alone.
+    /// A spectator: the recording has only the other players' states.
     Spectator,
-    /// The server: all players' states.
+    /// The server: the recording has all players' states.
     Server,
 }
 
-/// One player hurt another, or somebody.
+/// A damage event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Index of the packet in whose time it was.
+    /// Index of the packet at that time.
     pub packet: u32,
-    /// Slot; none where no player did it.
+    /// Slot of the attacker; `None` if no player caused the damage.
     pub attacker: Option<u8>,
-    /// Slot.
+    /// Slot of the victim.
     pub victim: u8,
-    /// Points.
+    /// Damage in points.
     pub damage: u16,
 }
 
-/// A file that stops inside a frame, or was packed and cut off then.
+/// The truncation of a file, inside a frame or inside its compressed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where that frame begins, as unpacked: everything before it is there.
+    /// Offset of the incomplete frame in the uncompressed file; everything before it is complete.
     pub offset: usize,
-    /// How many bytes of it are there; of what was packed, there may be none.
+    /// Number of bytes of that frame; 0 is possible for compressed files.
     pub bytes: usize,
 }
 
 impl Demo {
-    /// The commands sent after `after`, up to and with `until`, as indices into the list; empty if there are none.
+    /// Returns the index range of the commands after `after`, up to and including `until`.
     pub fn commands_between(&self, after: i32, until: i32) -> std::ops::Range<usize> {
         let at = |seq: i32| self.commands.partition_point(|sent| sent.seq <= seq);
         at(after)..at(until).max(at(after))
     }
 
-    /// Milliseconds of those commands.
+    /// Returns the total milliseconds of those commands.
     pub fn msec_between(&self, after: i32, until: i32) -> u32 {
         self.commands[self.commands_between(after, until)].iter().map(|sent| u32::from(sent.cmd.msec)).sum()
     }
 }
 
-/// What the server said of itself.
+/// Properties of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Server {
-    /// `*version` of the server info, such as `2.30` or `MVDSV 1.20-dev`; empty when it sent none.
+    /// `*version` of the server info, such as `2.30` or `MVDSV 1.20-dev`; empty when the server sent none.
     pub version: String,
-    /// How messages are laid out.
+    /// Extensions that change the layout of messages.
     pub extensions: Extensions,
     /// Optional behaviours.
     pub server_extensions: ServerExtensions,
-    /// Which movement code the server runs.
+    /// The movement code that the server runs.
     pub dialect: Dialect,
 }
 
 impl Server {
-    /// How origins stand on this server's wire.
+    /// Returns how this server sends origins.
     pub fn origin_wire(&self) -> OriginWire {
         match self.dialect {
             _ if self.extensions.float_origins() => OriginWire::Float,
@@ -110,19 +109,19 @@ impl Server {
     }
 }
 
-/// One level of the recording. A server that restarts its level starts another one with the same map.
+/// One level of the recording. When a server restarts its level, a new one with the same map begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// The map's file, such as `maps/dm3.bsp`; empty while the server has not named it.
+    /// File of the map, such as `maps/dm3.bsp`; empty until the server names it.
     pub map: String,
     /// The recording player's slot, 0 to 31.
     pub player: u8,
 }
 
-/// A usercmd as it left the client.
+/// A usercmd as the client sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SentCommand {
-    /// Sequence number of its packet; the handshake's first can be below 1.
+    /// Sequence number of its packet; the first numbers of the handshake can be below 1.
     pub seq: i32,
     /// Client time, in seconds.
     pub time_s: f32,
@@ -130,7 +129,7 @@ pub struct SentCommand {
     pub cmd: UserCmd,
 }
 
-/// A half-open range into one of the demo's flat lists.
+/// A half-open range of one of the demo's flat lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First index.
@@ -140,53 +139,53 @@ pub struct Span {
 }
 
 impl Span {
-    /// The items of `list` in this range; none where the range does not fit.
+    /// Returns the items of `list` in this range; an empty slice if the range is invalid.
     pub fn of<T>(self, list: &[T]) -> &[T] {
         list.get(self.start as usize..self.end as usize).unwrap_or(&[])
     }
 }
 
-/// One server packet that the client accepted.
+/// A server packet that the client accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerPacket {
     /// Client time of arrival, in seconds.
     pub time_s: f32,
     /// The server's sequence number.
     pub sequence: u32,
-    /// Index of the level that it is about.
+    /// Index of the level.
     pub level: u16,
-    /// The last usercmd that the server had received.
+    /// The newest usercmd that the server had received.
     pub ack: i32,
-    /// The recording player's state; none before spawning or when the packet carries no entities.
+    /// The recording player's state; `None` before spawning, or if the packet carries no entities.
     pub own: Option<OwnState>,
-    /// Other players in sight.
+    /// Other visible players.
     pub others: Span,
-    /// Brush models in sight.
+    /// Visible brush models.
     pub movers: Span,
-    /// What happened since the last packet.
+    /// Events since the previous packet.
     pub events: Span,
-    /// Index of the movement rules in force after this packet.
+    /// Index of the movement settings in force after this packet.
     pub move_vars: u16,
 }
 
-/// A player state as it stands on the wire.
+/// The own player's state in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnState {
-    /// Units; multiples of 1/8 but where floats were negotiated. Always that of a standing box, a head's too.
+    /// Origin in units; multiples of 1/8 unless floats were negotiated. It refers to a standing box, also for a head.
     pub origin: [f32; 3],
-    /// Whole units/s, truncated toward zero by the server.
+    /// Velocity in whole units/s, truncated toward zero by the server.
     pub velocity: [i16; 3],
-    /// No health left.
+    /// Whether the player is dead.
     pub dead: bool,
-    /// The body is a head: its box differs.
+    /// Whether the body is a gibbed head, whose box differs.
     pub gib: bool,
-    /// Dead and done falling: the last frame of a death is shown, or the body is a head.
+    /// Whether the player is dead and has finished falling: the last frame of a death is shown, or the body is a head.
     pub lies: bool,
-    /// Whether jump is held, where the server says so.
+    /// Whether jump is held, if the server reports it.
     pub jump_held: Option<bool>,
-    /// Whether the player can move at all, where the server says so.
+    /// Whether the player can move, if the server reports it; otherwise true.
     pub movable: bool,
-    /// The level is over: players are shown an intermission, and nothing touches anybody any more.
+    /// Whether the level is over. Players then see an intermission, and nothing acts on them.
     pub over: bool,
 }
 
@@ -195,21 +194,21 @@ pub struct OwnState {
 pub struct OtherPlayer {
     /// Slot, 0 to 31.
     pub slot: u8,
-    /// Units.
+    /// Origin in units.
     pub origin: [f32; 3],
-    /// Whole units/s. A server's recording does not tell it: it is what the places before and after say.
+    /// Velocity in whole units/s. In a server's recording it is derived from consecutive positions.
     pub velocity: [i16; 3],
-    /// Pitch, yaw, roll in degrees: of the last usercmd, as far as that is known.
+    /// Pitch, yaw and roll of the last usercmd in degrees, as far as known.
     pub angles: [f32; 3],
-    /// How old the state was when sent, in ms (255 means that or more).
+    /// Age of the state when it was sent, in ms (255 means that or more).
     pub age_ms: u8,
-    /// No health left: does not block.
+    /// Whether the player is dead. Dead players do not block.
     pub dead: bool,
-    /// The body is a head.
+    /// Whether the body is a gibbed head.
     pub gib: bool,
     /// The last usercmd that the server ran for this player; fire is never set.
     pub command: Option<UserCmd>,
-    /// Run by the game itself, without a client: only the place is known, and it is always alive.
+    /// Whether the player is a bot without a client: only its position is known, and it is always alive.
     pub bot: bool,
 }
 
@@ -218,66 +217,66 @@ pub struct OtherPlayer {
 pub struct Mover {
     /// Submodel number in the map, from 1.
     pub model: u16,
-    /// Displacement from the place where the map has it, in units.
+    /// Displacement from its position in the map, in units.
     pub origin: [f32; 3],
 }
 
-/// Something that a packet tells beside states.
+/// An event in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// The player was hurt: points taken by armour and by health, and where from.
+    /// The player took damage.
     Damage {
-        /// Points the armour took.
+        /// Lost armour, in points.
         armor: u8,
-        /// Points the health took.
+        /// Lost health, in points.
         health: u8,
-        /// Middle of what hurt, in units.
+        /// Centre of the damage source, in units.
         from: [f32; 3],
     },
-    /// The server turned the view: a teleporter, a spawn, an intermission.
+    /// The server turned the view: a teleporter, a spawn or an intermission.
     SetAngle {
-        /// Pitch, yaw, roll in degrees.
+        /// Pitch, yaw and roll in degrees.
         angles: [f32; 3],
     },
-    /// The server left out this many packets for want of bandwidth.
+    /// Number of packets that the server skipped because of the rate limit.
     Choked(u8),
     /// The level is over; bodies no longer move.
     Intermission,
-    /// The game stands still, or goes on.
+    /// The game was paused or resumed.
     Pause(bool),
-    /// The player's health, when it changed.
+    /// The player's new health.
     Health(i16),
-    /// The player's armour has become so many points less.
+    /// Lost armour, in points.
     ArmorLost(i16),
-    /// Something flashed, flew apart or bled.
+    /// A short-lived visual effect.
     Effect {
-        /// What.
+        /// Kind of the effect.
         kind: EffectKind,
-        /// Where, in units.
+        /// Position, in units.
         origin: [f32; 3],
     },
 }
 
-/// Which short-lived effect.
+/// Kinds of short-lived effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EffectKind {
-    /// A rocket or grenade went off.
+    /// A rocket or grenade exploded.
     Explosion,
-    /// Somebody arrived through a teleporter, or spawned.
+    /// A player arrived through a teleporter or spawned.
     Teleport,
     /// A pellet or nail hit a body.
     Blood,
     /// Lightning hit a body.
     LightningBlood,
-    /// Shot hit a wall. Some games let players see explosions so.
+    /// A shot hit a wall. Some games show explosions this way.
     Gunshot,
 }
 
-/// Why a demo stops.
+/// Why a demo ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DemoEnd {
-    /// The file is over.
+    /// The file ends.
     File,
-    /// The client stopped recording or the server dropped it.
+    /// The client stopped recording, or the server dropped it.
     Disconnect,
 }

@@ -1,4 +1,4 @@
-//! Players as a server's recording (`.mvd`) tells of them: what has changed since it told last.
+//! Decodes players in a server's recording (`.mvd`), which contains only changes.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const GIB: u16 = 1 << 9;
 const WEAPON_FRAME: u16 = 1 << 10;
 const MODEL: u16 = 1 << 11;
 
-/// What has been told of each player, by slot.
+/// The last known state of each player, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     players: BTreeMap<u8, Player>,
@@ -33,7 +33,7 @@ struct Player {
 }
 
 impl Served {
-    /// Reads the message about one player; one with the model `head` is a head.
+    /// Reads the message about one player; a player with the model `head` is a gibbed head.
     pub(crate) fn read(
         &mut self,
         bytes: &mut Bytes<'_>,

@@ -1,9 +1,9 @@
-//! What a server's info string says about its code and its movement.
+//! Extracts a server's code version and movement settings from its info string.
 
 use super::protocol::ServerExtensions;
 use crate::quakeworld::movement::Dialect;
 
-/// The keys that movement depends on.
+/// The keys that affect movement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ServerInfo {
     pub(crate) version: String,
@@ -17,7 +17,7 @@ pub(crate) struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// Reads `\key\value\key\value...`; other keys are dropped.
+    /// Reads `\key\value\key\value...`; ignores other keys.
     pub(crate) fn read(&mut self, info: &[u8]) {
         let mut parts = info.split(|&byte| byte == b'\\').skip(1);
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
@@ -25,7 +25,7 @@ impl ServerInfo {
         }
     }
 
-    /// Takes over one key.
+    /// Applies one key.
     pub(crate) fn set(&mut self, key: &[u8], value: &[u8]) {
         let value = String::from_utf8_lossy(value);
         let value = value.trim();
@@ -39,9 +39,9 @@ impl ServerInfo {
             b"pm_airstep" => self.air_step = number() != 0.0,
             b"pm_slidefix" => self.slide_fix = number() != 0.0,
             b"pm_bunnyspeedcap" => self.bunny_speed_cap = number().max(0.0),
-            // QWExtended, which MVDSV comes from, and QuakeForge fixed landings in their movement code.
+            // QWExtended, the ancestor of MVDSV, and QuakeForge fixed landings in their movement code.
             b"*qwe_version" | b"*qf_version" => self.landing_fix = true,
-            // "Forbidden player dirtywork", a setting that only KTeams and its children have.
+            // "Forbidden player dirtywork", a setting that only KTeams and its descendants have.
             b"fpd" => self.kteams = true,
             _ => {}
         }
@@ -51,7 +51,8 @@ impl ServerInfo {
         ServerExtensions(self.extensions)
     }
 
-    /// What the server says of itself; a demo tells more. Servers that announce ZQuake's extensions, or name themselves as one of its children, run its movement.
+    /// Returns the movement code according to the server; a demo gives better evidence. Servers that announce ZQuake's
+    /// extensions, or whose name shows that they descend from it, run its movement.
     pub(crate) fn dialect(&self) -> Dialect {
         let version = self.version.to_ascii_lowercase();
         let reworked =
@@ -67,7 +68,7 @@ impl ServerInfo {
         Dialect::Reworked { jump_floor, air_step, slide_fix, bunny_speed_cap }
     }
 
-    /// A proxy that stands in for the server, by the name that it gives itself.
+    /// Returns the name of a proxy that took the server's place, according to its version string.
     pub(crate) fn proxy(&self) -> Option<&'static str> {
         let version = self.version.to_ascii_lowercase();
         ["qizmo", "qwfwd", "qtv", "eztv"].into_iter().find(|name| version.contains(name))

@@ -1,14 +1,14 @@
-//! What a demo amounts to: counts, losses and round trips.
+//! Statistics of a demo: counts, losses and round trips.
 
 use serde::{Deserialize, Serialize};
 
 use super::recording::{Demo, Event, ServerPacket};
 use crate::quakeworld::movement::BUTTON_ATTACK;
 
-/// Counts over a whole demo, every level of it.
+/// Counts over all levels of a demo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Usercmds sent.
+    /// Sent usercmds.
     pub usercmds: usize,
     /// Usercmds with the fire button held.
     pub firing: usize,
@@ -16,29 +16,29 @@ pub struct Statistics {
     pub packets: usize,
     /// States of other players.
     pub other_states: usize,
-    /// Server packets that never arrived: gaps in their sequence, the choked ones included.
+    /// Server packets that never arrived: gaps in their sequence, including choked ones.
     pub lost: usize,
-    /// Those of them that the server says it left out for want of bandwidth.
+    /// Lost packets that the server skipped because of the rate limit.
     pub choked: usize,
     /// Milliseconds from sending a usercmd to the arrival of its ack.
     pub rtt_ms: Percentiles,
 }
 
-/// The values that so many percent do not exceed; 0 where nothing was measured.
+/// Nearest-rank percentiles; 0 without measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// 5 %.
+    /// The 5th percentile.
     pub p5: f64,
-    /// Half.
+    /// The median.
     pub p50: f64,
-    /// 95 %.
+    /// The 95th percentile.
     pub p95: f64,
-    /// 99 %.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
 impl Percentiles {
-    /// Of `values`, by nearest rank.
+    /// Returns the nearest-rank percentiles of `values`.
     pub fn of(mut values: Vec<f64>) -> Percentiles {
         values.sort_by(f64::total_cmp);
         let rank = |percent: usize| {
@@ -50,7 +50,7 @@ impl Percentiles {
 }
 
 impl Demo {
-    /// Counts and round trips.
+    /// Returns the statistics of the demo.
     pub fn statistics(&self) -> Statistics {
         let firing = self.commands.iter().filter(|sent| sent.cmd.buttons & BUTTON_ATTACK != 0).count();
         let states: Vec<_> = self.packets.iter().filter(|packet| packet.own.is_some()).collect();

@@ -1,4 +1,4 @@
-//! Reads the messages of one server packet and keeps what movement depends on.
+//! Reads the messages of a server packet and keeps what movement depends on.
 
 use super::entities::Entities;
 use super::error::QwdError;
@@ -13,23 +13,23 @@ use super::wire::{read_angle, read_coords};
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::MoveVars;
 
-/// Everything that a client remembers from packet to packet.
+/// The state that a client keeps from packet to packet.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) level: Option<Level>,
     pub(crate) info: ServerInfo,
     pub(crate) entities: Entities,
     pub(crate) map: String,
-    /// Who records; what a server writes for itself is laid out otherwise here and there.
+    /// Who made the recording; servers use other layouts for some messages.
     pub(crate) by: RecordedBy,
     served: Served,
     head_model: Option<u8>,
     armor: i32,
-    /// An intermission is on.
+    /// Whether an intermission is on.
     over: bool,
 }
 
-/// The level that the server data announced.
+/// The level from the server data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) extensions: Extensions,
@@ -37,7 +37,7 @@ pub(crate) struct Level {
     pub(crate) move_vars: MoveVars,
 }
 
-/// What one packet holds.
+/// The content of one packet.
 #[derive(Debug, Default)]
 pub(crate) struct PacketContent {
     pub(crate) own: Option<OwnState>,
@@ -47,7 +47,7 @@ pub(crate) struct PacketContent {
     pub(crate) disconnected: bool,
 }
 
-/// Which message is read now, and where it starts.
+/// The current message and its offset.
 struct Message {
     kind: u8,
     offset: usize,
@@ -260,7 +260,7 @@ impl Client {
         Ok(())
     }
 
-    /// The slot of who records; a server has none, and says what time it is.
+    /// Reads the slot of the recording player. A server has none and sends its time instead.
     fn read_seat(&mut self, bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
         const SPECTATOR: u8 = 128;
         if self.by == RecordedBy::Server {

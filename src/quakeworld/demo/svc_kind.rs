@@ -1,4 +1,4 @@
-//! The numbers of the server's messages (`svc_*` in the public protocol headers; the last three are FTE's and Qizmo's).
+//! Numbers of the server's messages (`svc_*` in the public protocol headers; the last three are FTE's and Qizmo's).
 
 pub(crate) const NOP: u8 = 1;
 pub(crate) const DISCONNECT: u8 = 2;

@@ -1,4 +1,4 @@
-//! Reads over the server messages that movement does not depend on, and the short-lived effects, of which some do.
+//! Skips server messages that do not affect movement, and reads short-lived effects, because some of these do.
 
 use super::error::QwdError;
 use super::protocol::Extensions;

@@ -1,24 +1,24 @@
-//! Coordinates, angles and usercmds as messages carry them.
+//! Reads coordinates, angles and usercmds from messages.
 
 use super::error::QwdError;
 use super::protocol::Extensions;
 use crate::quakeworld::bytes::{Bytes, End};
 use crate::quakeworld::movement::{UserCmd, decode_angle16};
 
-/// The farthest that a coordinate may lie from the origin, in units; beyond it arithmetic loses its sub-units.
+/// Largest distance of a coordinate from zero, in units. Beyond it, single precision loses fractions of a unit.
 const FARTHEST_UNITS: f32 = 1_048_576.0;
 
-/// A coordinate: 1/8 units in 16 bits, or a float where every coordinate is one.
+/// Reads a coordinate: 1/8 units in 16 bits, or a float with the extension.
 pub(crate) fn read_coord(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
     if ext.float_coords() { read_finite(bytes) } else { Ok(f32::from(bytes.i16()?) * 0.125) }
 }
 
-/// A coordinate of a player's or entity's origin, which has an extension of its own.
+/// Reads a coordinate of a player's or entity's origin, which has its own extension.
 pub(crate) fn read_origin(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
     if ext.float_origins() { read_finite(bytes) } else { read_coord(bytes, ext) }
 }
 
-/// An angle in degrees: 1/256 of a turn, or 1/65536 where coordinates are floats.
+/// Reads an angle in degrees: 1/256 of a turn, or 1/65536 with float coordinates.
 pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
     Ok(if ext.float_coords() {
         f32::from(bytes.i16()?) * (360.0 / 65_536.0)
@@ -27,7 +27,7 @@ pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, 
     })
 }
 
-/// Three coordinates.
+/// Reads three coordinates.
 pub(crate) fn read_coords(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<[f32; 3], QwdError> {
     Ok([read_coord(bytes, ext)?, read_coord(bytes, ext)?, read_coord(bytes, ext)?])
 }
@@ -41,7 +41,7 @@ fn read_finite(bytes: &mut Bytes<'_>) -> Result<f32, QwdError> {
     Ok(value)
 }
 
-/// Reads the delta-coded usercmd of another player; all that is not sent is zero.
+/// Reads another player's delta-encoded usercmd; missing fields are zero.
 pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<UserCmd, End> {
     const ANGLE1: u8 = 1;
     const ANGLE3: u8 = 2;

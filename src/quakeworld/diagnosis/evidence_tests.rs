@@ -1,6 +1,6 @@
-//! Holds every label to evidence that it does not come from, on real demos: how many of a label's cases a second, independent
-//! sign confirms, and how often the label is given to a placebo. A placebo is a stretch of usercmds that the prediction has
-//! right, whose record is pushed by chance: there is nothing to be found in it. docs/quakeworld.md has the shares.
+//! Checks every label against independent evidence on real demos. It measures how many cases of a label a second sign
+//! confirms, and how often a placebo gets the label. A placebo is a correctly predicted stretch of usercmds whose
+//! record gets a random push, so it has no real cause. docs/quakeworld.md has the shares.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::quakeworld::movement::Run;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::{EffectKind, Event, OwnState, Rules, Solid};
 
-/// Every so manieth right stretch gets a push.
+/// Interval of correct stretches that get a push.
 const PLACEBO_EVERY: usize = 40;
 
-/// Labels that do not reach the bar, and are documented as such.
+/// Labels below the bar, documented as such.
 const WEAK: [&str; 0] = [];
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ fn missed<'a>(rules: &'a Rules, stretch: &Stretch<'a>, recorded: OwnState) -> Mi
     Missed::of_stretch(rules, stretch, recorded, lost_input)
 }
 
-/// Pushes a record by 20 to 300 units/s in any direction, for the stretch's whole time.
+/// Pushes a record by 20 to 300 units/s in a random direction, for the stretch's whole time.
 fn pushed(stretch: &Stretch<'_>, chance: &mut u64) -> OwnState {
     let mut next = || {
         *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -48,7 +48,7 @@ fn pushed(stretch: &Stretch<'_>, chance: &mut u64) -> OwnState {
     own
 }
 
-/// A sign of the cause that its label does not look at.
+/// Returns whether a sign that the label does not use confirms the cause.
 fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> bool {
     let at = Vec3::from_array(stretch.recorded.origin);
     let change = Vec3::from_array(stretch.recorded.velocity.map(f32::from)) - Vec3::from_array(run.state.velocity);
@@ -61,7 +61,7 @@ fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> b
     let health = events.iter().any(|event| matches!(event, Event::Health(_)));
     let damage = events.iter().any(|event| matches!(event, Event::Damage { .. }));
     match cause {
-        // Its message is the label's; that it came from where something went off, or pushed by as much as it hurt, is not.
+        // The label uses the message itself. The source of the damage and the size of the push are independent of it.
         Cause::Knockback if evidence == "damage message" => {
             let hurt: f32 = events
                 .iter()
@@ -82,14 +82,14 @@ fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> b
         Cause::Knockback => health || damage || change.length() > 20.0,
         Cause::SpawnOrDeath if evidence.starts_with("reproduced") => stretch.from.dead,
         Cause::SpawnOrDeath => health || damage || events.iter().any(flash),
-        // The label looks at the place alone. Where packets were lost, so may the flash have been; that the predicted way led
-        // through a trigger, too, says as much.
+        // The label uses only the position. The flash may be in a lost packet; a predicted way through a trigger
+        // confirms the label as well.
         Cause::Teleport => events.iter().any(flash) || run.touched.trigger.is_some(),
         Cause::OtherPlayer => stretch.solids.iter().any(|solid| match *solid {
             Solid::Player { origin, .. } => near(origin, 140.0),
             _ => false,
         }),
-        // A lift or door leads a little astray, and never throws.
+        // A lift or door causes a small error and never throws a player.
         Cause::Mover => change.length() < 120.0,
         Cause::InputLost => stretch.commands.len() > 1,
         _ => change.length() < 500.0,

@@ -1,5 +1,5 @@
-//! Finds the cause of a miss. What reproduces the recorded state comes before what the recording merely says, and what
-//! it says comes before what the prediction touched.
+//! Finds the cause of a correction. It first looks for causes that reproduce the recorded state, then for events in the
+//! recording, then for contacts of the prediction.
 
 use glam::Vec3;
 
@@ -12,28 +12,30 @@ use crate::quakeworld::movement::state::length;
 use crate::quakeworld::movement::{Solid, World};
 use crate::quakeworld::rounding::{difference, grade};
 
-/// A jump is what no speed explains: so much farther, in units, if it leads somewhere or the server turned the view too.
+/// A way this much longer than speed allows, in units, is a jump if it ends at a destination or the server turned the
+/// view.
 const JUMP_SLACK: f32 = 32.0;
-/// And this much, beyond twice the way, if it did not.
+/// Without such a sign, it must exceed twice the way by this much, in units.
 const UNTURNED_JUMP_SLACK: f32 = 256.0;
-/// A rocket's blast reaches 120 units and 40 more.
+/// Distance in units within which a rocket's blast can act: 120 units and a margin.
 const BLAST_REACH: f32 = 180.0;
-/// Blood is drawn within or at the body.
+/// Distance in units within which blood belongs to a body.
 const BODY_REACH: f32 = 64.0;
-/// How well a push must point away from what pushes: the cosine.
+/// Smallest cosine between a push and the direction away from its source.
 const AWAY: f32 = 0.7;
 
-/// Damage pushes by 8 units/s a point; less than that of two points, in units/s, is no push.
+/// Smallest speed change that counts as a push, in units/s: damage pushes by 8 units/s per point, and this is two
+/// points.
 const PUSH_SPEED: f32 = 16.0;
 
 pub(super) type Found = Option<(Cause, Evidence)>;
 
-/// The cause of the miss, and what shows it.
+/// Returns the cause of the correction with its evidence.
 pub(crate) fn explain(miss: &Missed<'_>) -> (Cause, Evidence) {
     FINDERS.iter().find_map(|find| find(miss)).unwrap_or((Cause::Unknown, "none"))
 }
 
-/// All that can find a cause, the surest first.
+/// All searches for a cause, the most reliable first.
 pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
     death,
     others_elsewhere,
@@ -52,7 +54,7 @@ pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
     water,
 ];
 
-/// What a hypothesis that holds says, as a finding.
+/// Returns the cause if the hypothesis reproduces the state exactly.
 pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: Grade) -> Found {
     (grade == Grade::Exact).then_some((cause, evidence))
 }
@@ -61,7 +63,8 @@ fn death(miss: &Missed<'_>) -> Found {
     (miss.from.dead != miss.recorded.dead).then_some((Cause::SpawnOrDeath, "death mark"))
 }
 
-/// The client knew the other bodies elsewhere: among those of the acking packet it is right.
+/// Tests whether the client had other bodies at wrong positions: with those of the acking packet, the prediction is
+/// right.
 fn others_elsewhere(miss: &Missed<'_>) -> Found {
     let was_met = |touch: &Touch| matches!(touch, Touch::Player(_));
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
@@ -75,7 +78,7 @@ fn halt(miss: &Missed<'_>) -> Found {
     halted.then_some((Cause::InputLate, "paused or over"))
 }
 
-/// A way that no speed explains leads to where a teleporter leads, or to where players come into the game.
+/// Tests for a jump that no speed explains, to a teleporter's destination or a spawn point.
 fn jump(miss: &Missed<'_>) -> Found {
     let to = Vec3::from_array(miss.recorded.origin);
     let units = length(to - Vec3::from_array(miss.from.origin));
@@ -106,7 +109,8 @@ fn damage(miss: &Missed<'_>) -> Found {
     hurt.then_some((Cause::Knockback, "damage message"))
 }
 
-/// Servers do not tell every damage; a change of health, or a loss of armour, beside a change of speed is one, too.
+/// Tests for damage without a damage message. Servers do not report all damage; a change of health or armour along with
+/// a change of speed counts too.
 fn health(miss: &Missed<'_>) -> Found {
     let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity));
     let evidence = miss.events.iter().find_map(|event| match event {
@@ -117,7 +121,7 @@ fn health(miss: &Missed<'_>) -> Found {
     evidence.filter(|_| speed >= PUSH_SPEED).map(|evidence| (Cause::Knockback, evidence))
 }
 
-/// Team mates' and one's own shots push without hurting, as does everything while invulnerable.
+/// Tests for a push without damage, as from team mates' shots, own shots, or any shot at an invulnerable player.
 fn pushed(miss: &Missed<'_>) -> Found {
     let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity);
     let speed = length(change);

@@ -1,5 +1,5 @@
-//! Tries what a recording does not say: runs a missed prediction again under an assumption, and holds it against the
-//! recorded state.
+//! Tests assumptions about unrecorded facts: runs a wrong prediction again under an assumption and compares the result
+//! with the recorded state.
 
 use super::explain::{Found, reproduced};
 use super::missed::Missed;
@@ -8,24 +8,24 @@ use crate::quakeworld::demo::cut_cell;
 use crate::quakeworld::movement::{Dialect, PlayerState, Run, Runner, Solid, UserCmd};
 use crate::quakeworld::rounding::{difference, grade};
 
-/// From so many lost packets on, a server does not repeat commands any more.
+/// Number of lost packets from which on a server does not repeat commands.
 const TOO_MANY_LOST: usize = 20;
-/// Rounding of the start never leads farther off than this within one prediction, in units.
+/// Largest effect of the start's rounding within one prediction, in units.
 const MOST_FROM_ROUNDING: f32 = 16.0;
-/// More commands in one prediction are not searched for losses: it would take longer than it is worth.
+/// The most commands in a prediction for a search for losses; above it, the search takes too long.
 const MOST_COMMANDS: usize = 48;
-/// Two bursts are searched for among so many.
+/// The most commands for a search for two bursts.
 const MOST_COMMANDS_FOR_TWO: usize = 16;
 
-/// Packets that were lost in a row.
+/// A burst of consecutive lost packets.
 #[derive(Clone, Copy)]
 struct Burst {
     lost: usize,
-    /// The first command whose packet arrived after them, counted from 0 in the prediction.
+    /// Index of the first command whose packet arrived after the burst.
     arrived: usize,
 }
 
-/// Judges the commands run from another state, among other bodies.
+/// Grades the commands run from another state, among other bodies.
 fn grade_from(miss: &Missed<'_>, solids: &[Solid], from: &PlayerState) -> Grade {
     grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded, miss.wire)
 }
@@ -34,24 +34,24 @@ fn grade_as_corpse(miss: &Missed<'_>, corpse: bool) -> Grade {
     grade_from(miss, &miss.solids, &PlayerState { corpse, ..miss.from })
 }
 
-/// The game slows a corpse once its fall is over.
+/// Tests whether the game slowed the corpse, which it does once the fall is over.
 pub(crate) fn corpse(miss: &Missed<'_>) -> Found {
     if !(miss.from.dead && miss.recorded.dead) {
         return None;
     }
     let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
-    // One other way is tried, so near is enough.
+    // There is only one alternative, so an approximate match suffices.
     (grade_as_corpse(miss, other) != Grade::Miss).then_some((cause, evidence))
 }
 
-/// Whether the dead player moved as a corpse, where that is the other way round than was predicted.
+/// Returns whether the dead player moved as a corpse, if that differs from the prediction.
 pub(crate) fn lies_still(miss: &Missed<'_>) -> Option<bool> {
     corpse(miss).map(|_| !miss.from.corpse)
 }
 
-/// One burst of lost packets, or two where there are few commands, at every place and of every length; the best fit
-/// counts, of equal ones the first.
+/// Tests every burst of lost packets, and pairs of bursts for few commands. It returns the best fit; of equal fits, the
+/// first.
 pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
     let count = miss.commands.len();
     if !(2..=MOST_COMMANDS).contains(&count) {
@@ -70,7 +70,7 @@ pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
     pairs.find_map(|bursts| try_bursts(&bursts))
 }
 
-/// The start elsewhere within what the packet before can stand for.
+/// Tests other start states within the rounding of the previous packet.
 pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
     let off = difference(&miss.run.state, &miss.recorded, miss.wire).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
@@ -89,7 +89,7 @@ pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
     })
 }
 
-/// A brush model that was met, elsewhere within the wire's rounding.
+/// Tests other positions of a touched brush model, within the rounding of the wire.
 pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
@@ -108,7 +108,7 @@ pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
     })
 }
 
-/// Other players on their way from where the packet before showed them, or not in the way at all.
+/// Tests other players at other points of their way since the previous packet, and without them.
 pub(crate) fn bodies(miss: &Missed<'_>) -> Found {
     const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
     let met = &miss.solids;
@@ -130,9 +130,9 @@ fn on_its_way(solid: &Solid, before: &[(u8, [f32; 3])], share: f32) -> Solid {
     Solid::Player { slot, origin }
 }
 
-/// Where to try the start: for origin and velocity, x to z, the share of the cell to go to, or none to stay. First the
-/// corners of each, then finer grids on the ground plan, where corners of walls are met. The more places are tried, the more
-/// often one fits by chance.
+/// Returns start positions to try, as shares of the rounding cell for origin and velocity, x to z; `None` keeps the
+/// value. Corners come first, then finer grids in the ground plane, where corners of walls matter. More tries increase
+/// the number of accidental fits.
 fn start_shares() -> impl Iterator<Item = [Option<f32>; 6]> {
     const CORNERS: [Option<f32>; 3] = [None, Some(0.02), Some(0.98)];
     const STEPS: u8 = 8;
@@ -151,12 +151,12 @@ fn within((low, high): (f32, f32), share: Option<f32>, stay: f32) -> f32 {
     share.map_or(stay, |share| low + share * (high - low))
 }
 
-/// Every burst that starts at command `from` or later and leaves an arriving one behind it.
+/// Returns every burst that starts at command `from` or later and leaves at least one arriving command after it.
 fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = Burst> {
     (from + 1..count).flat_map(move |arrived| (1..=arrived - from).map(move |lost| Burst { lost, arrived }))
 }
 
-/// Runs the commands as a server does that misses the bursts, which come in order.
+/// Runs the commands like a server that misses the bursts, which are in order.
 fn run_with_losses(miss: &Missed<'_>, bursts: &[Burst]) -> Run {
     let (runner, commands) = (miss.runner(), &miss.commands);
     let mut run = runner.start(&miss.from);
@@ -181,8 +181,9 @@ fn run_arrived(runner: &Runner<'_>, run: &mut Run, commands: &[UserCmd]) {
     }
 }
 
-/// What a server runs for lost packets once the next one is there: for each beyond the backups the last command again, if
-/// it repeats, then the backups that the packet carries. From twenty on id's servers run neither, MVDSV only the backups.
+/// Runs what a server runs for lost packets when the next one arrives. For each packet beyond the backups it repeats
+/// the last command, if it repeats at all. Then it runs the backups in the packet. From twenty lost packets on, id's
+/// servers run neither and MVDSV only the backups.
 fn run_recovered(miss: &Missed<'_>, run: &mut Run, last_run: Option<UserCmd>, lost: &[UserCmd]) {
     let runner = miss.runner();
     let few = lost.len() < TOO_MANY_LOST;

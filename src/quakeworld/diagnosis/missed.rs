@@ -1,5 +1,4 @@
-//! A prediction that missed, in terms of movement: everything that it was made from, so that it can be run again under
-//! other assumptions.
+//! A wrong prediction in terms of movement, with all of its inputs, so that it can run again under other assumptions.
 
 use crate::bsp::quake::Map;
 use crate::game::{Acked, LostInput, Touch};
@@ -10,39 +9,40 @@ use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, S
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings;
 
-/// What a prediction was made from, and what there is to judge it by.
+/// The inputs of a prediction, and the data to judge it.
 pub(crate) struct Missed<'a> {
     dialect: Dialect,
     vars: &'a MoveVars,
     pub(super) map: &'a Map,
-    /// The bodies that the server ran the commands among, and how far they had moved.
+    /// The bodies among which the server ran the commands, and how far they had moved.
     pub(super) solids: Vec<Solid>,
-    /// How the server's origins stand on the wire.
+    /// How the server sends origins.
     pub(super) wire: OriginWire,
-    /// The state predicted from.
+    /// The start state of the prediction.
     pub(super) from: PlayerState,
-    /// The recorded state that it was reconciled with.
+    /// The recorded state that the start was reconciled with.
     pub(super) base: OwnState,
-    /// The last command before, if any: a server repeats it when too much is lost.
+    /// The command before the first, if any. A server repeats it when too many packets are lost.
     pub(super) before: Option<UserCmd>,
     /// The commands, oldest first.
     pub(super) commands: Vec<UserCmd>,
-    /// What the server does about lost commands.
+    /// How the server handles lost commands.
     pub(super) lost_input: LostInput,
-    /// Other players as the snapshot before showed them: slot and origin.
+    /// Other players in the previous snapshot: slot and origin.
     pub(super) players_before: Vec<(u8, [f32; 3])>,
-    /// What the acking packet told.
+    /// Events in the acking packet.
     pub(super) events: Vec<Event>,
-    /// What the server says of the state after the last command.
+    /// The recorded state after the last command.
     pub(super) recorded: OwnState,
-    /// What the body met in the prediction that missed.
+    /// Contacts of the body in the wrong prediction.
     pub(super) touches: &'a [Touch],
-    /// Where the commands lead among those bodies.
+    /// Result of the commands among these bodies.
     pub(super) run: Run,
 }
 
 impl<'a> Missed<'a> {
-    /// `None` where movement cannot be run: without a start, without movement rules, from a place that is none.
+    /// Returns `None` where movement cannot run: without a start, without movement settings, or from an invalid
+    /// position.
     pub(crate) fn new(rules: &'a Rules, acked: &Acked<'a, BodyRow>) -> Option<Missed<'a>> {
         let from = acked.from.filter(|from| from.is_finite())?;
         let own = acked.scene.player.entity();
@@ -70,7 +70,7 @@ impl<'a> Missed<'a> {
         Some(missed)
     }
 
-    /// For tests: a stretch of usercmds as it came to pass, or with another outcome.
+    /// Builds a test case from a stretch of usercmds, with the recorded or another outcome.
     #[cfg(test)]
     pub(super) fn of_stretch(
         rules: &'a Rules,

@@ -1,4 +1,4 @@
-//! Why a prediction missed: what the recording says, what was touched, and what reproduces the recorded state.
+//! Finds the causes of corrections from the recording's events, the contacts, and what reproduces the recorded state.
 
 #[cfg(test)]
 mod evidence_tests;

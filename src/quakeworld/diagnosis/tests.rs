@@ -1,5 +1,5 @@
-//! Tests of the client pipeline on QuakeWorld's recordings, and of the causes: demos that a server made of the same movement
-//! code writes, with and without losses on the way.
+//! Tests of the client pipeline and of the causes, on generated demos. A server with the same movement code writes
+//! them, with and without packet loss.
 
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::client::Client;
@@ -28,7 +28,7 @@ const VARS: MoveVars = MoveVars {
     entity_gravity: 1.0,
 };
 
-/// What happens to one command's packet on its way, and to the answer.
+/// The fate of one command's packet and of its answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Arrives,
@@ -37,12 +37,12 @@ enum Fate {
     Hurts,
 }
 
-/// A player runs in circles, jumps and swims; `fate` says what becomes of each packet.
+/// Writes the demo of a player who runs in circles, jumps and swims. `fate` gives the fate of each packet.
 fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Vec<u8> {
     recorded_with(commands, fate, &[])
 }
 
-/// The same, with `extra` messages in every packet that the server knows nothing of.
+/// Writes the same demo with `extra` messages in every packet, which the server does not act on.
 fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) -> Vec<u8> {
     let map = Map::parse(&quake_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
@@ -95,7 +95,8 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) ->
     demo.bytes
 }
 
-/// A player stands on a lift that rises two units a command from command 20 on, and runs once it is up.
+/// Writes the demo of a player on a lift. The lift rises two units per command from command 20 on; the player runs once
+/// it is up.
 fn on_a_lift(commands: usize) -> Vec<u8> {
     let map = Map::parse(&quake_bytes()).expect("good");
     let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 8.0 + STANDING_Z]) };
@@ -125,7 +126,7 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
     demo.bytes
 }
 
-/// Replays a demo by a client pipeline of this type, under `prediction.among`.
+/// Replays a demo with a client pipeline of this type, under `prediction.among`.
 fn replayed<C: ClientPipeline<QuakeWorld>>(demo: &[u8], among: &str) -> Trace {
     let session =
         import(demo, &quake_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session").session;
@@ -134,7 +135,7 @@ fn replayed<C: ClientPipeline<QuakeWorld>>(demo: &[u8], among: &str) -> Trace {
     replay_clients::<QuakeWorld, C>(&session, Some(&settings), &mut |_| {}).expect("replay").trace
 }
 
-/// How many predictions were checked, and of each miss the command's number, counted from 0, its cause and evidence.
+/// Returns the number of checked predictions and all corrections, each with command index, cause and evidence.
 fn misses(demo: &[u8]) -> (usize, Vec<(u32, String, String)>) {
     misses_among(demo, "acking-packet")
 }
@@ -225,7 +226,7 @@ fn a_player_who_was_not_there_is_found_out() {
     assert!(by_the_ghost * 10 > found.len() * 9, "{by_the_ghost} of {}", found.len());
 }
 
-/// A client with a bug: after each ack it takes one usercmd more for acked, and so runs one too few again.
+/// A client with a bug: after each ack it counts one usercmd too many as acked, and so runs one too few again.
 struct OneTooFew(Client<QuakeWorld>);
 
 impl ClientPipeline<QuakeWorld> for OneTooFew {
@@ -258,7 +259,8 @@ impl ClientPipeline<QuakeWorld> for OneTooFew {
     }
 }
 
-/// The figures of real people's play are those of the client pipeline: a bug in it shows in both ways of counting.
+/// The published figures of real play come from the client pipeline. A bug in the pipeline shows in both ways of
+/// counting.
 #[test]
 fn a_bug_in_the_client_pipeline_shows_in_a_demos_figures() {
     let demo = recorded(1_000, |n| if n % 20 == 7 { Fate::AnswerLost } else { Fate::Arrives });

@@ -1,12 +1,12 @@
-//! What one packet of a demo shows, as bodies.
+//! Converts one packet of a demo to bodies.
 
 use crate::quakeworld::body::{BodyRow, flag};
 use crate::quakeworld::demo::{Demo, Mover, OwnState, ServerPacket};
 use crate::quakeworld::rules::{Rules, entity_of_model};
 use crate::units::EntityId;
 
-/// The bodies of a packet, ascending by entity; of two states of one entity, the first. Brush models that the map lacks are
-/// left out; the `unsent` ones belong to it, too.
+/// Returns the bodies of a packet, ascending by entity; of two states of one entity, the first. It omits brush models
+/// that the map lacks, and includes the `unsent` ones.
 pub(super) fn bodies_of(
     demo: &Demo,
     rules: &Rules,

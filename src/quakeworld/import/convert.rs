@@ -1,4 +1,4 @@
-//! Reads a client demo and its map, sees whether they belong together, and makes a session of them.
+//! Reads a demo and its map, checks that they belong together, and creates a session.
 
 use glam::Vec3;
 
@@ -14,37 +14,37 @@ use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
 use crate::record::Session;
 use crate::units::PlayerId;
 
-/// The most of a living player's recorded places, in percent, that may lie in the map's walls.
+/// Largest share of a living player's recorded positions, in percent, that may be inside the map's walls.
 const MOST_IN_WALLS_PERCENT: usize = 20;
 
-/// How to import.
+/// Options of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportOptions {
-    /// The name of the map's file, to be held against the demo's; not compared when there is none.
+    /// Name of the map's file, to compare with the demo's; `None` skips the comparison.
     pub map_name: Option<String>,
-    /// Takes the map even if it does not fit.
+    /// Accepts a map that does not match the demo.
     pub force_map: bool,
 }
 
-/// What came of a demo.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
-    /// Who recorded: of a demo of anybody but a player there are no predictions to check.
+    /// Who made the recording. Only a player's demo has predictions to check.
     pub by: RecordedBy,
-    /// All that it holds.
+    /// The session.
     pub session: Session,
-    /// Where it was cut off, if it was.
+    /// The truncation, if the demo is truncated.
     pub cut: Option<Cut>,
-    /// What the server does that not every server does.
+    /// Behaviours in which this server may differ from others.
     pub findings: Vec<Finding>,
-    /// How many walls the played map had that the given one lacks.
+    /// Number of walls that the played map had and the given one lacks.
     pub walls: usize,
 }
 
-/// Makes a session of a demo and the map that it was played on; both may be packed with gzip or xz.
+/// Creates a session from a demo and its map. Both may be compressed with gzip or xz.
 ///
 /// # Errors
-/// A demo or map that cannot be read, a map that is not the demo's, a demo without play: see [`ImportError`].
+/// When the demo or the map cannot be read, the map is not the demo's, or the demo has no play; see [`ImportError`].
 pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
     let demo = demo_in(demo)?;
     let map = unpacked(map).map_err(|source| ImportError::Unpack { file: "map", source })?;
@@ -68,16 +68,16 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
     })
 }
 
-/// The name of the map that a demo was played on, which may be packed with gzip or xz: `dm3`.
+/// Returns the name of the map that a demo was played on, such as `dm3`. The demo may be compressed with gzip or xz.
 ///
 /// # Errors
-/// A demo that cannot be read: see [`ImportError`].
+/// When the demo cannot be read; see [`ImportError`].
 pub fn played_map(demo: &[u8]) -> Result<String, ImportError> {
     let demo = demo_in(demo)?;
     Ok(demo.levels.first().map_or("", |level| stem(&level.map)).to_owned())
 }
 
-/// The demo in a file's bytes, which may be packed, up to where either is cut off.
+/// Reads a demo, compressed or plain, up to its end or truncation.
 fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
     let unpack = |source| ImportError::Unpack { file: "demo", source };
     let Prefix { bytes, cut } = unpacked_prefix(bytes).map_err(unpack)?;
@@ -89,7 +89,8 @@ fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
     }
 }
 
-/// For tests: a demo and its rules, with all that was found out about its server and map. `map` is given the map's name.
+/// Returns, for tests, a demo and its rules with everything found out about server and map. `map` receives the map's
+/// name.
 #[cfg(test)]
 pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (Demo, Rules) {
     let demo = Demo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
@@ -110,13 +111,14 @@ fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
     }
 }
 
-/// Rounding to the wire puts a player into a wall now and then, but never farther than its step.
+/// Checks that a player's positions are outside walls. Rounding can move a player into a wall, but by no more than its
+/// step.
 fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
     let world = World { map, solids: &[] };
     let first = |packet: &&ServerPacket| packet.level == 0;
     let living = demo.packets.iter().filter(first).flat_map(|packet| {
         let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
-        // Bots and heads have other boxes.
+        // Bots and gibbed heads have other boxes.
         let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
         let others = packet.others.of(&demo.others).iter().filter(stands).map(|other| other.origin);
         let others = others.filter(|_| demo.by != RecordedBy::Player);

@@ -1,6 +1,6 @@
-//! Goes through a demo as a client would that predicts among the bodies of the acking packets: every stretch of usercmds
-//! between two acks, with the state that they start from and what the server made of them. What servers do differently
-//! shows there, before there is a log.
+//! Replays a demo before there is a log, like a client that predicts among the bodies of the acking packets. It passes
+//! on each stretch of usercmds between two acks, with its start state and the server's result. Differences between
+//! servers show in these stretches.
 
 use glam::Vec3;
 
@@ -15,29 +15,29 @@ use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings::solids;
 use crate::units::EntityId;
 
-/// What goes off farther away acts on nobody, in units.
+/// Distance beyond which an explosion has no effect, in units.
 const EFFECT_REACH: f32 = 300.0;
 
-/// The usercmds that one packet acked, and what there is to hold them against.
+/// The usercmds that one packet acked, with the data to compare them with.
 pub(crate) struct Stretch<'a> {
     pub(crate) from: PlayerState,
     pub(crate) commands: Vec<UserCmd>,
     pub(crate) solids: Vec<Solid>,
     pub(crate) vars: &'a MoveVars,
     rules: &'a Rules,
-    /// How the server's origins stand on the wire.
+    /// How the server sends origins.
     pub(crate) wire: OriginWire,
-    /// What the server says of the state after the last of them.
+    /// The server's state after the last of them.
     pub(crate) recorded: OwnState,
-    /// The bodies that the packet before showed.
+    /// The bodies in the previous packet.
     #[cfg(test)]
     pub(crate) before: &'a [(EntityId, BodyRow)],
-    /// What happened meanwhile, as far as the packet tells.
+    /// Events in the packet.
     pub(crate) events: &'a [Event],
 }
 
 impl Stretch<'_> {
-    /// Nothing happened that could act on the player, as far as the packet tells.
+    /// Returns whether the packet has no event that could act on the player.
     pub(super) fn is_quiet(&self) -> bool {
         let at = Vec3::from_array(self.recorded.origin);
         self.events.iter().all(|event| match *event {
@@ -47,12 +47,12 @@ impl Stretch<'_> {
         })
     }
 
-    /// Where the usercmds lead by this movement code.
+    /// Runs the usercmds with this movement code.
     pub(crate) fn run(&self, dialect: Dialect) -> Run {
         self.run_among(dialect, &self.solids)
     }
 
-    /// The same with one more solid, out of which the start moves where the wire's rounding has put it there.
+    /// Runs the usercmds with one more solid. A start that rounding put inside the solid is moved out.
     pub(crate) fn run_with(&self, dialect: Dialect, solid: Solid) -> Run {
         let solids = [&self.solids[..], &[solid]].concat();
         let world = World { map: &self.rules.map, solids: &solids };
@@ -60,7 +60,7 @@ impl Stretch<'_> {
         Runner { dialect, vars: self.vars, world }.run(&from, &self.commands)
     }
 
-    /// The same by the given map alone.
+    /// Runs the usercmds without the walls that were added to the map.
     pub(crate) fn run_without_walls(&self, dialect: Dialect) -> Run {
         let others = self.solids.iter().filter(|solid| !matches!(solid, Solid::Wall(_)));
         self.run_among(dialect, &others.copied().collect::<Vec<_>>())
@@ -72,7 +72,7 @@ impl Stretch<'_> {
     }
 }
 
-/// What the last packet with a state left behind.
+/// State kept from the last packet with an own state.
 struct Last {
     ack: i32,
     sequence: u32,
@@ -80,8 +80,8 @@ struct Last {
     state: PlayerState,
 }
 
-/// Shows `visit` every stretch on the first level's map, and where it leads by the movement code of the rules, until it has
-/// seen enough and says false.
+/// Passes to `visit` every stretch on the first level's map, with its result by the movement code of the rules, until
+/// `visit` returns false.
 pub(crate) fn follow(demo: &Demo, rules: &Rules, mut visit: impl FnMut(&Stretch<'_>, &Run) -> bool) {
     let wire = rules.server.origin_wire();
     let mut last: Option<Last> = None;

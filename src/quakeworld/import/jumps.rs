@@ -1,5 +1,5 @@
-//! Finds where players were put elsewhere at once. The wire has no mark for it: it shows as a way that no speed explains,
-//! sooner where a teleporter flashed or somebody came back to life.
+//! Finds teleports of players. The protocol does not mark them: they show as ways that no speed explains. A teleporter
+//! flash or a return to life lowers the threshold.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::quakeworld::body::BodyRow;
 use crate::quakeworld::demo::{EffectKind, Event};
 use crate::units::{EntityId, Micros};
 
-/// A way so much longer than speed allows, in units, is a jump where a flash or a return to life says so too,
+/// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
 const MARKED_SLACK: f32 = 32.0;
-/// and beyond twice the way, by so much, where nothing does.
+/// Without such a sign, it must exceed twice the way by this much, in units.
 const UNMARKED_SLACK: f32 = 256.0;
-/// How near to the player's new place a teleporter's flash is, in units.
+/// Largest distance of a teleporter flash from the player's new position, in units.
 const FLASH_REACH: f32 = 64.0;
 
-/// Who has jumped how often.
+/// Number of jumps of each player.
 #[derive(Debug, Default)]
 pub(crate) struct Jumps {
     last: BTreeMap<EntityId, Seen>,
@@ -32,7 +32,7 @@ struct Seen {
 }
 
 impl Jumps {
-    /// How often a player has jumped by now, given the state that a packet of time `at` shows, and the packet's events.
+    /// Returns how often a player has jumped, given its state and the events in a packet of time `at`.
     pub(crate) fn count(&mut self, entity: EntityId, at: Micros, now: &BodyRow, events: &[Event]) -> u32 {
         let before = self.last.get(&entity).copied();
         let jumps = before.map_or(0, |before| before.jumps + u32::from(has_jumped(&before, at, now, events)));

@@ -1,4 +1,4 @@
-//! From a demo and its map to a session.
+//! Converts a demo and its map to a session.
 
 mod bodies;
 mod convert;

@@ -1,53 +1,53 @@
-//! Demos come packed as `.xz`, maps as `.gz`: both are recognised by their first bytes.
+//! Decompresses demos (`.xz`) and maps (`.gz`), which it recognises by their first bytes.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read};
 
-/// More than any demo or map needs, so that a small file cannot fill the memory.
+/// Size limit after decompression in bytes, above any demo or map. It prevents a small file from filling the memory.
 pub(crate) const LARGEST_UNPACKED: u64 = 64 << 20;
 const XZ_DICTIONARY_KIB: u32 = 128 << 10;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// Why a packed file could not be unpacked.
+/// Why a compressed file could not be decompressed.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// Damaged, cut off, or in need of more memory than is given to it.
+    /// The file is damaged or truncated, or needs more memory than allowed.
     #[error("it is packed with {format} and does not unpack: {source}")]
     Damaged {
-        /// The packer.
+        /// The compression format.
         format: &'static str,
-        /// What the unpacker says.
+        /// The decompression error.
         source: std::io::Error,
     },
-    /// Too large.
+    /// The decompressed file is too large.
     #[error("it is packed with {format} and unpacks to more than {LARGEST_UNPACKED} bytes")]
     TooLarge {
-        /// The packer.
+        /// The compression format.
         format: &'static str,
     },
 }
 
-/// What the bytes hold: unpacked when they are packed with gzip or xz, as they are otherwise.
+/// Returns the decompressed bytes of a gzip or xz file, or the bytes themselves for other files.
 ///
 /// # Errors
-/// Data that is damaged or cut off, and data that unpacks to more than `LARGEST_UNPACKED`.
+/// When the data is damaged or truncated, or decompresses to more than `LARGEST_UNPACKED`.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
     let Prefix { bytes, cut } = unpacked_prefix(bytes)?;
     cut.map_or(Ok(bytes), Err)
 }
 
-/// What there is of a file that may be cut off.
+/// The content of a file that may be truncated.
 pub(super) struct Prefix<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// What the unpacker says of the end, when it was packed and more should follow.
+    /// The decompression error at the end of a truncated file.
     pub(super) cut: Option<UnpackError>,
 }
 
-/// The same of what may be cut off: all that unpacks.
+/// Returns everything that can be decompressed from a file that may be truncated.
 ///
 /// # Errors
-/// As [`unpacked`], but for data that is cut off.
+/// As [`unpacked`], except for truncation.
 pub(super) fn unpacked_prefix(bytes: &[u8]) -> Result<Prefix<'_>, UnpackError> {
     if bytes.starts_with(GZIP) {
         read_all("gzip", flate2::read::MultiGzDecoder::new(bytes))

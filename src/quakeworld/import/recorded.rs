@@ -1,5 +1,5 @@
-//! For tests: the way back, from a session to the demo that it was imported from. Exact but for times, which are whole
-//! microseconds in a log. What comes back whole, nothing of it was lost.
+//! Reconstructs a demo from its session, for tests. The result is exact except for times, which are whole microseconds
+//! in a log. A demo that survives the round trip lost nothing in the import.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::quakeworld::rules::Rules;
 use crate::record::{FrameRecord, Session, SnapshotRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-/// The demo that the session was made of.
+/// Returns the demo that the session was made from.
 pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
     let records = &session.players[usize::from(rules.player.0)];
     let sent = |frame: &FrameRecord| SentCommand {
@@ -42,7 +42,7 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
     rebuild.demo
 }
 
-/// The body of a state that a session holds.
+/// Returns the body of a state in a session.
 pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> BodyRow {
     let (class, cells) = session.states.row(tick, player, entity).expect("a state");
     let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
@@ -71,7 +71,7 @@ impl Rebuild<'_> {
             if *entity == self.rules.player.entity() {
                 own = Some(row.own());
             } else if row.has(flag::UNSENT) {
-                // The demo did not have it.
+                // The demo did not contain it.
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
                 self.demo.movers.push(Mover { model, origin: row.origin.to_array() });
             } else {
@@ -110,12 +110,13 @@ fn span(range: Range<usize>) -> Span {
     Span { start: range.start as u32, end: range.end as u32 }
 }
 
-/// Inverse of [`Rules::at`], for times of at least 16 s, where a single has no finer steps than a microsecond.
+/// Returns the demo's time; the inverse of [`Rules::at`]. Exact from 16 s on, where a single has steps of at least a
+/// microsecond.
 fn time_s(rules: &Rules, at: Micros) -> f32 {
     (at.0.saturating_add(rules.start_us) as f64 / 1e6) as f32
 }
 
-/// The demo's number of a usercmd.
+/// Returns the demo's number of a usercmd.
 fn demo_seq(rules: &Rules, seq: CommandSeq) -> i32 {
     i32::try_from(i64::from(seq.0) - i64::from(rules.seq_shift)).expect("an import's")
 }

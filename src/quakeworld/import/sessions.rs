@@ -1,10 +1,10 @@
-//! Turns a demo into a session: the recording player's usercmds as frames, the packets with the player's state as
-//! snapshots, and everything that they show as entity states.
+//! Converts a demo to a session. The recording player's usercmds become frames, packets with the player's state become
+//! snapshots, and everything visible becomes entity states.
 //!
-//! A snapshot's number is the server's and its tick its place in the recording, since the server's clock is not on the
-//! wire; its times are those of arrival. Packets without the player's state, of which there are a few while a level is set
-//! up, are no snapshots: what they tell goes into the next one, and their numbers stay gaps like those of lost packets.
-//! Sizes are nominal, as everywhere in hitreg.
+//! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
+//! the server's clock. Its times are arrival times. A few packets during the setup of a level lack the player's state
+//! and do not become snapshots. Their events go into the next snapshot, and their numbers remain gaps, as for lost
+//! packets. Sizes are nominal, as everywhere in hitreg.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +27,14 @@ use crate::settings::Settings;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use crate::usercmd::Usercmd;
 
-/// A QuakeWorld client sends its newest usercmd and the two before it.
+/// Number of usercmds in a QuakeWorld packet: the newest and the two before it.
 const COMMANDS_IN_A_PACKET: usize = 3;
 const PRESET: &str = "quakeworld";
 
-/// Makes the session.
+/// Creates the session.
 ///
 /// # Errors
-/// Times and numbers that no client makes, brush models that the map does not have.
+/// When times or numbers are out of range, or the map lacks a brush model.
 pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) -> Result<Session, ImportError> {
     let mut importer = Importer {
         demo,
@@ -79,9 +79,9 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
     })
 }
 
-/// The preset's, but for how the others are drawn: a QuakeWorld client extrapolates and knows no lerp, and what people want
-/// to see of a recording is what a position history would have made of it. `--preset quakeworld` draws as the client did. And
-/// what is tested is the movement code, not a guess at other people's input: predictions run as the server ran them.
+/// Returns the preset's settings with two changes. Other players are interpolated from a position history, to show what
+/// a history would have given. The QuakeWorld client extrapolates; `--preset quakeworld` draws as it did. Predictions
+/// run as the server ran them, because the import tests the movement code and not guesses at other players' input.
 fn settings() -> Result<Settings, ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("interpolation.mode", "history")?;
@@ -96,14 +96,14 @@ struct Importer<'a> {
     force_map: bool,
     session: Session,
     jumps: Jumps,
-    /// Number, level and movement rules of the last snapshot.
+    /// Number, level and movement settings of the last snapshot.
     last: Option<(SnapshotSeq, u16, u16)>,
-    /// What happened since the last snapshot.
+    /// Events since the last snapshot.
     events: Vec<Event>,
-    /// The snapshot's, ascending by entity.
+    /// States of the current snapshot, ascending by entity.
     states: Vec<(EntityId, BodyRow)>,
     rows: StateRows,
-    /// The packets that became snapshots: their index, tick and time.
+    /// The packets that became snapshots: index, tick and time.
     ticks: Vec<(u32, Tick, Micros)>,
     unsent: Unsent,
 }
@@ -113,7 +113,8 @@ impl Importer<'_> {
         self.rules.player
     }
 
-    /// Session time, never before `last`: a client's clock does not run backwards, so a damaged stamp is not believed.
+    /// Returns the session time, at least `last`. A client's clock does not run backwards, so a damaged timestamp is
+    /// corrected.
     fn at(&self, what: &'static str, index: usize, time_s: f32, last: Option<Micros>) -> Result<Micros, ImportError> {
         if !(-LATEST_TIME_S..=LATEST_TIME_S).contains(&time_s) {
             return Err(ImportError::Time { what, index, time_s });
@@ -124,7 +125,7 @@ impl Importer<'_> {
 
     fn add_packets(&mut self) -> Result<(), ImportError> {
         for (index, packet) in self.demo.packets.iter().enumerate() {
-            // A client drops a packet that it has had already. What comes before the first state is in the rules.
+            // A client drops duplicate packets. Packets before the first state contribute only to the rules.
             let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
             let watches = self.demo.by != RecordedBy::Player;
             let shows = packet.own.is_some() || watches && !packet.others.of(&self.demo.others).is_empty();
@@ -181,7 +182,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// The states of a packet.
+    /// Collects the states of a packet.
     fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), ImportError> {
         let models = self.rules.map.model_count();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
@@ -223,10 +224,10 @@ impl Importer<'_> {
 }
 
 impl Importer<'_> {
-    /// What a server's recording tells beside states: hits, and usercmds that it ran.
+    /// Adds the hits and executed usercmds of a server's recording.
     fn add_hits(&mut self) -> Result<(), ImportError> {
         let ticks = std::mem::take(&mut self.ticks);
-        // What was before the first snapshot or after the last is with that.
+        // Events before the first or after the last snapshot are assigned to that snapshot.
         let of = |packet: u32| {
             let at = ticks.partition_point(|(index, ..)| *index < packet).min(ticks.len().saturating_sub(1));
             ticks.get(at).map(|(_, tick, at)| (*tick, *at))
@@ -252,7 +253,8 @@ impl Importer<'_> {
     }
 }
 
-/// Sizes on the wire are not kept by the demo's reader; these are what hitreg's own packets of the same content count.
+/// Returns a nominal size: the demo's reader drops wire sizes, so this is the size of hitreg's own packets with equal
+/// content.
 fn nominal_bytes(bytes: usize) -> u16 {
     bytes.min(usize::from(u16::MAX)) as u16
 }

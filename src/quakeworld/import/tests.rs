@@ -1,4 +1,4 @@
-//! Demos made on the spot become logs, come back from them, and replay.
+//! Tests that generated demos become logs, can be reconstructed from them, and replay.
 
 use glam::Vec3;
 
@@ -20,7 +20,8 @@ use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 const START_S: f32 = 100.0;
 
-/// Walks north among what movement says, cut to the wire; a usercmd and its ack every 20 ms, one packet choked at `CHOKED`.
+/// Writes a walk to the north by the rules of movement, truncated to the wire. A usercmd and its ack come every 20 ms,
+/// and one packet is choked at `CHOKED`.
 fn demo(first_seq: i32, extra_messages: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     let map = Map::parse(&quake_bytes()).expect("map");
     let vars = MoveVars::default();
@@ -52,7 +53,7 @@ fn demo(first_seq: i32, extra_messages: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
 const FRAMES: u32 = 40;
 const CHOKED: u32 = 20;
 
-/// The message about another player with a usercmd that turns and runs.
+/// Returns the message about another player with a usercmd that turns and runs.
 fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
     let flags: u16 = 1 | 2 | 1 << 3;
     let mut out = vec![42, slot];
@@ -118,7 +119,7 @@ fn a_demo_comes_back() {
     }
 }
 
-/// A packed demo is read up to where it is cut off, as a plain one is.
+/// A truncated compressed demo is read up to the truncation, like a plain one.
 #[test]
 fn a_packed_demo_may_be_cut_off() {
     let packed = gzip(&demo(5, |_| Vec::new()));
@@ -128,7 +129,7 @@ fn a_packed_demo_may_be_cut_off() {
     let cut = of(&packed[..packed.len() * 3 / 4]).expect("a demo");
     let usercmds = |of: &Imported| of.session.players[3].frames.len();
     assert!(cut.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
-    // All of it is there; only what says that it is does not follow.
+    // All content is present, and only the end marker is missing.
     let ends = of(&packed[..packed.len() - 8]).expect("a demo");
     assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
     let map = gzip(&quake_bytes());
@@ -136,7 +137,7 @@ fn a_packed_demo_may_be_cut_off() {
     assert!(matches!(cut_map, Err(ImportError::Unpack { file: "map", .. })));
 }
 
-/// Recordings from the connect on have no frame of sequence numbers; theirs begin at -1.
+/// Recordings that start at the connect have no frame of sequence numbers; their numbers start at -1.
 fn without_sequences(demo: &[u8]) -> Vec<u8> {
     demo[13..].to_vec()
 }
@@ -165,7 +166,8 @@ fn a_damaged_log_is_refused() {
     assert!(refused(&|s| s.states.cells_mut()[0] = f32::NAN.to_bits()).contains("no place"));
 }
 
-/// What a log keeps of a demo: the packets with the player's state, with the events of those without since the last.
+/// Returns what a log keeps of a demo: packets with the player's state, including the events of the packets between
+/// them.
 fn in_play(demo: &Demo) -> Demo {
     let mut kept =
         Demo { packets: Vec::new(), others: Vec::new(), movers: Vec::new(), events: Vec::new(), ..demo.clone() };
@@ -246,7 +248,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(refused, Err(ImportError::NeverSpawned)), "nobody played");
 }
 
-/// Everybody's states, drawn and scored, without anything that is predicted.
+/// All players' states are drawn and scored, without any predictions.
 fn watched(demo: &[u8], format: &str) -> Session {
     let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
     assert_eq!(session.header.origin, Origin::Imported { format: format.to_owned() });
@@ -316,7 +318,7 @@ fn bodies_keep_what_prediction_needs() {
     let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
     let ahead = QuakeWorld::extrapolate(&rules, &other, Micros::from_ms(95));
     assert_eq!(other.age_ms, 5);
-    // Half of 100 ms, running on at the speed that friction and acceleration settle at.
+    // Half of 100 ms, at the speed in which friction and acceleration balance.
     let way = ahead.origin - other.origin;
     assert!(
         way.y > 14.0 && way.y < 20.0 && way.x.abs() <= 0.125,

@@ -1,30 +1,30 @@
-//! Brush models that a server does not send though they are in reach: on their way through walls, in water, or one of too
-//! many. Between where they were last seen and where they are seen next, they moved on evenly; what comes into sight on its
-//! way, or goes out of it, has come from its place of rest, or goes there, as fast as it is seen to.
+//! Interpolates brush models that a server does not send although they are in reach: inside walls, in water, or above a
+//! limit. Between two sightings a model moves evenly. A model that appears or disappears in motion comes from or goes
+//! to its rest position, at the speed seen.
 
 use std::collections::BTreeMap;
 
 use crate::bsp::quake::Map;
 use crate::quakeworld::demo::{Demo, Mover};
 
-/// What stays away for longer may have been anywhere, in milliseconds of usercmds.
+/// The longest absence to interpolate, in milliseconds of usercmds.
 const LONGEST_MS: u32 = 1000;
-/// Between two packets that show how fast it moves are at most so many milliseconds.
+/// The longest interval between two packets that show a model's speed, in milliseconds.
 const NEXT_MS: u32 = 100;
-/// So near to a place of rest it rests, in units.
+/// Distance from a rest position within which a model is at rest, in units.
 const AT_REST: f32 = 0.2;
 
-/// Where unsent brush models were, by the index of the packet that lacks them.
+/// Positions of unsent brush models, by the index of the packet that lacks them.
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     by_packet: BTreeMap<usize, Vec<Mover>>,
 }
 
-/// A brush model in one packet.
+/// A brush model in one packet: packet index and displacement.
 type Seen = (usize, [f32; 3]);
 
 impl Unsent {
-    /// Looks for absences in a demo that was played on this map.
+    /// Finds absences in a demo played on this map.
     pub(super) fn find(demo: &Demo, map: &Map) -> Unsent {
         let mut unsent = Unsent::default();
         let mut sightings: BTreeMap<u16, Vec<Seen>> = BTreeMap::new();
@@ -51,7 +51,7 @@ impl Unsent {
         unsent
     }
 
-    /// The models that the packet of this index lacks.
+    /// Returns the models that the packet of this index lacks.
     pub(super) fn of(&self, index: usize) -> &[Mover] {
         self.by_packet.get(&index).map_or(&[], Vec::as_slice)
     }
@@ -65,7 +65,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// The time between two packets as the server had it: what the usercmds took that it ran between them.
+    /// Returns the server's time between two packets: the duration of the usercmds that it ran between them.
     fn ms(&self, one: usize, other: usize) -> Option<u32> {
         let [from, to] = [&self.demo.packets[one.min(other)], &self.demo.packets[one.max(other)]];
         (from.level == to.level).then(|| self.demo.msec_between(from.ack, to.ack))
@@ -75,7 +75,7 @@ impl Way<'_> {
         self.unsent.by_packet.entry(index).or_default().push(Mover { model: self.model, origin });
     }
 
-    /// A short absence; false for a long one.
+    /// Interpolates a short absence; returns false for a long one.
     fn between(&mut self, (first, was): Seen, (last, now): Seen) -> bool {
         let Some(long) = self.ms(first, last).filter(|ms| *ms <= LONGEST_MS) else { return false };
         for index in first + 1..last {
@@ -85,7 +85,7 @@ impl Way<'_> {
         true
     }
 
-    /// From `edge` on, which it reached from `before`, in the packets of `absent`, to the place of rest that lies ahead.
+    /// Extends a motion from `before` to `edge` into the packets of `absent`, up to the rest position ahead.
     fn on(&mut self, before: Seen, edge: Seen, absent: impl Iterator<Item = usize>) {
         let Some(ms) = self.ms(before.0, edge.0).filter(|ms| (1..=NEXT_MS).contains(ms)) else { return };
         let speed = [0, 1, 2].map(|n| (edge.1[n] - before.1[n]) / ms as f32);
@@ -114,7 +114,7 @@ mod tests {
     use crate::quakeworld::UserCmd;
     use crate::quakeworld::testing::DemoWriter;
 
-    /// A packet every 10 ms, each with the lift at this height or without it.
+    /// Builds a demo with a packet every 10 ms, each with the lift at this height or without it.
     fn heights(lifts: &[Option<u8>], rests: [[f32; 3]; 2]) -> Vec<Vec<f32>> {
         let mut writer = DemoWriter::default();
         writer.signon();

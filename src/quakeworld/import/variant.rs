@@ -1,6 +1,6 @@
-//! Finds out what a server does that not every server does. Its info string is one witness, and often silent or wrong: games
-//! set their own rules, and servers of one name behave in several ways. The demo is the better one, since each way leads
-//! elsewhere at some landings and jumps.
+//! Determines behaviours in which servers differ. The server's info string is often silent or wrong: games set their
+//! own rules, and servers of one name behave differently. The demo is better evidence, because each behaviour gives
+//! other results at some landings and jumps.
 
 use serde::Serialize;
 
@@ -11,22 +11,22 @@ use crate::quakeworld::movement::Dialect;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;
 
-/// Something that servers do differently.
+/// A behaviour in which servers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trait {
-    /// The movement code moves once more after landing from the air, for the velocity alone.
+    /// After landing from the air, the movement code moves once more, for the velocity only.
     LandingFix,
-    /// The game stops who comes down hard.
+    /// The game stops players who land hard.
     SoftLanding,
-    /// The game takes the fall out of jumps.
+    /// The game removes the falling speed from jumps.
     SoftJump,
 }
 
 impl Trait {
     const ALL: [Trait; 3] = [Trait::LandingFix, Trait::SoftJump, Trait::SoftLanding];
 
-    /// In words, for people.
+    /// Returns a description for display.
     pub fn words(self) -> &'static str {
         match self {
             Trait::LandingFix => "landing moves twice",
@@ -35,7 +35,7 @@ impl Trait {
         }
     }
 
-    /// The switch for it; none where the movement code has none.
+    /// Returns the switch for it; `None` if the movement code has none.
     fn of(self, dialect: &mut Dialect) -> Option<&mut bool> {
         let Dialect::Classic { soft_landing, soft_jump, landing_fix } = dialect else { return None };
         Some(match self {
@@ -53,25 +53,25 @@ impl Trait {
     }
 }
 
-/// What was found out about one trait.
+/// The result for one behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which trait.
+    /// The behaviour.
     pub what: Trait,
     /// Whether the server has it.
     pub has: bool,
-    /// Whether the server's info let it be expected.
+    /// Whether the server's info suggested it.
     pub expected: bool,
-    /// Stretches of usercmds that only this answer predicts to the bit.
+    /// Number of stretches of usercmds that only this answer predicts exactly.
     pub agree: u32,
-    /// Stretches that only the other answer does.
+    /// Number of stretches that only the opposite answer predicts exactly.
     pub disagree: u32,
 }
 
-/// So many votes tell; the rest of the demo is not asked.
+/// Number of votes that suffices; the search then skips the rest of the demo.
 const ENOUGH: u32 = 200;
 
-/// Finds out by which rules the demo's server ran. `rules` have the server as its info describes it.
+/// Determines the rules of the demo's server. `rules` initially describe the server as its info does.
 pub(super) fn infer(demo: &Demo, rules: &mut Rules) -> Vec<Finding> {
     let expected = rules.server.dialect;
     let mut findings = Vec::new();
@@ -88,7 +88,8 @@ pub(super) fn infer(demo: &Demo, rules: &mut Rules) -> Vec<Finding> {
     findings
 }
 
-/// How many stretches only the rules as they are predict to the bit, and how many only those with the trait the other way.
+/// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
+/// `what`.
 fn votes(demo: &Demo, rules: &Rules, what: Trait) -> [u32; 2] {
     let other = what.toggled(rules.server.dialect);
     let mut votes = [0; 2];

@@ -1,5 +1,5 @@
-//! Finds walls that the played map had and the given one lacks. A map that was compiled anew has other clip hulls at some
-//! corners: there a recorded player slides along what the given map does not have, every time.
+//! Finds walls that the played map had and the given one lacks. A recompiled map has other clip hulls at some corners.
+//! Players in the recording then slide along surfaces that the given map lacks.
 
 mod shown;
 
@@ -12,20 +12,20 @@ use crate::quakeworld::movement::{PLAYER_MAXS, PLAYER_MINS, Run, Solid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;
 
-/// A wall shows at so many stretches of usercmds at least,
+/// The fewest stretches of usercmds that must show a wall,
 const FEWEST_VOTES: usize = 6;
-/// in so many visits.
+/// and the fewest separate visits.
 const FEWEST_VISITS: u32 = 2;
-/// Places of one wall are at most so far from each other, in units.
+/// Largest distance between positions that belong to one wall, in units.
 const NEIGHBOURS: f32 = 48.0;
-/// The wire's rounding, with some room, in units.
+/// Rounding of the wire with a margin, in units.
 const ROUNDING: f32 = 0.13;
-/// More are none of a map compiled anew, but of another one.
+/// The most missing walls of a recompiled map. More walls mean that the map is another one.
 const MOST_WALLS: usize = 32;
-/// How far a wall reaches that one stretch alone is tried with, in units.
+/// Extent of a wall for the test with a single stretch, in units.
 const TRIED: [f32; 3] = [32.0, 32.0, 40.0];
 
-/// Finds the walls and gives them to the rules' map, each that makes more predictions right than wrong.
+/// Finds the missing walls and adds to the rules' map each that improves more predictions than it worsens.
 pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
     let mut shown: Vec<Shown> = Vec::new();
     let mut count = 0;
@@ -45,7 +45,7 @@ pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
     }
 }
 
-/// The wall that a missed stretch shows: with it, and nothing else, the stretch is right.
+/// Returns the wall that a wrong stretch shows: with this wall alone, the stretch is right.
 fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, leaning: &[LeaningFace], count: usize) -> Option<Shown> {
     let living = !stretch.from.dead && !stretch.recorded.dead;
     if !stretch.is_quiet()
@@ -62,7 +62,7 @@ fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, leaning: &[LeaningF
         let at = if (origin[axis] - near).abs() < ROUNDING { near } else { origin[axis] };
         Face::Upright { axis, at, beyond }
     });
-    // A face of the map itself that leans, and that the player ends at as if players met it there.
+    // A leaning face of the map itself, if the player ends where the face would stop it.
     let touches = |face: &&LeaningFace| face.distance(stretch.recorded.origin).abs() < ROUNDING * face.slack();
     let leaning = leaning.iter().filter(touches).map(|face| Face::Leaning(*face));
     upright.chain(leaning).find_map(|face| {
@@ -72,7 +72,7 @@ fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, leaning: &[LeaningF
     })
 }
 
-/// Keeps the walls with which more predictions near them are right than without.
+/// Keeps the walls that improve the predictions near them.
 fn keep_what_helps(demo: &Demo, rules: &mut Rules) {
     let mut gained = vec![0i32; rules.map.walls.len()];
     follow(demo, rules, |stretch, run| {

@@ -1,4 +1,4 @@
-//! Friction and acceleration: how the wished speed becomes velocity, on ground, in the air and under water.
+//! Friction and acceleration: turns the wished speed into velocity, on ground, in the air and under water.
 
 use glam::Vec3;
 
@@ -10,7 +10,7 @@ use super::usercmd::UserCmd;
 use super::world::PLAYER_MINS;
 use crate::bsp::quake::trace::dot;
 
-/// In the air no more than this is added along the wished direction, in units/s.
+/// Largest speed along the wished direction that air control can add up to, in units/s.
 const AIR_WISH_SPEED: f32 = 30.0;
 
 impl Pmove<'_> {

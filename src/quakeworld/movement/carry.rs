@@ -1,5 +1,5 @@
-//! Brush models that move take along who stands on them and push who is in their way, before the commands of a packet
-//! run; after the public `SV_Push`.
+//! Moving brush models carry players who stand on them and push players in their way, before the commands of a packet
+//! run. Follows the public `SV_Push`.
 
 use glam::Vec3;
 
@@ -7,7 +7,8 @@ use super::state::{PlayerState, Touched};
 use super::world::{Hit, Solid, World};
 use crate::bsp::quake::trace::SweepRule;
 
-/// A brush model stands up to an eighth of a unit from where the wire says, so a rider may seem to be in it.
+/// Heights to try, in units: a brush model can be up to 1/8 unit from its sent position, so its rider may seem to be
+/// inside.
 const RAISES: [f32; 3] = [0.0, 0.125, 0.25];
 
 /// Moves the player along with every solid that moved since `state`.

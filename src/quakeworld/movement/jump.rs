@@ -1,4 +1,4 @@
-//! Leaving the ground or the water: jumps, strokes upwards, and the hop out over a pool's edge.
+//! Jumps: from the ground, upward strokes in water, and hops out of the water over an edge.
 
 use glam::Vec3;
 
@@ -11,7 +11,7 @@ use crate::bsp::quake::{EMPTY, SLIME, SOLID, WATER};
 const JUMP_SPEED: f32 = 270.0;
 
 impl Pmove<'_> {
-    /// At the waist in water, with a wall ahead that has a free edge: hop out.
+    /// Starts a hop out of waist-deep water, if there is a wall ahead with free space above.
     pub(crate) fn check_water_jump(&mut self) {
         if self.state.water_jump_s != 0.0 || self.velocity.z < -LEAVES_GROUND_SPEED {
             return;

@@ -1,4 +1,4 @@
-//! The movement of a player: what a usercmd does to a state among the map and other bodies.
+//! Player movement: runs a usercmd on a player's state among the map and other bodies.
 
 mod accelerate;
 mod carry;

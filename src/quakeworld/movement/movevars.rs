@@ -1,36 +1,36 @@
-//! The numbers that a server sets for movement, and the two families of movement code that servers run.
+//! A server's movement settings, and the two families of movement code.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bsp::quake::trace::SweepRule;
 
-/// Movement settings, as a server sends them. Speeds in units/s.
+/// Movement settings as a server sends them. Speeds are in units/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveVars {
-    /// Units/s².
+    /// Gravity, in units/s².
     pub gravity: f32,
-    /// Below this speed friction acts as at this speed.
+    /// Speed below which friction acts as at this speed.
     pub stop_speed: f32,
-    /// Wished speed is capped here; changes in play (message 49).
+    /// Limit of the wished speed; it can change in play (message 49).
     pub max_speed: f32,
-    /// The same for spectators.
+    /// Limit of the wished speed for spectators.
     pub spectator_max_speed: f32,
-    /// 1/s, as a multiple of the wished speed.
+    /// Acceleration in 1/s, as a multiple of the wished speed.
     pub accelerate: f32,
-    /// Sent, and unused by every known server: air control uses [`MoveVars::accelerate`].
+    /// Air acceleration, which servers send but none uses: air control uses [`MoveVars::accelerate`].
     pub air_accelerate: f32,
-    /// 1/s, under water.
+    /// Acceleration under water, in 1/s.
     pub water_accelerate: f32,
-    /// 1/s.
+    /// Friction on ground, in 1/s.
     pub friction: f32,
-    /// 1/s and water level.
+    /// Friction in water, in 1/s per water level.
     pub water_friction: f32,
-    /// Multiplies gravity for this player; changes in play (message 50).
+    /// Factor on gravity for this player; it can change in play (message 50).
     pub entity_gravity: f32,
 }
 
 impl Default for MoveVars {
-    /// The public server sources' defaults.
+    /// Returns the defaults of the public server sources.
     fn default() -> MoveVars {
         MoveVars {
             gravity: 800.0,
@@ -47,29 +47,30 @@ impl Default for MoveVars {
     }
 }
 
-/// Which movement code the server runs. They differ in stairs, in gravity on slopes and in jumps.
+/// The movement code of a server. Its variants differ in stairs, gravity on slopes and jumps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Dialect {
-    /// id Software's server, up to 2.40 and what was built on it.
+    /// id Software's server up to 2.40, and its descendants.
     Classic {
-        /// The game stops who comes down hard, as KTeams and some of its children do.
+        /// Whether the game stops players who land hard, as KTeams and some of its descendants do.
         soft_landing: bool,
-        /// The game takes the fall out of jumps, as KTeams and most of its children do.
+        /// Whether the game removes the falling speed from jumps, as KTeams and most of its descendants do.
         #[serde(default)]
         soft_jump: bool,
-        /// A move through the air that ends on ground loses its fall at once: QWExtended's and QuakeForge's fix of jumps.
+        /// Whether a move through the air that ends on ground loses its falling speed at once, a fix of QWExtended and
+        /// QuakeForge.
         #[serde(default)]
         landing_fix: bool,
     },
     /// ZQuake's reworked movement, in every MVDSV and ezQuake.
     Reworked {
-        /// `pm_ktjump`: how far a jump is lifted to 270 units/s, 0 to 1.
+        /// `pm_ktjump`: how far a jump is raised towards 270 units/s, 0 to 1.
         jump_floor: f32,
-        /// `pm_airstep`: stairs are climbed in the air too.
+        /// `pm_airstep`: players climb stairs in the air too.
         air_step: bool,
         /// `pm_slidefix`: gravity also acts on the ground.
         slide_fix: bool,
-        /// `pm_bunnyspeedcap`: air control cannot raise speed above this multiple of the maximum; 0 is no cap.
+        /// `pm_bunnyspeedcap`: multiple of the maximum speed that air control cannot exceed; 0 for no cap.
         bunny_speed_cap: f32,
     },
 }

@@ -1,5 +1,5 @@
-//! QuakeWorld's player movement as a pure function: one step of one usercmd. The rules are those of the public `pmove`
-//! sources, in both families of servers; see [`Dialect`].
+//! QuakeWorld's player movement as a pure function: one step of one usercmd. The rules follow the public `pmove`
+//! sources of both families of servers; see [`Dialect`].
 
 use glam::Vec3;
 
@@ -11,11 +11,11 @@ use super::world::{Hit, PLAYER_MINS, World};
 use crate::bsp::quake::trace::{Sweep, SweepRule, dot};
 use crate::bsp::quake::{EMPTY, WATER};
 
-/// The steepest plane that can be stood on has this upward part.
+/// Smallest z component of a walkable plane's normal.
 pub(crate) const WALKABLE: f32 = 0.7;
-/// Faster than this upwards, nobody stands.
+/// Upward speed above which a player does not stand on ground, in units/s.
 pub(crate) const LEAVES_GROUND_SPEED: f32 = 180.0;
-/// Velocity more against the ground than this is clipped before a jump (reworked movement).
+/// Velocity into the ground that is clipped before a jump, in units/s (reworked movement).
 const JUMP_FIX: f32 = -0.1;
 
 /// Runs one step of `cmd` (at most 50 ms: see [`UserCmd::steps`]) from `from`.
@@ -57,7 +57,7 @@ pub(crate) struct Pmove<'a> {
     pub(crate) velocity: Vec3,
     pub(crate) state: PlayerState,
     rule: SweepRule,
-    /// Whether the step before ended on ground, as the game knows it.
+    /// Whether the previous step ended on ground, according to the game.
     pub(crate) stood_before: bool,
     ground_normal: Vec3,
     pub(crate) axes: [Vec3; 2],
@@ -115,7 +115,7 @@ impl Pmove<'_> {
         }
     }
 
-    /// A start in solid is moved out by an eighth of a unit, the wire's precision.
+    /// Moves a start inside something solid by up to 1/8 unit, the wire's precision, to get out.
     fn nudge(&mut self) {
         const STEPS: [f32; 3] = [0.0, -0.125, 0.125];
         let base = self.origin;
@@ -148,7 +148,7 @@ impl Pmove<'_> {
         self.touched.stuck = true;
     }
 
-    /// Finds out what the player stands on and how deep in liquid.
+    /// Determines what the player stands on and the depth in liquid.
     pub(crate) fn categorize(&mut self) {
         let mut below = None;
         if self.velocity.z > LEAVES_GROUND_SPEED {
@@ -192,7 +192,7 @@ impl Pmove<'_> {
     }
 }
 
-/// The directions forward and right of a view, in 32-bit steps as the servers compute them.
+/// Returns the forward and right directions of a view, computed in 32-bit steps as on servers.
 fn axes(angles: [f32; 3]) -> [Vec3; 2] {
     let turn = |degrees: f32| {
         if degrees == 0.0 {

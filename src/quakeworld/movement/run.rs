@@ -10,45 +10,46 @@ use super::usercmd::UserCmd;
 use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
 use crate::bsp::quake::TriggerEffect;
 
-/// A teleporter takes the steering away until the player lands or falls; servers set a time far in the future.
+/// Time without steering after a teleport, in seconds. Servers set a time far in the future; it ends when the player
+/// lands or falls.
 const TELEPORT_LOCK_S: f32 = 1_000.0;
-/// Landings from a faster fall are heard, and KTeams takes their speed.
+/// Vertical speed in units/s below which a landing is loud, and KTeams stops the player.
 const HARD_LANDING: f32 = -300.0;
-/// Each step takes this from a corpse's speed, in units/s.
+/// Speed that a corpse loses in each step, in units/s.
 const CORPSE_SLOWING: f32 = 20.0;
 const TELEPORT_SPEED: f32 = 300.0;
 
-/// Where commands led, and what they touched on the way.
+/// The result of commands, with the contacts on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// The state after the last command.
+    /// State after the last command.
     pub state: PlayerState,
-    /// Everything touched.
+    /// All contacts.
     pub touched: Touched,
-    /// The view of the last command run.
+    /// View of the last command.
     view: [f32; 3],
 }
 
 impl Run {
-    /// Before any command.
+    /// Returns a run without any command yet.
     pub(crate) fn at(state: PlayerState) -> Run {
         Run { state, touched: Touched::default(), view: [0.0; 3] }
     }
 }
 
-/// A server at work on one player's packets.
+/// Runs one player's packets as a server does.
 #[derive(Clone, Copy, Debug)]
 pub struct Runner<'a> {
-    /// Which movement code.
+    /// The movement code.
     pub dialect: Dialect,
-    /// The movement rules in force.
+    /// The movement settings in force.
     pub vars: &'a MoveVars,
     /// The surroundings.
     pub world: World<'a>,
 }
 
 impl Runner<'_> {
-    /// Runs `commands` in order from `from`, each in a packet of its own.
+    /// Runs `commands` in order from `from`, each in its own packet.
     pub fn run(&self, from: &PlayerState, commands: &[UserCmd]) -> Run {
         let mut run = self.start(from);
         for command in commands {
@@ -58,8 +59,8 @@ impl Runner<'_> {
         run
     }
 
-    /// Runs one command in a packet of its own, in a world whose brush models stand still. `view` is that of the command
-    /// before.
+    /// Runs one command in its own packet, in a world whose brush models do not move. `view` is the previous command's
+    /// view.
     pub(crate) fn run_after(&self, from: &PlayerState, view: [f32; 3], command: &UserCmd) -> Run {
         let mut run = Run { view, ..Run::at(*from) };
         self.command(&mut run, command);
@@ -67,14 +68,14 @@ impl Runner<'_> {
         run
     }
 
-    /// The state after the brush models have moved, and before any command.
+    /// Returns the state after the brush models have moved, before any command.
     pub fn start(&self, from: &PlayerState) -> Run {
         let mut run = Run::at(*from);
         carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
         run
     }
 
-    /// Runs one command, in as many steps as it needs.
+    /// Runs one command in as many steps as it needs.
     pub fn command(&self, run: &mut Run, command: &UserCmd) {
         for cmd in command.steps() {
             slow_corpse(&mut run.state);
@@ -88,7 +89,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What the game does after all commands of one packet.
+    /// Applies what the game does after all commands of a packet.
     pub fn end_packet(&self, run: &mut Run) {
         let state = &mut run.state;
         if state.dead {
@@ -102,7 +103,7 @@ impl Runner<'_> {
     }
 }
 
-/// What the game does to a dead body before each step.
+/// Slows a corpse on the ground, as the game does before each step.
 fn slow_corpse(state: &mut PlayerState) {
     if state.corpse && state.on_ground {
         let (direction, speed) = normalize(Vec3::from_array(state.velocity));
@@ -110,7 +111,7 @@ fn slow_corpse(state: &mut PlayerState) {
     }
 }
 
-/// What the map's triggers do to a living player at this place.
+/// Applies the map's triggers to a living player at this position.
 fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touched) {
     if state.dead || state.over {
         return;

@@ -1,4 +1,4 @@
-//! Moves a body along its velocity, sliding off whatever it meets and climbing stairs.
+//! Moves a body along its velocity; it slides along obstacles and climbs stairs.
 
 use glam::Vec3;
 
@@ -9,21 +9,21 @@ use crate::bsp::quake::trace::dot;
 const STEP_HEIGHT: f32 = 18.0;
 const MOST_BUMPS: usize = 4;
 const MOST_PLANES: usize = 5;
-/// Parts of a clipped velocity below this are zero, in units/s.
+/// Components of a clipped velocity below this become zero, in units/s.
 const STOP_SPEED: f32 = 0.1;
 
-/// What a slide met.
+/// The contacts of a slide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slide {
-    /// Anything at all.
+    /// Whether anything blocked.
     pub(crate) blocked: bool,
-    /// Ground.
+    /// Whether it met ground.
     pub(crate) floor: bool,
-    /// A vertical plane.
+    /// Whether it met a vertical plane.
     pub(crate) wall: bool,
 }
 
-/// The part of `velocity` that runs along a plane.
+/// Returns the part of `velocity` along a plane.
 pub(crate) fn clip(velocity: Vec3, normal: Vec3) -> Vec3 {
     let out = velocity - normal * dot(velocity, normal);
     let settle = |v: f32| if v > -STOP_SPEED && v < STOP_SPEED { 0.0 } else { v };
@@ -77,7 +77,7 @@ pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
     met
 }
 
-/// A velocity that runs into none of the planes: along one of them, or along the crease of two.
+/// Returns a velocity that runs into none of the planes: along one of them, or along the crease of two.
 fn along(start: Vec3, mut velocity: Vec3, planes: &[Vec3]) -> Option<Vec3> {
     for (i, plane) in planes.iter().enumerate() {
         velocity = clip(start, *plane);
@@ -99,7 +99,7 @@ pub(crate) fn fly(pm: &mut Pmove<'_>) {
     }
 }
 
-/// Flies, and where that ends on ground without having met any, moves once more for what the ground makes of the velocity.
+/// Flies. If the flight ends on ground without contact, it slides again and keeps only the resulting velocity.
 fn fly_and_land(pm: &mut Pmove<'_>) {
     let met = slide(pm);
     if met.floor || met.wall {
@@ -146,7 +146,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
         step_slide(pm, false);
         return;
     }
-    // As if on a stair: from a step's height above, down to where the velocity leads.
+    // Like on a stair: from a step's height above, down to the end of the velocity.
     let wished = pm.origin + pm.seconds * pm.velocity;
     let (sweep, _) = pm.sweep(wished + Vec3::new(0.0, 0.0, STEP_HEIGHT + 1.0), wished);
     if !sweep.start_solid && !sweep.all_solid {
@@ -156,7 +156,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
     slide(pm);
 }
 
-/// The origin and velocity at one point of a move that is tried two ways.
+/// Origin and velocity at one point of a move that is tried in two ways.
 type Place = (Vec3, Vec3);
 
 fn raise(pm: &mut Pmove<'_>, by: f32) {

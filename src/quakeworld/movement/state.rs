@@ -1,39 +1,40 @@
-//! The state of a player that movement reads and writes, and what a step touched on its way.
+//! The player state that movement reads and writes, and the contacts of a step.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-/// A player as the movement code knows it. Origin and velocity hold more than the wire does.
+/// A player's state in the movement code. Origin and velocity are more precise than on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlayerState {
-    /// Units.
+    /// Origin in units.
     pub origin: [f32; 3],
-    /// Units/s.
+    /// Velocity in units/s.
     pub velocity: [f32; 3],
-    /// While above 0 the player cannot steer: jumping out of water, or fresh from a teleporter. In seconds.
+    /// Remaining time without steering in seconds, after a jump out of water or a teleport.
     pub water_jump_s: f32,
-    /// Jump was pressed and not let go since.
+    /// Whether jump has been held since it was pressed.
     pub jump_held: bool,
-    /// No health left: no steering.
+    /// Whether the player is dead; dead players cannot steer.
     pub dead: bool,
-    /// Dead and done falling: the game slows the body on the ground.
+    /// Whether the player is dead and has finished falling. The game slows such a body on the ground.
     pub corpse: bool,
-    /// Stood on something walkable after the last step.
+    /// Whether the player stood on walkable ground after the last step.
     pub on_ground: bool,
-    /// The level is over: nothing acts on the player any more, and nobody stands in the way.
+    /// Whether the level is over. Nothing acts on the player then, and other players do not block.
     pub over: bool,
-    /// The server turned the view and has not told the client yet; id's servers then steer by the last command's view.
+    /// Whether the server turned the view and has not told the client yet. id's servers then steer by the last
+    /// command's view.
     pub view_fixed: bool,
     /// Upward speed at the end of the last packet, in units/s; the game judges landings by it.
     pub fall_speed: f32,
-    /// How deep in liquid after the last step: 0 not, 1 feet, 2 waist, 3 eyes.
+    /// Water level after the last step: 0 dry, 1 feet, 2 waist, 3 eyes.
     pub water_level: u8,
-    /// What the liquid is, as a map's contents number; -1 is none.
+    /// Kind of liquid as a map's contents number; -1 for none.
     pub water_type: i32,
 }
 
 impl PlayerState {
-    /// A body at rest in empty space at `origin`.
+    /// Returns a body at rest in empty space at `origin`.
     pub fn at(origin: [f32; 3]) -> PlayerState {
         PlayerState {
             origin,
@@ -52,27 +53,27 @@ impl PlayerState {
     }
 }
 
-/// What happened on the way of one or more steps.
+/// The contacts and events of one or more steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Touched {
-    /// Bit `n`: the solid of index `n` was run into or stood on.
+    /// Bit `n`: the player touched or stood on the solid of index `n`.
     pub solids: u32,
-    /// The water level changed, or a liquid was entered or left.
+    /// The water level changed, or the player entered or left a liquid.
     pub water_edge: bool,
-    /// The start lay in solid and had to be moved out.
+    /// The start was inside something solid and was moved out.
     pub nudged: bool,
-    /// The start lay in solid and could not be moved out.
+    /// The start was inside something solid and could not be moved out.
     pub stuck: bool,
-    /// A trigger of the map acted: its index.
+    /// Index of the map trigger that acted.
     pub trigger: Option<u16>,
     /// The player jumped off the ground.
     pub jumped: bool,
-    /// Some wall, step or floor changed the way.
+    /// A wall, step or floor changed the way.
     pub bumped: bool,
 }
 
 impl Touched {
-    /// Adds what a later step touched.
+    /// Adds the contacts of a later step.
     pub fn add(&mut self, later: &Touched) {
         self.solids |= later.solids;
         self.water_edge |= later.water_edge;
@@ -84,12 +85,12 @@ impl Touched {
     }
 }
 
-/// A vector's length, summed from x to z.
+/// Returns a vector's length, summed from x to z.
 pub(crate) fn length(v: Vec3) -> f32 {
     crate::bsp::quake::trace::dot(v, v).sqrt()
 }
 
-/// The unit vector and the length; zero stays zero.
+/// Returns the unit vector and the length; zero stays zero.
 pub(crate) fn normalize(v: Vec3) -> (Vec3, f32) {
     let length = length(v);
     if length == 0.0 { (v, 0.0) } else { (v * (1.0 / length), length) }

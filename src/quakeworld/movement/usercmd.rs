@@ -1,22 +1,22 @@
-//! The usercmd of QuakeWorld: as a client sends it, as it appears in a server's message about another player, and as
-//! the server splits it before running it.
+//! QuakeWorld's usercmd: as a client sends it, as a server's message about another player contains it, and the steps
+//! into which the server splits it.
 
 use serde::{Deserialize, Serialize};
 
 /// The fire button.
 pub(crate) const BUTTON_ATTACK: u8 = 1;
-/// The jump button; held under water it swims upwards.
+/// The jump button; under water it swims upwards.
 pub const BUTTON_JUMP: u8 = 2;
 
-/// Commands longer than this are halved (public server sources, `SV_RunCmd`).
+/// Longest step in ms. Servers halve longer commands (public server sources, `SV_RunCmd`).
 const LONGEST_STEP_MSEC: u8 = 50;
 
-/// One client frame's input.
+/// The input of one client frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserCmd {
     /// Duration in milliseconds.
     pub msec: u8,
-    /// Pitch, yaw, roll in degrees, in steps of 360/65536 from -180 on, as a server decodes them.
+    /// Pitch, yaw and roll in degrees, in steps of 360/65536 from -180 on, as a server decodes them.
     pub angles: [f32; 3],
     /// Wished speed forward, in units/s.
     pub forward: i16,
@@ -24,15 +24,15 @@ pub struct UserCmd {
     pub side: i16,
     /// Wished speed upwards, in units/s; only swimming uses it.
     pub up: i16,
-    /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and the game's own.
+    /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and game-defined buttons.
     pub buttons: u8,
-    /// Weapon or other request; 0 is none.
+    /// Weapon or other request; 0 for none.
     pub impulse: u8,
 }
 
 impl UserCmd {
-    /// The steps that the server runs for this command: itself, or, when it is longer than 50 ms, two halves of it, each
-    /// halved again while it is too long. Odd milliseconds are lost.
+    /// Returns the steps that the server runs for this command. A command over 50 ms becomes two halves, each halved
+    /// again while it is too long. Odd milliseconds are lost.
     pub fn steps(&self) -> impl Iterator<Item = UserCmd> + use<> {
         let mut step = *self;
         let mut count = 1;
@@ -43,14 +43,14 @@ impl UserCmd {
         std::iter::repeat_n(step, count)
     }
 
-    /// What the server repeats when more packets are lost than there are backups: the last command with its buttons
-    /// released, so that one press is not many shots.
+    /// Returns the command that a server repeats when more packets are lost than there are backups. It is this command
+    /// with its buttons released, so that one press does not fire several shots.
     pub fn repeated_by_server(&self) -> UserCmd {
         UserCmd { buttons: 0, ..*self }
     }
 }
 
-/// An angle as it survives the wire: 16 bits of a turn, rounded to the nearest, decoded as a signed number.
+/// Returns an angle as the wire carries it: 16 bits of a turn, rounded to the nearest, decoded as a signed number.
 pub(crate) fn wire_angle_degrees(degrees: f32) -> f32 {
     let turns = libm::rint(f64::from(degrees) * (65_536.0 / 360.0));
     let wrapped = (turns.clamp(-1e15, 1e15) as i64 & 0xffff) as u16 as i16;

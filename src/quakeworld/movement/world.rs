@@ -1,4 +1,4 @@
-//! What a player can bump into at one moment: the map, its moving brush models where they stand, and other players.
+//! What a player can collide with at one time: the map, its moving brush models at their positions, and other players.
 
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 use crate::bsp::quake::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
 use crate::bsp::quake::{EMPTY, Map, MissingWall, SOLID};
 
-/// Lowest corner of a player's box from the origin, in units.
+/// Lowest corner of a player's box relative to the origin, in units.
 pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
-/// Highest corner of a player's box from the origin, in units.
+/// Highest corner of a player's box relative to the origin, in units.
 pub(crate) const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
-/// The most solids beside the world; further ones are left out, as servers do.
+/// The most solids besides the world; servers ignore further ones, and so does hitreg.
 pub(crate) const MOST_SOLIDS: usize = 31;
 
-/// A solid beside the world.
+/// A solid besides the world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Solid {
     /// A brush model of the map, displaced by `origin`.
     Mover {
         /// Submodel number, from 1.
         model: u16,
-        /// Displacement from the place where the map has it, in units.
+        /// Displacement from its position in the map, in units.
         origin: [f32; 3],
-        /// How much of that happened since the state that commands start from, in units.
+        /// The part of the displacement since the state from which the commands start, in units.
         moved: [f32; 3],
     },
     /// Another player's standing box.
     Player {
-        /// Slot.
+        /// Slot of the player.
         slot: u8,
-        /// Where the player is, in units.
+        /// Origin of the player, in units.
         origin: [f32; 3],
     },
     /// A wall that the played map has and the given one lacks.
@@ -39,13 +39,13 @@ pub enum Solid {
 /// The surroundings of one step.
 #[derive(Clone, Copy, Debug)]
 pub struct World<'a> {
-    /// The level.
+    /// The map.
     pub map: &'a Map,
-    /// Solids beside the world, at most `MOST_SOLIDS` of them are heeded.
+    /// Solids besides the world; only the first `MOST_SOLIDS` count.
     pub solids: &'a [Solid],
 }
 
-/// What was hit: nothing, the world, or the solid of that index.
+/// The obstacle of a sweep: nothing, the world, or a solid by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
     Nothing,
@@ -58,7 +58,8 @@ impl World<'_> {
         &self.solids[..self.solids.len().min(MOST_SOLIDS)]
     }
 
-    /// Sweeps a player's box from one origin to another; what is hit first wins, the world before the solids.
+    /// Sweeps a player's box from one origin to another. The first obstacle counts; of equal ones, the world before the
+    /// solids.
     pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (Sweep, Hit) {
         let world = Hull::clip(self.map, self.map.models[0].clip_root).sweep(rule, start, end);
         let hit = if world.fraction < 1.0 { Hit::World } else { Hit::Nothing };
@@ -90,7 +91,7 @@ impl World<'_> {
         best
     }
 
-    /// Whether a player can stand with the origin at `p`.
+    /// Returns whether a player fits at the origin `p`.
     pub(crate) fn has_room(&self, p: Vec3) -> bool {
         if Hull::clip(self.map, self.map.models[0].clip_root).contents(p) == SOLID {
             return false;
@@ -111,12 +112,12 @@ impl World<'_> {
         })
     }
 
-    /// What fills the point `p`, by the world alone.
+    /// Returns the contents at the point `p` in the world alone.
     pub(crate) fn contents(&self, p: Vec3) -> i32 {
         Hull::points(self.map, self.map.models[0].point_root).contents(p)
     }
 
-    /// What fills the point `p`, by the world and its movers.
+    /// Returns the contents at the point `p` in the world and its moving models.
     pub(crate) fn contents_with_movers(&self, p: Vec3) -> i32 {
         let mut found = self.contents(p);
         for solid in self.solids() {
@@ -135,7 +136,7 @@ impl World<'_> {
         found
     }
 
-    /// The corners between which a player's origin can meet the solid, and the solid's own origin.
+    /// Returns the corners within which a player's origin touches the solid, and the solid's own origin.
     fn bounds(&self, solid: &Solid) -> Option<(Vec3, Vec3, Vec3)> {
         let (mins, maxs, origin) = match *solid {
             Solid::Mover { model, origin, .. } => {
@@ -154,7 +155,7 @@ impl World<'_> {
     }
 }
 
-/// The box of another player, as an origin meets it: both players' boxes together.
+/// Another player's box as an origin collides with it: the sum of both players' boxes.
 static PLAYER_TREE: [TraceNode; 6] = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a declaration of a table turns into.
+//! The macro that declares trace tables.
 
-/// Declares a table: what a row is, the table's name and properties, then a line for each column with its name, its type
-/// and what else [`ColumnSchema`](super::ColumnSchema) says of it.
+/// Declares a table: the meaning of a row, the table's name and properties, and one line for each column. A line has
+/// the column's name, its type and other properties of [`ColumnSchema`](super::ColumnSchema).
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
@@ -12,8 +12,8 @@ macro_rules! table {
         pub mod $table {
             use super::*;
 
-            /// The declaration.
-            #[allow(clippy::needless_update, reason = "a table may say all that there is to say")]
+            /// The declaration of the table.
+            #[allow(clippy::needless_update, reason = "a declaration may set every property")]
             pub const SCHEMA: TableSchema = TableSchema {
                 name: NAME,
                 doc: concat!($($doc),+),
@@ -30,28 +30,28 @@ macro_rules! table {
                 ..TableSchema::PLAIN
             };
 
-            /// Its name.
+            /// Name of the table.
             pub const NAME: &str = stringify!($table);
 
-            /// One row.
+            /// One row of the table.
             #[derive(Clone, Debug)]
             pub struct Row<'r> {
                 $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::Row<'r>, )+
             }
 
-            /// The table while it grows.
+            /// A table under construction.
             #[derive(Debug)]
             pub struct Writer {
                 pub(crate) rows: usize,
-                /// How many rows were taken the last time: about as many will come again.
+                /// Number of rows in the previous stretch, used to reserve memory for the next.
                 taken: usize,
                 $( pub(crate) $column: <$kind as Kind>::Cells, )+
             }
 
-            /// The table as it is read.
+            /// A view of the finished table.
             #[derive(Clone, Copy, Debug)]
             pub struct Columns<'t> {
-                /// How many rows it has.
+                /// Number of rows.
                 pub rows: usize,
                 $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::View<'t>, )+
             }
@@ -70,8 +70,8 @@ macro_rules! table {
                     $( <$kind as Kind>::push(&mut self.$column, row.$column); )+
                 }
 
-                /// To be called before rows are added to the columns themselves. To grow step by step would move all of them
-                /// each time.
+                /// Reserves memory for a stretch. Call it before adding rows to the columns directly. It avoids
+                /// repeated reallocation of all columns.
                 #[inline]
                 pub(crate) fn make_room(&mut self) {
                     if self.rows == 0 && self.taken > 0 {
@@ -80,18 +80,18 @@ macro_rules! table {
                     }
                 }
 
-                /// How many rows it holds.
+                /// Returns the number of rows since the last [`Writer::take`].
                 pub fn rows(&self) -> usize {
                     self.rows
                 }
 
-                /// The finished table, with more columns at its end.
+                /// Returns the finished table, with `more` columns at its end.
                 pub fn finish(mut self, more: Vec<Column>) -> Table {
                     self.take(more)
                 }
 
-                /// The rows so far, with more columns at their end. What is pushed next comes after them; a column of names
-                /// may have more names then.
+                /// Returns the rows so far, with `more` columns at their end. Later pushes start a new stretch, whose
+                /// columns of names may have more names.
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
                     self.taken = std::mem::take(&mut self.rows);
                     let mut columns = Vec::new();
@@ -105,12 +105,12 @@ macro_rules! table {
             }
 
             impl<'t> Columns<'t> {
-                /// Reads the table of a trace; all is empty where there is none.
+                /// Reads the table of a trace; everything is empty if the trace does not have it.
                 pub fn of(trace: &'t Trace) -> Columns<'t> {
                     trace.table(NAME).map_or_else(|| Columns::read(&NOTHING), Columns::read)
                 }
 
-                /// Reads a table; a column that it does not have, or has as another type, is empty.
+                /// Reads a table; a missing column, or one of another type, is empty.
                 pub fn read(table: &'t Table) -> Columns<'t> {
                     Columns {
                         rows: table.rows(),

@@ -1,10 +1,10 @@
-//! The tables of a trace as docs/format.md has them.
+//! Generates the documentation of the trace tables in docs/format.md.
 
 use std::fmt::Write;
 
 use super::{ColumnSchema, FIRST, TABLES, TableSchema};
 
-/// Every table with its columns, in Markdown.
+/// Returns all tables with their columns in Markdown.
 pub fn document() -> String {
     let mut text = String::new();
     for table in TABLES {

@@ -1,4 +1,4 @@
-//! The types that a column of a table may have: how rows are added to it, and how it is read.
+//! The column types of declared tables: how to add rows and how to read them.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,28 +7,28 @@ use glam::Vec3;
 
 use crate::trace::{Column, Data, Names, Table};
 
-/// A type of column.
+/// A column type.
 pub trait Kind {
-    /// What one row adds.
+    /// The value of one row.
     type Row<'r>;
-    /// The column while it grows.
+    /// The column under construction.
     type Cells: Debug;
-    /// The column as it is read: empty where the table has none of this name and type.
+    /// A view of the finished column: empty if the table has none of this name and type.
     type View<'t>: Copy + Debug;
-    /// The type's name in the documentation.
+    /// Name of the type in the documentation.
     const TYPE: &'static str;
-    /// The endings of the names of its columns.
+    /// Name suffixes of the columns that make up one column of this type.
     const PARTS: &'static [&'static str] = &[""];
 
-    /// An empty column. `known` names keep their places, whether they come up or not.
+    /// Returns an empty column. The names in `known` have fixed codes, whether they occur or not.
     fn cells(known: &[&str]) -> Self::Cells;
-    /// Makes room for so many rows more.
+    /// Reserves memory for more rows.
     fn reserve(cells: &mut Self::Cells, rows: usize);
     /// Adds a row.
     fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
-    /// The rows so far as a column, or as the columns of its parts; what is pushed next comes after them.
+    /// Moves the rows so far into one column for each part. Later pushes start a new stretch of rows.
     fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>);
-    /// Finds the column in a table.
+    /// Returns a view of the column in a table.
     fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
 }
 
@@ -130,10 +130,10 @@ impl Kind for OptionalMeasure {
     }
 }
 
-/// How many parts bits have: eight categories, and three that are none.
+/// Number of parts of a bit count: eight variable categories and three others.
 const BITS_PARTS: usize = 11;
 
-/// A column for each category of variables, and one each for what is none's.
+/// One column for each category of variables, and one for each other use of bits.
 impl Kind for OptionalBits {
     type Row<'r> = Option<[u32; BITS_PARTS]>;
     type Cells = Vec<Option<[u32; BITS_PARTS]>>;
@@ -214,38 +214,38 @@ impl Kind for Vec3 {
     }
 }
 
-/// One of the names that the declaration lists, pushed as its place in that list.
+/// A name of the declared list, pushed as its index.
 #[derive(Debug)]
 pub struct Code;
 
-/// The same or `none`, in a column that is left out when no row has a value.
+/// A name of the declared list or `none`. The table omits the column if no row has a name.
 #[derive(Debug)]
 pub struct OptionalCode;
 
-/// A number of type u32, in a column that is left out unless every row has one.
+/// A `u32`. The table omits the column unless every row has a value.
 #[derive(Debug)]
 pub struct OptionalNumber;
 
-/// A number of type f32, or NaN, in a column that is left out when no row has one.
+/// An `f32`, NaN for none. The table omits the column if no row has a value.
 #[derive(Debug)]
 pub struct OptionalMeasure;
 
-/// What the bits of a message are for: columns of type u32, left out unless every row has them.
+/// Bit counts of a message by use, as `u32` columns. The table omits them unless every row has them.
 #[derive(Debug)]
 pub struct OptionalBits;
 
-/// Any name; those that the declaration lists come first.
+/// Any name; the declared names have the first codes.
 #[derive(Debug)]
 pub struct Text;
 
-/// The same, in a column that is left out when every row has the first that the declaration lists.
+/// Any name. The table omits the column if every row has the first declared name.
 #[derive(Debug)]
 pub struct OptionalText;
 
-/// The name of no value, in a column of names that may lack one.
+/// The name that stands for a missing value in a column of names.
 pub(crate) const NONE: &str = "none";
 
-/// A growing column of names.
+/// A column of names under construction.
 #[derive(Clone, Debug, Default)]
 pub struct NameCells {
     names: Vec<String>,
@@ -270,18 +270,18 @@ impl NameCells {
         self.codes.push(place);
     }
 
-    /// No value has the code after those of the known names.
+    /// Adds a code; a missing value gets the code after the known names.
     fn push_optional(&mut self, code: Option<u8>) {
         self.codes.push(code.map_or(self.names.len() as u32, u32::from));
     }
 
-    /// The code of no value.
+    /// Returns the code of a missing value.
     #[cfg(feature = "pipelines")]
     pub(crate) fn no_value(&self) -> u32 {
         self.names.len() as u32
     }
 
-    /// The rows so far. Names keep their places for those that come after.
+    /// Returns the rows so far. Names keep their codes in later stretches.
     fn take(&mut self) -> Data {
         Data::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
     }

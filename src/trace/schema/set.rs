@@ -1,4 +1,4 @@
-//! Some of the tables of a trace.
+//! Sets of declared tables.
 
 use super::{TABLES, TableSchema};
 
@@ -9,18 +9,18 @@ pub struct TableSet(u16);
 const _: () = assert!(TABLES.len() <= u16::BITS as usize, "a bit for each table");
 
 impl TableSet {
-    /// All of them.
+    /// All declared tables.
     pub const ALL: TableSet = TableSet(u16::MAX >> (u16::BITS as usize - TABLES.len()));
-    /// None of them.
+    /// No table.
     pub const NONE: TableSet = TableSet(0);
 
-    /// Those of these names; what a build has of its own is in no set.
+    /// Returns the set of the declared tables with these names; ignores custom tables.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> TableSet {
         let bits = names.into_iter().filter_map(|name| TABLES.iter().position(|table| table.name == name));
         TableSet(bits.fold(0, |set, bit| set | 1 << bit))
     }
 
-    /// Whether a table is one of them.
+    /// Returns whether the set contains a table.
     pub fn has(self, table: &TableSchema) -> bool {
         TABLES.iter().position(|known| known.name == table.name).is_some_and(|bit| self.0 & 1 << bit != 0)
     }

@@ -1,4 +1,4 @@
-//! The declarations.
+//! Declarations of all trace tables. The doc comments in `table!` are also the text of docs/format.md.
 
 use glam::Vec3;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::trace::{Column, Table, Trace};
 
-/// All tables, in the order in which a replay writes them.
+/// All declared tables, in the order in which a replay writes them.
 pub const TABLES: [&TableSchema; 12] = [
     &ticks::SCHEMA,
     &bodies::SCHEMA,
@@ -25,15 +25,15 @@ pub const TABLES: [&TableSchema; 12] = [
     &snapshots::SCHEMA,
 ];
 
-/// Format 1.2: all of a usercmd, predictions as played, and any number of names in a column.
+/// Format 1.2 added the complete usercmd, predictions as played, and any number of names in a column.
 const WIDER: (u16, u16) = (1, 2);
-/// Format 1.5: what went over the network.
+/// Format 1.5 added the tables of network traffic.
 const NETWORK: (u16, u16) = (1, 5);
 
-/// Format 3.0: what the bits of snapshots are for.
+/// Format 3.0 added the uses of a snapshot's bits.
 const BITS: (u16, u16) = (3, 0);
 
-/// Hits that a server gave whose judging is not this build's own came with the same format.
+/// Format 1.5 also added hits that another server judged.
 const GIVEN: (u16, u16) = NETWORK;
 
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
@@ -53,331 +53,332 @@ const CATEGORIES: [&str; 8] = [
 ];
 
 table! {
-    /// A tick of the server.
+    /// One tick of the server.
     ticks { key: &["tick"], joined: Joined::AtSameTime, about: About::State, rank: 3 }
-    /// Its number.
+    /// Number of the tick, from 1.
     tick: u32;
-    /// When it ran.
+    /// Time of the tick.
     at_us: i64, unit = Unit::Micros;
-    /// Hash of the server's whole state after it.
+    /// Hash of the server's complete state after the tick.
     hash: u64;
 }
 
 table! {
-    /// The state of one entity after a tick.
+    /// State of one entity after a tick.
     bodies { key: &["tick", "entity"], series: &["entity"], about: About::State, rank: 1, fields: Some("") }
-    /// After which tick.
+    /// The tick.
     tick: u32;
-    /// Whose state; players come first, in their order.
+    /// The entity; players come first, in their order.
     entity: u32;
 }
 
 table! {
-    /// A usercmd that was due on the server.
+    /// One usercmd that was due on the server.
     executed { key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Input, rank: 0 }
-    /// Whose.
+    /// The player.
     player: u32;
-    /// Its number.
+    /// Number of the usercmd.
     command: u32;
     /// The tick in which it was due.
     tick: u32;
-    /// What the server did about it.
+    /// How the server handled it.
     how: Code, names = &["run", "stood_in", "missing", "late", "over_budget"];
 }
 
 table! {
-    /// A client frame: its usercmd, and the own body as it was predicted.
+    /// One client frame: its usercmd and the player's own predicted body.
     frames {
         key: &["player", "command"], series: &["player"], joined: Joined::AtSameTime, about: About::Input, rank: 9,
         fields: Some("own."),
     }
-    /// Whose.
+    /// The player.
     player: u32;
-    /// When it was.
+    /// Time of the client frame.
     at_us: i64, unit = Unit::Micros;
-    /// The number of its usercmd.
+    /// Number of its usercmd.
     command: u32;
-    /// How far behind `server_time_us` the client drew the others.
+    /// How far behind `server_time_us` the client drew other players.
     lerp_msec: u32, unit = Unit::Millis, since = WIDER;
-    /// How much time the usercmd covers.
+    /// Duration that the usercmd covers.
     msec: u32, unit = Unit::Millis, role = Role::Input;
-    /// The server time that the client's clock showed.
+    /// Server time on the client's clock.
     server_time_us: i64, unit = Unit::Micros;
-    /// Where the player looks: up and down, down is positive.
+    /// View pitch; down is positive.
     pitch: f32, unit = Unit::Degrees, role = Role::Input;
-    /// Round, counter-clockwise from +x.
+    /// View yaw, counter-clockwise from +x.
     yaw: f32, unit = Unit::Degrees, role = Role::Input;
-    /// Tilted.
+    /// View roll.
     roll: f32, unit = Unit::Degrees, since = WIDER, role = Role::Input;
-    /// Intended speed ahead.
+    /// Intended forward speed.
     forwardmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
     /// Intended speed to the right.
     sidemove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
-    /// Intended speed upwards.
+    /// Intended upward speed.
     upmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
     /// Pressed buttons, one bit each.
     buttons: u32, role = Role::Input;
-    /// A request for once, such as another weapon; 0 is none.
+    /// One-shot request, such as a weapon change; 0 for none.
     impulse: u32, since = WIDER, role = Role::Input;
-    /// Input of the game's own.
+    /// Game-defined input.
     extra: u32, since = WIDER, role = Role::Input;
-    /// How many usercmds were run for the frame.
+    /// Number of usercmds that the client ran for the frame.
     ran: u32;
-    /// How many sounds and sights it played that it had predicted.
+    /// Number of predicted effects that it played for the first time.
     first_effects: u32;
     /// Whether the client has a body yet.
     has_body: u32, unit = Unit::Flag;
-    /// Where the own body was drawn.
+    /// Where the client drew its own body.
     drawn: Vec3, unit = Unit::Units;
 }
 
 table! {
-    /// An ack that was held against a prediction.
+    /// One ack, compared with its prediction.
     corrections {
         key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Corrections, rank: 4
     }
-    /// Whose.
+    /// The player.
     player: u32;
-    /// When it arrived.
+    /// Arrival time of the ack.
     at_us: i64, unit = Unit::Micros;
-    /// The usercmd that was acked.
+    /// The acked usercmd.
     command: u32;
-    /// How many usercmds were acked since the ack before.
+    /// Number of usercmds acked since the previous ack.
     commands: u32;
-    /// How well the prediction agrees: `near` is within 0.2 units and 1.5 units/s.
+    /// Agreement of the prediction; `near` is within 0.2 units and 1.5 units/s.
     result: Code, names = &GRADES;
-    /// Whether the first of them began on the ground.
+    /// Whether the first of these usercmds started on the ground.
     on_ground: u32, unit = Unit::Flag;
-    /// Distance between predicted and authoritative place.
+    /// Distance between predicted and authoritative position.
     error_units: f32, unit = Unit::Units;
-    /// The same of the velocities.
+    /// Difference between predicted and authoritative velocity.
     velocity_error_units_per_s: f32, unit = Unit::UnitsPerSecond;
-    /// How many fields had to be corrected.
+    /// Number of corrected fields.
     fields: u32;
-    /// How many usercmds were run again.
+    /// Number of usercmds that the client ran again.
     reran: u32;
-    /// Why it was wrong.
+    /// Cause of the error.
     cause: Code, names = &[
         "none", "input_lost", "input_late", "teleport", "spawn_or_death", "knockback", "other_player", "mover",
         "water_edge", "quantisation", "unknown",
     ];
-    /// What shows that.
+    /// Evidence for the cause.
     evidence: Text, names = &["none"];
-    /// How well the usercmds agree as their player ran them, where the prediction was run again as the server ran it.
+    /// Agreement with the usercmds as their player ran them, if the prediction ran them as the server did.
     as_played: OptionalCode, optional = true, names = &GRADES, since = WIDER;
 }
 
 table! {
-    /// A field that had to be corrected.
+    /// One corrected field.
     errors {
         key: &["player", "command", "field"], series: &["player"], joined: Joined::Always, about: About::Corrections,
         rank: 5,
     }
-    /// Whose.
+    /// The player.
     player: u32;
-    /// The usercmd that was acked.
+    /// The acked usercmd.
     command: u32;
-    /// The name of the field.
+    /// Name of the field.
     field: Text;
-    /// Its value as it was predicted.
+    /// Predicted value.
     predicted: f32;
-    /// Its value as the server has it.
+    /// Authoritative value.
     authoritative: f32;
-    /// The bits of the former.
+    /// Bits of the predicted value.
     predicted_bits: u32;
-    /// The bits of the latter.
+    /// Bits of the authoritative value.
     authoritative_bits: u32;
 }
 
 table! {
-    /// An entity as a client drew it.
+    /// One entity as a client drew it.
     views {
         key: &["player", "command", "entity"], series: &["player", "entity"], about: About::Views, rank: 7
     }
-    /// Who saw it.
+    /// The player who saw it.
     player: u32;
-    /// In the frame of which usercmd.
+    /// Usercmd of the client frame.
     command: u32;
-    /// The server time that it was drawn at.
+    /// Server time for which it was drawn.
     drawn_at_us: i64, unit = Unit::Micros;
-    /// What was drawn.
+    /// The drawn entity.
     entity: u32;
-    /// Where.
+    /// Its drawn position.
     origin: Vec3, unit = Unit::Units;
-    /// Looking where.
+    /// Its drawn pitch.
     pitch: f32, unit = Unit::Degrees;
-    /// The same.
+    /// Its drawn yaw.
     yaw: f32, unit = Unit::Degrees;
-    /// How its place was found.
+    /// How the client determined the position.
     how: Code, names = &["interpolated", "extrapolated", "held", "teleported"];
-    /// By which category; only where drawing goes by category.
+    /// Its category; only if drawing depends on the category.
     category: OptionalCode, optional = true, names = &CATEGORIES;
 }
 
 table! {
-    /// A shot, or the impact of a projectile; those that the server judged first, in its order.
+    /// One shot or projectile impact; judged shots come first, in the server's order.
     shots {
         key: &["shooter", "command", "index"], series: &["shooter"], joined: Joined::Always, about: About::Hits, rank: 2
     }
-    /// Who shot.
+    /// The player who fired.
     shooter: u32;
     /// The usercmd that fired.
     command: u32;
-    /// Which shot of that usercmd; 255 for an impact.
+    /// Index among the shots of that usercmd; 255 for an impact.
     index: u32;
     /// Whether it is an impact.
     impact: u32, unit = Unit::Flag;
-    /// When it was judged.
+    /// Time of the server's judgement.
     at_us: i64, unit = Unit::Micros, role = Role::Judged;
-    /// In which tick.
+    /// Tick of the server's judgement.
     tick: u32, role = Role::Judged;
-    /// What it was fired with.
+    /// The weapon.
     weapon: Text;
-    /// How far the others were rewound.
+    /// How far the server rewound the targets.
     rewind_us: i64, unit = Unit::Micros, role = Role::Judged;
-    /// What bounded the rewind.
+    /// The limit on the rewind.
     limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = Role::Judged;
-    /// Whom it was meant for: who on the screen was nearest to its line.
+    /// The intended target: the drawn target nearest to the line of fire.
     aimed_at: Text, names = &["none"], role = Role::Judged;
-    /// How far off.
+    /// Angle between the line of fire and the intended target.
     aim_off_degrees: f32, unit = Unit::Degrees, role = Role::Judged;
-    /// Distance between where that one was drawn and where the server judged it to be.
+    /// Distance between where the shooter's client drew that target and where the server judged it.
     view_error_units: f32, unit = Unit::Units, role = Role::Judged;
-    /// What became of it on the shooter's screen.
+    /// Result on the shooter's screen.
     predicted_reason: Code, names = &ON_SCREEN, role = Role::Predicted;
-    /// Whom it hit there.
+    /// Target that was hit there.
     predicted_target: Text, names = &["none"], role = Role::Predicted;
-    /// In which part of the body.
+    /// Part of the body that was hit there.
     predicted_hitgroup: Text, names = &["none"], role = Role::Predicted;
-    /// For how much.
+    /// Damage there, in health points.
     predicted_damage: i64, role = Role::Predicted;
-    /// With how many pellets.
+    /// Number of pellets that hit there.
     predicted_pellets: u32, role = Role::Predicted;
-    /// What became of it on the server.
+    /// Result on the server.
     reason: Code, names = &ON_SERVER, role = Role::Outcome;
-    /// Whom it hit.
+    /// Target that was hit.
     target: Text, names = &["none"], role = Role::Outcome;
-    /// In which part of the body.
+    /// Part of the body that was hit.
     hitgroup: Text, names = &["none"], role = Role::Outcome;
-    /// For how much.
+    /// Damage, in health points.
     damage: i64, role = Role::Outcome;
-    /// With how many pellets.
+    /// Number of pellets that hit.
     pellets: u32, role = Role::Outcome;
-    /// Whether the target could be seen from the muzzle where the server had it at present.
+    /// Whether the target's present server position was visible from the muzzle.
     visible_at_present: Code, names = &["unknown", "yes", "no"], role = Role::Judged;
-    /// For how long the target had been in cover on its own screen.
+    /// How long the target had been in cover on its own screen.
     in_cover_ms: f32, unit = Unit::Millis, role = Role::Judged;
-    /// How far it had moved there since.
+    /// How far it had moved since it went into cover.
     in_cover_units: f32, unit = Unit::Units, role = Role::Judged;
-    /// Of a shot that another server judged: whom that server said it hit; `?` where a recording does not tell whom.
+    /// Target according to another server that judged the shot; `?` if the recording does not name it.
     given_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
-    /// For how much, where the recording tells.
+    /// Damage according to that server, if the recording has it.
     given_damage: OptionalMeasure, optional = true, since = GIVEN;
-    /// Whom such a shot would have hit without going back.
+    /// Target of such a shot without a rewind.
     present_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
-    /// How far beside that server's target its nearest line passes where it is judged here.
+    /// Distance by which the nearest line of fire misses that server's target here.
     off_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
-    /// The same of the outermost line that the weapon's spread allows.
+    /// The same distance for the outermost line within the weapon's spread.
     beyond_spread_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
 }
 
 table! {
-    /// A sound or sight that a client played.
+    /// One sound or visual effect that a client played.
     effects {
         key: &["player", "at_us", "kind", "entity"], series: &["player"], joined: Joined::Always, about: About::Effects,
         rank: 6,
     }
-    /// Whose client.
+    /// The player.
     player: u32;
-    /// When.
+    /// Time of the effect.
     at_us: i64, unit = Unit::Micros;
-    /// What.
+    /// Kind of effect.
     kind: Text;
-    /// Of whom.
+    /// The entity that caused it.
     entity: u32;
-    /// Where.
+    /// Position of the effect.
     at: Vec3, unit = Unit::Units;
-    /// Whether the client predicted it, or was told.
+    /// Whether the client predicted it; otherwise a snapshot carried it.
     predicted: u32, unit = Unit::Flag;
 }
 
 table! {
-    /// A variable of another category than its body's place, when it has changed on a player's screen, or is on it again after more than
-    /// 4 s; only where drawing goes by category.
+    /// One body variable of another category than its body's position, when its drawn value has changed or it reappears
+    /// after over 4 s. Only if drawing depends on the category.
     variables {
         key: &["player", "command", "entity", "variable"], series: &["player", "entity"], about: About::Views, rank: 8
     }
-    /// Who saw it.
+    /// The player who saw it.
     player: u32;
-    /// In the frame of which usercmd.
+    /// Usercmd of the client frame.
     command: u32;
-    /// Whose variable.
+    /// The entity.
     entity: u32;
-    /// The name of the body's field.
+    /// Name of the body's field.
     variable: Text;
-    /// Its category.
+    /// Category of the variable.
     category: Code, names = &CATEGORIES;
-    /// Its value.
+    /// Value of the variable.
     value: f32;
 }
 
 table! {
-    /// A packet on its way from a client to the server.
+    /// One packet from a client to the server.
     packets {
         key: &["player", "packet"], series: &["player"], about: About::Network, rank: 10, since: NETWORK
     }
-    /// Whose.
+    /// The player.
     player: u32;
-    /// Its number.
+    /// Number of the packet.
     packet: u32;
-    /// When it left.
+    /// Send time.
     at_us: i64, unit = Unit::Micros;
-    /// How often it arrived; 0 is lost.
+    /// Number of arrivals; 0 for a lost packet.
     arrived: u32;
-    /// How long it was on its way.
+    /// Transit time.
     took_ms: f32, unit = Unit::Millis;
     /// The newest usercmd in it.
     newest: u32;
-    /// How many usercmds it holds: the newest and repeats of those before it.
+    /// Number of usercmds in it: the newest and repeats of those before it.
     usercmds: u32;
-    /// The newest snapshot that the client had.
+    /// The newest snapshot that the client had received.
     ack: u32;
-    /// How long its datagram is, where datagrams are asked for.
+    /// Size of its datagram in bytes, if the replay encodes datagrams.
     bytes: OptionalNumber, optional = true;
 }
 
 table! {
-    /// A snapshot on its way from the server to a client.
+    /// One snapshot from the server to a client.
     snapshots {
         key: &["player", "snapshot"], series: &["player"], about: About::Network, rank: 11, since: NETWORK
     }
-    /// For whom.
+    /// The player.
     player: u32;
-    /// Its number.
+    /// Number of the snapshot.
     snapshot: u32;
-    /// When it left.
+    /// Send time.
     at_us: i64, unit = Unit::Micros;
-    /// How often it arrived; 0 is lost.
+    /// Number of arrivals; 0 for a lost snapshot.
     arrived: u32;
-    /// How long it was on its way.
+    /// Transit time.
     took_ms: f32, unit = Unit::Millis;
     /// The newest usercmd that had run.
     ack: u32;
-    /// How many entities the client has with it.
+    /// Number of entities that the client knows with it.
     entities: u32;
-    /// How many sounds and sights it tells of.
+    /// Number of effects in it.
     effects: u32;
-    /// How many updates the rate held back before it.
+    /// Number of updates that the rate limit held back before it.
     choked: u32;
-    /// The calibration helper, where there is one.
+    /// The calibration helper, if there is one.
     helper_ms: f32, unit = Unit::Millis;
-    /// How many usercmds it warns of that came out of sequence.
+    /// Number of warnings in it about usercmds out of sequence.
     warnings: u32;
-    /// How long its datagrams are, where datagrams are asked for.
+    /// Size of its datagrams in bytes, if the replay encodes datagrams.
     bytes: OptionalNumber, optional = true;
-    /// Whether the client saw its avatar where the server had it after the usercmd that is acked; where datagrams are asked for.
+    /// Whether the client saw its avatar where the server had it after the acked usercmd, if the replay encodes
+    /// datagrams.
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
-    /// What its bits are for, where datagrams are asked for: values of variables by category; which entities and variables
-    /// they are of; effects, warnings and notices; headers.
+    /// Its bits by use, if the replay encodes datagrams: variable values by category; identifiers of entities and
+    /// variables; effects, warnings and notices; headers.
     bits: OptionalBits, optional = true, since = BITS;
 }

@@ -1,4 +1,4 @@
-//! A usercmd as the `frames` table has it.
+//! Converts a usercmd to a row of the `frames` table.
 
 use glam::Vec3;
 
@@ -7,7 +7,7 @@ use crate::units::{Micros, PlayerId};
 use crate::usercmd::Usercmd;
 
 impl Row<'_> {
-    /// The row of a client frame of which nothing is known but its usercmd.
+    /// Returns the row of a client frame with its usercmd and without any results.
     pub fn of_usercmd(player: PlayerId, at: Micros, command: &Usercmd) -> Self {
         let input = &command.input;
         Row {

@@ -1,37 +1,38 @@
-//! A wall as far as it has shown: where its face is, who met it where, and how much of it can be there, since others went by.
+//! The evidence for a missing wall: its face, where players met it, and how far it can extend given where players moved
+//! freely.
 
 use super::{NEIGHBOURS, ROUNDING};
 use crate::bsp::quake::{LeaningFace, MissingWall};
 use crate::quakeworld::demo::{Demo, ServerPacket};
 
-/// Visits are so many stretches apart.
+/// Number of stretches between two separate visits.
 const APART: usize = 400;
-/// How far a wall may reach beyond where it showed: sideways, and up and down, in units.
+/// How far a wall may extend beyond the evidence, in units: sideways, and up and down.
 const BEYOND: [f32; 2] = [2.0, 24.0];
-/// How thick an upright wall is taken to be, in units: only its face is known.
+/// Assumed thickness of an upright wall, in units; only its face is known.
 const THICKNESS: f32 = 4.0;
-/// So many places are looked at on the way from one packet to the next,
+/// Number of positions checked on the way between two packets,
 const WAY_STEPS: u8 = 8;
-/// unless it is longer along an axis, in units: a teleport, or too much was lost.
+/// unless the way is longer along an axis, in units: a teleport, or too many lost packets.
 const LONGEST_WAY: f32 = 32.0;
 
-/// A wall as far as it has shown.
+/// The evidence for a missing wall.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     face: Face,
-    /// Lowest and highest corner of where players met it.
+    /// Lowest and highest corner of the positions where players met it.
     low: [f32; 3],
     high: [f32; 3],
-    /// Where players were when it showed: before and after each stretch.
+    /// Player positions before and after each stretch that shows the wall.
     pub(super) votes: Vec<[[f32; 3]; 2]>,
     pub(super) visits: u32,
     last: usize,
 }
 
-/// What of a wall is met.
+/// The face of a wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Face {
-    /// Along an axis of the map, there; the wall lies beyond it in the direction of the axis, or before it.
+    /// A face perpendicular to an axis; the wall extends from it along the axis or against it.
     Upright {
         axis: usize,
         at: f32,
@@ -41,14 +42,14 @@ pub(super) enum Face {
 }
 
 impl Shown {
-    /// Met once, on the way from one place to another, after so many stretches.
+    /// Returns the evidence from one contact, between two positions, after `count` stretches.
     pub(super) fn new(face: Face, way: [[f32; 3]; 2], count: usize) -> Shown {
         let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
         let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
         Shown { face, low, high, votes: vec![way], visits: 1, last: count }
     }
 
-    /// The wall, reaching so far beyond what has shown along each axis.
+    /// Returns the wall, extended beyond the evidence by `reach` along each axis.
     pub(super) fn as_box(&self, reach: [f32; 3]) -> MissingWall {
         let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
         let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
@@ -62,7 +63,7 @@ impl Shown {
         }
     }
 
-    /// As one more time that a known wall showed, or as a new one.
+    /// Adds the contact to a known wall, or as a new one.
     pub(super) fn add_to(self, shown: &mut Vec<Shown>) {
         let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
         known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
@@ -77,12 +78,12 @@ impl Shown {
         self.face == other.face && near(0) && near(1) && near(2)
     }
 
-    /// The wall, cut back until no living player was ever in it or went through it, so that as much as can be is left where
-    /// it showed.
+    /// Returns the wall, reduced until no living player was inside it or moved through it. It keeps as much as possible
+    /// where it was met.
     pub(super) fn without_places(&self, demo: &Demo) -> MissingWall {
         let reach = match self.face {
             Face::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
-            // Up and down, such a face is farther forward or back.
+            // A leaning face is farther forward or back at other heights.
             Face::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
         };
         let mut wall = self.as_box(reach);
@@ -111,7 +112,7 @@ impl Shown {
     }
 }
 
-/// Where living players were: oneself between packets, too, and others as they were sent.
+/// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
 fn places(demo: &Demo) -> impl Iterator<Item = [f32; 3]> + '_ {
     let here = |packet: &&ServerPacket| packet.level == 0;
     let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
