@@ -283,6 +283,15 @@ function drawPackets(view) {
   context.fillText("server", server.x, server.y + 4);
 }
 
+/** Engines of the Quake family give the entities below this number to players. */
+const PLAYER_ENTITIES = 64;
+
+/** A player, or another entity that a screen showed. */
+export function nameOf(entity, sides) {
+  const isPlayer = entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity));
+  return `${isPlayer ? "p" : "e"}${entity}`;
+}
+
 function drawNames(view) {
   const { context, state, colours, walls } = view;
   context.font = font(12);
@@ -294,9 +303,10 @@ function drawNames(view) {
     const [x, y] = [view.toX(place.x) + view.radius + 5, view.toY(place.y) - view.radius];
     context.lineWidth = 3;
     context.strokeStyle = colours.field;
-    context.strokeText(`p${entity}`, x, y);
+    const word = nameOf(entity, view.contents.sides);
+    context.strokeText(word, x, y);
     context.fillStyle = entity === state.follow ? colours.accent : colours.ink;
-    context.fillText(`p${entity}`, x, y);
+    context.fillText(word, x, y);
   };
   for (const { side } of shownSides(view)) {
     for (const entity of side.somebody) {
