@@ -225,7 +225,9 @@ function drawShot(view, shot, alpha, index, isSelected) {
       context.fillStyle = context.strokeStyle;
       context.font = font(12, "bold");
       context.textAlign = "center";
-      context.fillText(letters[place.which], x + (order - 1) * 14, y - view.radius * 1.8 - 4);
+      // The name is at the upper right, so the third letter is below.
+      const [right, down] = [[-14, -view.radius * 1.8 - 4], [0, -view.radius * 1.8 - 4], [0, view.radius * 1.8 + 14]][order];
+      context.fillText(letters[place.which], x + right, y + down);
     }
   });
   context.globalAlpha = 1;

@@ -74,7 +74,7 @@ export function tablesOf(contents) {
     {
       name: "Players",
       rows: both(playerRows),
-      total: total((side) => side.players.length),
+      total: count(new Set(both((side) => side.players)).size),
       empty: ["No player is known."],
       select: (row) => ({ kind: "player", item: row }),
       columns: [
