@@ -222,6 +222,12 @@ async function counts() {
   // Hits that the recorded server reported: nothing is known of misses, of rewinds, or of whom most of them hit.
   const { page, value } = await open("reported.html");
   assert.match(await value("document.getElementById('subtitle').textContent"), /\d+ hits, misses not known/);
+  assert.match((await labels(value))[0], /^Hits \d+$/);
+  const names = await page.evaluate(async () => {
+    const { nameOf } = await import("page/layers.js");
+    return [0, 93].map((entity) => nameOf(entity, window.hitreg.contents.sides));
+  });
+  assert.deepEqual(names, ["p0", null], "only players are named on the field");
   await page.evaluate(() => document.querySelectorAll("tr.row")[0].click());
   const why = await value("document.getElementById('why').textContent");
   assert.match(why, /went backnot known.*on the serverhit \w+, as the recorded server reported it/s);

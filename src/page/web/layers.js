@@ -288,10 +288,9 @@ function drawPackets(view) {
 /** Engines of the Quake family give the entities below this number to players. */
 const PLAYER_ENTITIES = 64;
 
-/** A player, or another entity that a screen showed. */
+/** The name of a player; null for other entities that a screen showed, such as items and missiles. */
 export function nameOf(entity, sides) {
-  const isPlayer = entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity));
-  return `${isPlayer ? "p" : "e"}${entity}`;
+  return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? `p${entity}` : null;
 }
 
 function drawNames(view) {
@@ -300,12 +299,12 @@ function drawNames(view) {
   context.textAlign = "left";
   const done = new Set();
   const name = (entity, place) => {
-    if (!place || done.has(entity) || walls.moving.has(entity)) return;
+    const word = nameOf(entity, view.contents.sides);
+    if (!place || word === null || done.has(entity) || walls.moving.has(entity)) return;
     done.add(entity);
     const [x, y] = [view.toX(place.x) + view.radius + 5, view.toY(place.y) - view.radius];
     context.lineWidth = 3;
     context.strokeStyle = colours.field;
-    const word = nameOf(entity, view.contents.sides);
     context.strokeText(word, x, y);
     context.fillStyle = entity === state.follow ? colours.accent : colours.ink;
     context.fillText(word, x, y);

@@ -37,7 +37,8 @@ export function tablesOf(contents) {
   }
   tables.push(
     {
-      name: "Shots",
+      // Where only reported hits are known, the list is of those.
+      name: sides.every(({ counts }) => counts.shots === null && counts.hits !== null) ? "Hits" : "Shots",
       rows: byTime(both((side) => side.shots)),
       total: total((side) => side.counts.shots ?? side.counts.hits),
       empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "who was hit: "),
