@@ -53,7 +53,8 @@ impl Rejudged {
 }
 
 impl Shot {
-    /// What other rules would have made of it; nothing where the server only launched it, or never judged it.
+    /// What other rules would have made of it; nothing where the server only launched it or never judged it, or where the
+    /// recorded server only reported it.
     pub fn otherwise(&self, rejudged: &[Rejudged]) -> Vec<Otherwise> {
         let judged = self.judged.as_ref().filter(|_| self.is_decided_at_once());
         let Some(judged) = judged else { return Vec::new() };
@@ -67,6 +68,6 @@ impl Shot {
     }
 
     fn is_decided_at_once(&self) -> bool {
-        self.server.reason != "launched" && !self.is_impact
+        self.server.reason != "launched" && !self.is_impact && !self.is_reported
     }
 }

@@ -34,6 +34,8 @@ pub struct Shot {
     pub judged: Option<Judged>,
     /// What the server that was recorded said of it, where this is another judgement by its rules.
     pub given: Option<GivenHit>,
+    /// Whether only the recorded server reported it: the replay has no shot to judge.
+    pub is_reported: bool,
     /// What became of the projectile, where this is its launch.
     pub impact: Option<Came>,
     /// The line of the aim, as it was on the shooter's screen.
@@ -152,6 +154,16 @@ impl Shot {
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // Nobody aims an impact: its line is its launch's.
         let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
+        let given = shots.given_target.iter().nth(row).map(|_| GivenHit {
+            target: named(shots.given_target, row),
+            damage: measure(shots.given_damage, row),
+            off_units: measure(shots.off_units, row),
+            beyond_spread_units: measure(shots.beyond_spread_units, row),
+        });
+        let is_rewound = cell(shots.rewind_us, row).is_some_and(|rewind_us| rewind_us != 0);
+        let is_rejudged = is_rewound || named(shots.present_target, row).is_some();
+        let is_without_shot = |given: &GivenHit| given.target.is_some() && given.off_units.is_none();
+        let is_reported = !is_impact && !is_rejudged && given.as_ref().is_some_and(is_without_shot);
         let mut shot = Shot {
             shooter,
             command,
@@ -159,13 +171,9 @@ impl Shot {
             is_impact,
             weapon: shots.weapon.get(row).to_owned(),
             made,
-            judged: (server.reason != "not run").then(|| judged(reader, row)),
-            given: shots.given_target.iter().nth(row).map(|_| GivenHit {
-                target: named(shots.given_target, row),
-                damage: measure(shots.given_damage, row),
-                off_units: measure(shots.off_units, row),
-                beyond_spread_units: measure(shots.beyond_spread_units, row),
-            }),
+            judged: (server.reason != "not run").then(|| judged(reader, row, is_reported)),
+            given,
+            is_reported,
             impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
             about: server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone()),
@@ -269,7 +277,8 @@ fn impact(reader: &Reader<'_>, shooter: u32, command: u32) -> Option<Came> {
     Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
 }
 
-fn judged(reader: &Reader<'_>, row: usize) -> Judged {
+/// How a shot was judged; what a recorded server only reported has no known rewind.
+fn judged(reader: &Reader<'_>, row: usize, is_reported: bool) -> Judged {
     let trace = reader.trace;
     let shots = shots::Columns::of(trace);
     let executed = executed::Columns::of(trace);
@@ -285,8 +294,8 @@ fn judged(reader: &Reader<'_>, row: usize) -> Judged {
         at_us: cell(shots.at_us, row).or_else(tick_us),
         tick,
         ran: ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned()))),
-        rewind_us: cell(shots.rewind_us, row),
-        limit: shots.limit.get(row).to_owned(),
+        rewind_us: cell(shots.rewind_us, row).filter(|_| !is_reported),
+        limit: if is_reported { String::new() } else { shots.limit.get(row).to_owned() },
         visible_at_present: shots.visible_at_present.get(row).to_owned(),
         in_cover_ms: measure(shots.in_cover_ms, row),
     }

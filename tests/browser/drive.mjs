@@ -98,7 +98,7 @@ async function keysAndSlider() {
   await page.keyboard.down("Alt");
   await press("2");
   await page.keyboard.up("Alt");
-  assert.ok(corrections > 0 && (await value("document.getElementById('count').textContent")).endsWith(`of ${corrections}`), "the second tab has all corrections");
+  assert.ok(corrections > 0 && (await value("document.getElementById('count').textContent")).endsWith(`of ${corrections} rows`), "the second tab has all corrections");
   assert.deepEqual(wrong, []);
   await page.close();
 }
@@ -139,6 +139,116 @@ async function twoSides() {
     assert.equal(await value("window.shifts"), 0, `the layout stands still at ${width}`);
     await page.close();
   }
+}
+
+/** Texts of the tabs, and what is cut off or outside the window with each of them open and a row of it selected. */
+async function tabsThatFit(page, name) {
+  const tabs = await page.evaluate(() => [...document.querySelectorAll("[role=tab]")].map((tab) => tab.textContent));
+  for (const [index, tab] of tabs.entries()) {
+    await page.evaluate((index) => document.querySelectorAll("[role=tab]")[index].click(), index);
+    await page.evaluate(() => document.querySelectorAll("tr.row")[1]?.click());
+    await settle(page);
+    const wrong = await page.evaluate(() => {
+      const shown = [...document.querySelectorAll("body *:not(option, script, svg *)")].filter((element) => element.getBoundingClientRect().width > 0);
+      const words = (element) => `${element.localName}#${element.id} ${element.textContent.slice(0, 40)}`;
+      const cut = shown.filter((element) => getComputedStyle(element).display !== "inline" && element.scrollWidth > element.clientWidth + 1);
+      const outside = shown.filter((element) => element.getBoundingClientRect().left < -1 || element.getBoundingClientRect().right > innerWidth + 1);
+      return [...cut.map((element) => `cut off: ${words(element)}`), ...outside.map((element) => `outside: ${words(element)}`)];
+    });
+    assert.deepEqual(wrong, [], `${name}, tab ${tab}`);
+    await page.screenshot({ path: path.join(screenshots, `${name.replace(".html", "")}-tab-${index}.png`) });
+  }
+  return tabs;
+}
+
+/** Nothing is cut off in any tab at 1280 x 800. */
+async function tabs() {
+  for (const name of ["one.html", "two.html", "crowd.html", "crowds.html", "unknown.html", "bare.html", "reported.html"]) {
+    const { page, wrong, value } = await open(name);
+    await tabsThatFit(page, name);
+    const about = await value("(({ height }) => height)(document.getElementById('table-box').getBoundingClientRect())");
+    assert.ok(about > 600, `About takes the height of the window: ${about}`);
+    assert.deepEqual(wrong, []);
+    await page.close();
+  }
+  // In a narrow window the layers cover the top, and the whole field is below them.
+  const { page, value } = await open("one.html", 800, 900);
+  assert.ok((await value("window.hitreg.charts && window.hitreg.field.camera.scale")) > 0.05, "the field is seen at 800");
+  await page.close();
+}
+
+/** Counts are those of `replay`; of two sides apart; a dash where the trace does not say. */
+async function counts() {
+  const labels = (value) => value("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.textContent)");
+  const lanesOf = (page) => page.evaluate(async () => {
+    const [{ laneText }, { seriesOf }] = await Promise.all([import("page/charts.js"), import("page/series.js")]);
+    const { contents, state } = window.hitreg;
+    return seriesOf(contents).find((chart) => chart.label === "corrections by cause").lanes.map((lane) => laneText(lane, lane.marks, state.sides));
+  });
+  const expected = JSON.parse(fs.readFileSync(path.join(folder, "counts.json"), "utf8"));
+  {
+    const { page, value } = await open("one.html");
+    const [{ shots, hits, corrections }] = expected;
+    const head = await value("document.getElementById('subtitle').textContent");
+    assert.ok(head.endsWith(`${shots} shots, ${hits} hits · ${corrections} corrections`), head);
+    assert.deepEqual((await labels(value)).slice(0, 2), [`Shots ${shots}`, `Corrections ${corrections}`]);
+    await page.close();
+  }
+  {
+    const { page, value } = await open("two.html");
+    const [a, b] = expected;
+    assert.deepEqual((await labels(value)).slice(1, 3), [`Shots A ${a.shots} · B ${b.shots}`, `Corrections A ${a.corrections} · B ${b.corrections}`]);
+    const sums = [0, 0];
+    for (const text of await lanesOf(page)) [/A (\d+)/, /B (\d+)/].forEach((side, index) => (sums[index] += Number(side.exec(text)[1])));
+    assert.deepEqual(sums, [a.corrections, b.corrections], "the causes of each side add up to its corrections");
+    const rows = () => value("Number(document.getElementById('count').textContent.split(' ')[0])");
+    await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
+    assert.equal(await rows(), a.corrections + b.corrections);
+    await page.keyboard.press("9");
+    await settle(page);
+    assert.equal(await rows(), a.corrections, "without side B, its rows are not listed");
+    await page.close();
+  }
+  for (const name of ["unknown.html", "bare.html"]) {
+    const { page, value } = await open(name);
+    assert.match(await value("document.getElementById('subtitle').textContent"), /shots and hits not known · corrections not known$/, name);
+    assert.deepEqual((await labels(value)).slice(0, 2), ["Shots —", "Corrections —"], name);
+    for (const [tab, words] of [[0, /^Shots and hits are not known: there are no rows in `shots`/], [1, /^Corrections are not known: there are no rows in `corrections`/]]) {
+      await page.evaluate((tab) => document.querySelectorAll("[role=tab]")[tab].click(), tab);
+      assert.match(await value("document.getElementById('table-box').textContent"), words, name);
+    }
+    await page.close();
+  }
+  // Hits that the recorded server reported: nothing is known of misses, of rewinds, or of whom most of them hit.
+  const { page, value } = await open("reported.html");
+  assert.match(await value("document.getElementById('subtitle').textContent"), /\d+ hits, misses not known/);
+  assert.match((await labels(value))[0], /^Hits \d+$/);
+  const names = await page.evaluate(async () => {
+    const { nameOf } = await import("page/layers.js");
+    return [0, 93].map((entity) => nameOf(entity, window.hitreg.contents.sides));
+  });
+  assert.deepEqual(names, ["p0", null], "only players are named on the field");
+  await page.evaluate(() => document.querySelectorAll("tr.row")[0].click());
+  const why = await value("document.getElementById('why').textContent");
+  assert.match(why, /went backnot known.*on the serverhit \w+, as the recorded server reported it/s);
+  assert.doesNotMatch(why, /What other settings/);
+  await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
+  const players = await value("[...document.querySelectorAll('tr.row')].map((row) => [...row.children].slice(5, 8).map((cell) => cell.textContent))");
+  assert.ok(players.length > 1 && players.every(([shots, , wounds]) => shots === "—" && /^(—|\d+\+)$/.test(wounds)), JSON.stringify(players));
+  await page.close();
+}
+
+/** A player that is put elsewhere is no error of prediction, and does not set the scale of the chart. */
+async function jumps() {
+  const { page, value } = await open("crowd.html");
+  const [all, jumped] = await page.evaluate(async () => {
+    const { seriesOf } = await import("page/series.js");
+    const chart = seriesOf(window.hitreg.contents).find((chart) => chart.label === "prediction error");
+    const split = (isJump) => Math.max(...chart.lines.map(({ values, is_jump: jumps }) => values.reduce((most, value, row) => (jumps.has(row) === isJump ? Math.max(most, value) : most), 0)));
+    return [split(false), split(true)];
+  });
+  assert.ok(jumped > 200 && all < 100, `${all} without jumps, ${jumped} in them`);
+  await page.close();
 }
 
 async function links() {
@@ -207,7 +317,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, jumps, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

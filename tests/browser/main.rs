@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use hitreg::log::{Options, read_session, read_trace, write_trace};
 use hitreg::store::{self, Kind, Targets};
 use hitreg::trace::schema::ticks;
-use hitreg::trace::{Data, Trace};
+use hitreg::trace::{Column, Data, Trace};
 
 /// What would break out of HTML, of a script, or of JSON.
 const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}";
@@ -46,10 +46,18 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
     Some((chromium, puppeteer))
 }
 
-fn hitreg(folder: &Path, line: &str) {
+/// Runs the program; what it printed.
+fn hitreg(folder: &Path, line: &str) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(line.split_whitespace()).current_dir(folder).output();
     let output = output.expect("hitreg");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// What `replay` says that it exercised.
+fn exercised(folder: &Path, line: &str) -> serde_json::Value {
+    let report: serde_json::Value = serde_json::from_slice(&hitreg(folder, line)).expect("JSON");
+    report["exercised"].clone()
 }
 
 fn write_pages(folder: &Path) {
@@ -63,6 +71,10 @@ fn write_pages(folder: &Path) {
     );
     hitreg(folder, "record synth --players 16 --seconds 30 --seed 5 --jitter-ms 5 --loss 1% -o crowd.hitlog");
     hitreg(folder, "report crowd.hitlog -o crowd.html");
+    hitreg(folder, "report crowd.hitlog --b-preset quake3 -o crowds.html");
+    let counts = ["", " --set lag_compensation.enabled=false"]
+        .map(|set| exercised(folder, &format!("replay a.hitlog --format json{set}")));
+    fs::write(folder.join("counts.json"), serde_json::to_string(&counts).expect("JSON")).expect("written");
     let trace = read_trace(&fs::read(folder.join("a.hittrace")).expect("a trace")[..]).expect("sound");
     fs::write(folder.join("bodies.json"), bodies(&trace)).expect("written");
 
@@ -77,12 +89,41 @@ fn write_pages(folder: &Path) {
     save(&bare, &folder.join("bare.hittrace"));
     hitreg(folder, "report bare.hittrace -o bare.html");
 
+    save(&reported(trace.clone()), &folder.join("reported.hittrace"));
+    hitreg(folder, "report reported.hittrace -o reported.html");
+
     save(&hostile(trace), &folder.join("hostile.hittrace"));
     hitreg(folder, "report hostile.hittrace -o hostile.html");
 }
 
 fn save(trace: &Trace, path: &Path) {
     fs::write(path, write_trace(Vec::new(), trace).expect("written")).expect("written");
+}
+
+/// The same as an open-loop replay that knows only the hits that the recorded server reported, some with their victim.
+fn reported(mut trace: Trace) -> Trace {
+    trace.header.mode = "open".into();
+    trace.tables.retain(|table| ["frames", "views", "shots"].contains(&table.name.as_str()));
+    let shots = trace.tables.iter_mut().find(|table| table.name == "shots").expect("shots");
+    for column in &mut shots.columns {
+        match (column.name.as_str(), &mut column.data) {
+            ("reason", Data::Name { names, codes }) => {
+                let hit = names.iter().position(|name| name == "hit").expect("a hit") as u32;
+                codes.fill(hit);
+            }
+            ("target" | "aimed_at" | "hitgroup", Data::Name { names, codes }) => {
+                *names = vec!["none".into()];
+                codes.fill(0);
+            }
+            ("impact", Data::U32(values)) => values.fill(0),
+            ("rewind_us", Data::I64(values)) => values.fill(0),
+            _ => {}
+        }
+    }
+    let codes = (0..shots.rows() as u32).map(|row| u32::from(row % 5 == 0)).collect();
+    let data = Data::Name { names: vec!["?".into(), "p1".into()], codes };
+    shots.columns.push(Column { name: "given_target".into(), unit: String::new(), data });
+    trace
 }
 
 /// The same with every name that a trace may choose.

@@ -87,6 +87,15 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
     assert!(why.starts_with("shot p") && !why.contains("projectile"), "{why}");
     assert!(why.contains("recorded      the server gave p1 for 7"), "{why}");
+    // Nothing says how far the server went back, so no other setting can be tried on the shot.
+    assert!(why.contains("went back     not known") && why.contains("limited by    not known"), "{why}");
+    assert!(!why.contains("What other settings"), "{why}");
+    let (_, contents) = page(&folder, "duel.hitlog");
+    let shots = contents["sides"][0]["shots"].as_array().expect("shots").clone();
+    let is_reported = |shot: &serde_json::Value| {
+        shot["is_reported"] == true && shot["judged"]["rewind_us"].is_null() && shot["rejudged"].is_null()
+    };
+    assert!(!shots.is_empty() && shots.iter().all(is_reported), "{shots:#?}");
     // What is not judged again says so in JSON, too; and who is not predicted is not thrown about by it.
     let replay = folder.json("replay duel.hitlog");
     assert!(replay["hits_again"].as_array().expect("a list").iter().all(|hit| hit["judged"].is_null()), "{replay:#}");

@@ -90,7 +90,9 @@ export function makeCharts(canvas, room, charts, state) {
     context.beginPath();
     for (let at = Math.ceil(span.from / 1e6 / step) * step; at * 1e6 <= span.to; at += step) {
       const x = xOf(at * 1e6, width);
-      context.fillText(`${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`, x, LINE);
+      const words = `${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`;
+      // The last word ends where the canvas does.
+      context.fillText(words, Math.min(x, width - 2 - context.measureText(words).width / 2), LINE);
       context.moveTo(x, AXIS);
       context.lineTo(x, height);
     }
@@ -102,9 +104,13 @@ export function makeCharts(canvas, room, charts, state) {
   /** Of all points in a pixel, the least and the greatest are drawn. */
   function drawLines(context, chart, top, tall, width, theme) {
     const lines = chart.lines.filter(isShown);
-    let [least, most] = [0, 0];
-    for (const { at, values } of lines) {
+    let [least, most, jump] = [0, 0, 0];
+    for (const { at, values, is_jump: jumps } of lines) {
       for (let row = Math.max(lastAt(at, span.from), 0); row < at.length && at[row] <= span.to; row += 1) {
+        if (jumps?.has(row)) {
+          jump = Math.max(jump, values[row]);
+          continue;
+        }
         if (values[row] > most) most = values[row];
         if (values[row] < least) least = values[row];
       }
@@ -116,6 +122,10 @@ export function makeCharts(canvas, room, charts, state) {
     context.fillStyle = theme.faint;
     context.fillText(`${measure(most)} ${chart.unit}`, GUTTER - 8, top + LINE);
     context.fillText(measure(least), GUTTER - 8, top + tall - 6);
+    if (jump > most) {
+      context.textAlign = "left";
+      context.fillText(`respawns to ${measure(jump)}`, 10, top + tall - 6);
+    }
     context.save();
     context.beginPath();
     context.rect(GUTTER, top, width - GUTTER, tall);
@@ -152,12 +162,12 @@ export function makeCharts(canvas, room, charts, state) {
       context.fillStyle = theme.faint;
       context.textAlign = "right";
       const shown = lane.marks.filter(isShown);
-      context.fillText(`${lane.label} ${shown.length}`, GUTTER - 8, y + 8 * size);
+      context.fillText(laneText(lane, shown, state.sides), GUTTER - 8, y + 8 * size);
       for (const mark of shown) {
         const x = xOf(mark.at, width);
         if (x < GUTTER || x > width) continue;
         context.fillStyle = mark.player === null ? theme.ink : colourOf(mark.player);
-        context.fillRect(x - 0.75, y + (mark.side === 1 ? 5 : 0), 1.5, state.sides.size > 1 && chart.label.startsWith("corr") ? 4 : 9);
+        context.fillRect(x - 0.75, y + (mark.side === 1 ? 5 : 0), 1.5, state.sides.size > 1 ? 4 : 9);
       }
     });
   }
@@ -226,6 +236,13 @@ export function makeCharts(canvas, room, charts, state) {
     },
     whole: () => Object.assign(span, { from: state.from, to: state.to }),
   };
+}
+
+/** What a lane is called, with how many marks it shows: of two sides each apart. */
+export function laneText(lane, shown, sides) {
+  if (sides.size < 2) return `${lane.label} ${shown.length}`;
+  const of = (side) => shown.filter((mark) => mark.side === side).length;
+  return `${lane.label} A ${of(0)} B ${of(1)}`;
 }
 
 function stroke(context, { x, min, max }, yOf) {

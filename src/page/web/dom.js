@@ -54,6 +54,13 @@ export function fitted(canvas) {
 export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 export const font = (size, weight = "") => `${weight} ${Math.round(size * enlarged())}px system-ui, sans-serif`.trim();
 
+const ruler = document.createElement("canvas").getContext("2d");
+/** How wide a text is in the page's font, in pixels. */
+export function widthOf(text, size, weight) {
+  ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width;
+}
+
 let theme = null;
 /** The colours of the theme, by their names in style.css. */
 export function colours() {

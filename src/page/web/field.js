@@ -11,13 +11,17 @@ export function makeField(canvas, contents, state) {
   const world = boundsOf(contents, walls);
   const view = { camera, walls, contents, state, reach: Math.max(world.right - world.left, world.top - world.bottom) };
 
-  /** What the list of layers covers. */
-  const inset = () => canvas.parentElement.querySelector("#layers").offsetWidth + 12;
+  /** What the list of layers covers: the left, or in a narrow window the top. */
+  function inset() {
+    const { offsetWidth, offsetHeight, parentElement } = canvas.parentElement.querySelector("#layers");
+    return offsetWidth < parentElement.clientWidth / 2 ? { left: offsetWidth + 12, top: 0 } : { left: 0, top: offsetHeight + 12 };
+  }
 
   function fit(width, height) {
-    camera.scale = Math.min((width - inset()) / Math.max(world.right - world.left, 1e-6), height / Math.max(world.top - world.bottom, 1e-6));
-    camera.x = (world.left + world.right) / 2 - inset() / 2 / camera.scale;
-    camera.y = (world.bottom + world.top) / 2;
+    const { left, top } = inset();
+    camera.scale = Math.min((width - left) / Math.max(world.right - world.left, 1e-6), (height - top) / Math.max(world.top - world.bottom, 1e-6));
+    camera.x = (world.left + world.right) / 2 - left / 2 / camera.scale;
+    camera.y = (world.bottom + world.top) / 2 + top / 2 / camera.scale;
     Object.assign(camera, { fitted: true, whole: camera.scale });
   }
 
@@ -73,8 +77,10 @@ export function makeField(canvas, contents, state) {
       camera.x = (left + right) / 2;
       camera.y = (bottom + top) / 2;
       const span = Math.max(right - left, top - bottom, view.reach / 12);
-      camera.scale = (0.6 * Math.min(view.width - inset(), view.height)) / span;
-      camera.x -= inset() / 2 / camera.scale;
+      const covered = inset();
+      camera.scale = (0.6 * Math.min(view.width - covered.left, view.height - covered.top)) / span;
+      camera.x -= covered.left / 2 / camera.scale;
+      camera.y += covered.top / 2 / camera.scale;
     },
     /** The entity that is drawn at a point of the canvas; null where there is none. */
     hitAt: (x, y) => {

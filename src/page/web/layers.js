@@ -225,7 +225,9 @@ function drawShot(view, shot, alpha, index, isSelected) {
       context.fillStyle = context.strokeStyle;
       context.font = font(12, "bold");
       context.textAlign = "center";
-      context.fillText(letters[place.which], x + (order - 1) * 14, y - view.radius * 1.8 - 4);
+      // The name is at the upper right, so the third letter is below.
+      const [right, down] = [[-14, -view.radius * 1.8 - 4], [0, -view.radius * 1.8 - 4], [0, view.radius * 1.8 + 14]][order];
+      context.fillText(letters[place.which], x + right, y + down);
     }
   });
   context.globalAlpha = 1;
@@ -283,20 +285,29 @@ function drawPackets(view) {
   context.fillText("server", server.x, server.y + 4);
 }
 
+/** Engines of the Quake family give the entities below this number to players. */
+const PLAYER_ENTITIES = 64;
+
+/** The name of a player; null for other entities that a screen showed, such as items and missiles. */
+export function nameOf(entity, sides) {
+  return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? `p${entity}` : null;
+}
+
 function drawNames(view) {
   const { context, state, colours, walls } = view;
   context.font = font(12);
   context.textAlign = "left";
   const done = new Set();
   const name = (entity, place) => {
-    if (!place || done.has(entity) || walls.moving.has(entity)) return;
+    const word = nameOf(entity, view.contents.sides);
+    if (!place || word === null || done.has(entity) || walls.moving.has(entity)) return;
     done.add(entity);
     const [x, y] = [view.toX(place.x) + view.radius + 5, view.toY(place.y) - view.radius];
     context.lineWidth = 3;
     context.strokeStyle = colours.field;
-    context.strokeText(`p${entity}`, x, y);
+    context.strokeText(word, x, y);
     context.fillStyle = entity === state.follow ? colours.accent : colours.ink;
-    context.fillText(`p${entity}`, x, y);
+    context.fillText(word, x, y);
   };
   for (const { side } of shownSides(view)) {
     for (const entity of side.somebody) {

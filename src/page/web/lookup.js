@@ -11,8 +11,8 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
-/** Makes a side ready to be asked. */
-export function prepare(side) {
+/** Makes a side ready to be asked; `index` is 0 for A and 1 for B. */
+export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));
   const timed = (track) => {
     const clock = clocks.get(track.player) ?? null;
@@ -40,8 +40,36 @@ export function prepare(side) {
     shot.name = nameOf(shot);
     shot.at_us = shot.judged?.at_us ?? shot.made?.at_us ?? null;
   }
+  for (const item of [...side.shots, ...side.corrections]) item.side = index;
+  side.counts = countsOf(side);
   side.shotNamed = new Map(side.shots.map((shot) => [shot.name, shot]));
   return side;
+}
+
+/** Counts as `replay` prints them; null where the trace does not say. */
+function countsOf({ shots, corrections, mode, tables }) {
+  const rows = new Map(tables);
+  // A closed loop has a server: without a row in `shots` nobody fired.
+  const isJudged = shots.length > 0 || (mode !== "open" && rows.has("shots"));
+  const [impacts, launches] = [shots.filter((shot) => shot.is_impact), shots.filter((shot) => shot.server.reason === "launched" && !shot.is_impact)];
+  const fired = shots.filter((shot) => !shot.is_impact && shot.server.reason !== "not run").length + Math.max(impacts.length - launches.length, 0);
+  const hits = shots.filter((shot) => shot.server.reason === "hit");
+  return {
+    shots: isJudged && !hasOnlyHits(shots) ? fired : null,
+    hits: isJudged ? hits.length : null,
+    corrections: (rows.get("corrections") ?? 0) > 0 ? corrections.length : null,
+  };
+}
+
+/** Whether the shots are only hits that the recorded server reported: no shot was judged again, so misses are not known. */
+function hasOnlyHits(shots) {
+  const judged = shots.filter((shot) => !shot.is_impact);
+  return judged.length > 0 && judged.every((shot) => shot.is_reported);
+}
+
+/** Whom a shot hit, as the replay judges it or as the recorded server reported it; null where that is not known. */
+export function victimOf({ server, given }) {
+  return server.target ?? (given?.target && given.target !== "?" ? given.target : null);
 }
 
 const out = { x: 0, y: 0, z: 0, yaw: null, mark: 0 };

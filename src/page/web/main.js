@@ -2,7 +2,7 @@
 
 import { makeCharts } from "page/charts.js";
 import { read } from "page/data.js";
-import { $, colours, el, fitted, seconds, svg } from "page/dom.js";
+import { $, colours, count, el, fitted, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
 import { lastAt, prepare } from "page/lookup.js";
@@ -44,7 +44,7 @@ function start(contents) {
   describe(contents, state);
   const field = makeField($("field"), contents, state);
   const charts = makeCharts($("charts"), $("charts-room"), seriesOf(contents), state);
-  const tables = makeTables(contents, choose);
+  const tables = makeTables(contents, state, choose);
   const drawn = [];
   let [asked, before] = [false, null];
 
@@ -105,7 +105,7 @@ function start(contents) {
       context.fillStyle = colour;
       context.fillRect(xOf(at) - wide / 2, y, wide, tall);
     };
-    for (const item of first.corrections) mark(item.at_us, theme.how[3], height / 2 + 4, 6, 1);
+    contents.sides.forEach((side, index) => side.corrections.forEach((item) => mark(item.at_us, theme.how[3], height / 2 + 4 + 7 * index, 6, 1)));
     for (const shot of first.shots) {
       const isHit = shot.server.reason === "hit";
       mark(shot.at_us, isHit ? theme.hit : theme.miss, height / 2 - (isHit ? 12 : 8), isHit ? 10 : 6, 1);
@@ -195,7 +195,7 @@ function start(contents) {
     return button;
   });
   const sideButtons = contents.sides.length < 2 ? [] : contents.sides.map((side, index) => {
-    const button = el("button", { type: "button", title: `${side.name} (${index + 8})`, onclick: () => toggle(state.sides, index, button) }, index === 0 ? "side A: filled, whole lines" : "side B: rings, broken lines");
+    const button = el("button", { type: "button", title: `${side.name} (${index + 8})`, onclick: () => (toggle(state.sides, index, button), tables.refresh()) }, index === 0 ? "side A: filled, whole lines" : "side B: rings, broken lines");
     button.setAttribute("aria-pressed", "true");
     return button;
   });
@@ -357,11 +357,11 @@ function describe(contents, state) {
   const [first] = contents.sides;
   const names = contents.sides.map((side) => side.name);
   document.title = `hitreg report: ${names.join(" | ")}`;
-  $("title").textContent = first.map ? `${first.game} on ${first.map}` : first.game || "a session";
-  const hits = first.shots.filter((shot) => shot.server.reason === "hit").length;
-  const shots = first.shots.filter((shot) => shot.index !== 255).length;
-  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, `${first.mode} loop`, shots > 0 ? `${shots} shots, ${hits} hits` : null, `${first.corrections.length} corrections`];
-  $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
+  $("title").textContent = first.map ? `${first.game || "a session"} on ${first.map}` : first.game || "a session";
+  const { shots, hits, corrections } = first.counts;
+  const fight = hits === null ? "shots and hits not known" : shots === null ? `${count(hits)} hits, misses not known` : `${count(shots)} shots, ${count(hits)} hits`;
+  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, `${first.mode || "unknown"} loop`, fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
+  $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {
     const { table, field, place } = contents.difference.first;

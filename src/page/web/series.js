@@ -16,7 +16,7 @@ export function seriesOf(contents) {
   };
   const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index })));
 
-  line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units }))), { scale: "power" });
+  line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units, is_jump: jumpsOf(side, acks) }))), { scale: "power" });
   marks("corrections by cause", causes(contents));
   line("round trip", "ms", perSide((side) => side.acks.map(roundTrip)));
   line("jitter of it", "ms", perSide((side) => side.acks.map(jitter)));
@@ -25,9 +25,20 @@ export function seriesOf(contents) {
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
   }
-  marks("lost, choked, not run", losses(contents.sides[0]));
+  marks("lost, choked, not run", losses(contents.sides));
   line("lateness of ticks", "ms", perSide(lateness));
   return charts;
+}
+
+/** Which acks were corrected because the player was put elsewhere: such jumps are no measure of prediction. */
+function jumpsOf(side, acks) {
+  const jumps = side.corrections.filter(({ player, cause }) => player === acks.player && ["spawn_or_death", "teleport"].includes(cause));
+  return new Set(jumps.map((item) => nearest(acks.at_us, item.at_us)));
+}
+
+function nearest(times, at) {
+  const before = Math.max(lastAt(times, at), 0);
+  return before + 1 < times.length && times[before + 1] - at < Math.abs(at - times[before]) ? before + 1 : before;
 }
 
 function roundTrip(acks) {
@@ -57,7 +68,9 @@ function inFlight(side, acks) {
 
 function ran(side, { player, values }) {
   const clock = side.clockOf(player);
-  return { player, at: clock ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
+  // A log of a server does not say what a client ran for a frame.
+  const isKnown = clock && values.some((value) => value > 0);
+  return { player, at: isKnown ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
 }
 
 const BIN_US = 250_000;
@@ -95,26 +108,23 @@ function causes(contents) {
   return [...lanes.values()].sort((a, b) => b.marks.length - a.marks.length);
 }
 
-function losses(side) {
-  const lanes = [];
-  for (const way of ["down", "up"]) {
-    const [lost, choked] = [[], []];
-    for (const packets of side.packets.filter((packets) => packets.way === way)) {
-      packets.sent_us.forEach((at, row) => {
-        if (packets.transit_us[row] < 0) lost.push({ at, player: packets.player, side: 0 });
-        if (packets.choked[row] > 0) choked.push({ at, player: packets.player, side: 0 });
+function losses(sides) {
+  const lanes = new Map(["lost down", "choked down", "lost up", "choked up"].map((label) => [label, []]));
+  sides.forEach((side, index) => {
+    for (const { way, player, sent_us, transit_us, choked } of side.packets) {
+      sent_us.forEach((at, row) => {
+        if (transit_us[row] < 0) lanes.get(`lost ${way}`).push({ at, player, side: index });
+        if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index });
       });
     }
-    lanes.push({ label: `lost ${way}`, marks: lost }, { label: `choked ${way}`, marks: choked });
-  }
-  const { unrun } = side;
-  const clock = side.clockOf(null);
-  if (unrun && clock) {
-    unrun.names.forEach((name, code) => {
-      const rows = [...unrun.how.keys()].filter((row) => unrun.how[row] === code);
-      lanes.push({ label: name.replaceAll("_", " "), marks: rows.map((row) => ({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: 0 })) });
+    const { unrun } = side;
+    const clock = side.clockOf(null);
+    if (!unrun || !clock) return;
+    unrun.how.forEach((code, row) => {
+      const label = unrun.names[code].replaceAll("_", " ");
+      if (!lanes.has(label)) lanes.set(label, []);
+      lanes.get(label).push({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: index });
     });
-  }
-  for (const lane of lanes) lane.marks.sort((a, b) => a.at - b.at);
-  return lanes;
+  });
+  return [...lanes].map(([label, marks]) => ({ label, marks: marks.sort((a, b) => a.at - b.at) }));
 }

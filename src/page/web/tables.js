@@ -1,26 +1,35 @@
 // The tables beside the field: sorted, filtered, and only as many rows in the document as are seen.
 
-import { $, count, el, measure, ms, seconds } from "page/dom.js";
+import { $, count, el, measure, widthOf } from "page/dom.js";
+import { victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
-/** How wide a column is whose longest text has so many characters, and is short in most sessions. */
-const wide = (least, texts) => `${texts.reduce((most, text) => Math.max(most, 0.6 * text.length + 1), least)}em`;
+/** The same for the server, which may have reported a hit that is not judged again. */
+const cameOnServer = (shot) => (shot.is_reported ? `hit ${victimOf(shot) ?? "somebody"}` : came(shot.server));
 
-/** What is listed, by tab. Each column says what it shows, what it sorts by, and how wide it is. */
+/** What is listed, by tab. Each column says what it shows and what it sorts by. */
 export function tablesOf(contents) {
-  const [first] = contents.sides;
+  const { sides } = contents;
+  const letters = sides.map((_, index) => "AB"[index]);
+  const both = (of) => sides.flatMap(of);
+  const byTime = (rows) => (sides.length > 1 ? rows.sort((a, b) => (a.at_us ?? Infinity) - (b.at_us ?? Infinity)) : rows);
+  /** A count, apart for each side; what is not known is a dash. */
+  const total = (of) => sides.map((side, index) => `${sides.length > 1 ? `${letters[index]} ` : ""}${counted(of(side))}`).join(" · ");
   const tables = [];
   const time = (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2));
-  const at = { label: "at", of: (row) => row.at_us, text: time, width: wide(4.2, first.shots.slice(-1).map(time)), number: true };
+  const at = { label: "at", of: (row) => row.at_us, text: time, number: true };
+  const side = sides.length > 1 ? [{ label: "", title: "side", of: (row) => letters[row.side] }] : [];
   if (contents.difference) {
     tables.push({
       name: "Changed",
+      total: count(contents.difference.hits.changed.length),
+      empty: ["No shot differs between the sides."],
       rows: changedRows(contents),
       select: (row) => ({ kind: "changed", item: row }),
       columns: [
         at,
-        { label: "who", of: (row) => row.name, width: "6em" },
+        { label: "who", of: (row) => row.name },
         { label: "in A", of: (row) => came(row.change.a), mark: (row) => (row.change.a?.reason === "hit" ? "hit" : "") },
         { label: "in B", of: (row) => came(row.change.b), mark: (row) => (row.change.b?.reason === "hit" ? "hit" : "") },
       ],
@@ -28,47 +37,68 @@ export function tablesOf(contents) {
   }
   tables.push(
     {
-      name: "Shots",
-      rows: first.shots,
-      select: (item) => ({ kind: "shot", side: 0, item }),
+      // Where only reported hits are known, the list is of those.
+      name: sides.every(({ counts }) => counts.shots === null && counts.hits !== null) ? "Hits" : "Shots",
+      rows: byTime(both((side) => side.shots)),
+      total: total((side) => side.counts.shots ?? side.counts.hits),
+      empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "who was hit: "),
+      select: (item) => ({ kind: "shot", side: item.side, item }),
       columns: [
+        ...side,
         at,
-        { label: "shot", of: (shot) => shot.name, width: wide(6, first.shots.map((shot) => shot.name.split(" ")[0])) },
-        { label: "weapon", of: (shot) => shot.weapon, width: "5.4em" },
+        { label: "shot", of: (shot) => shot.name, text: (shot) => shot.name.replace(" impact", "") },
+        { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
-        { label: "on server", of: (shot) => came(shot.server), mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
-        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), width: "3.6em", number: true },
-        { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), width: "4em", number: true },
+        { label: "on server", of: cameOnServer, mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
+        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
+        { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
     },
     {
       name: "Corrections",
-      rows: first.corrections,
+      rows: byTime(both((side) => side.corrections)),
+      total: total((side) => side.counts.corrections),
+      empty: why(sides, (side) => side.counts.corrections, "No prediction was corrected.", "Corrections are not known", "how predictions did: "),
       groups: (row) => row.cause.replaceAll("_", " "),
-      select: (item) => ({ kind: "correction", side: 0, item }),
+      select: (item) => ({ kind: "correction", side: item.side, item }),
       columns: [
+        ...side,
         at,
-        { label: "who", of: (row) => `p${row.player}`, width: "3.2em" },
-        { label: "usercmd", of: (row) => row.command, text: (row) => `#${row.command}`, width: "5em", number: true },
+        { label: "who", of: (row) => `p${row.player}` },
+        { label: "usercmd", of: (row) => row.command, text: (row) => `#${row.command}`, number: true },
         { label: "cause", of: (row) => row.cause.replaceAll("_", " ") },
-        { label: "units off", of: (row) => row.error_units ?? -1, text: (row) => measure(row.error_units), width: "5em", number: true },
+        { label: "units off", of: (row) => row.error_units ?? -1, text: (row) => measure(row.error_units), number: true },
         { label: "first field", of: (row) => row.errors[0]?.field ?? "" },
-        { label: "re-run", of: (row) => row.reran ?? -1, text: (row) => row.reran ?? "?", width: "4em", number: true },
+        { label: "re-run", of: (row) => row.reran ?? -1, text: (row) => row.reran ?? "—", number: true },
       ],
     },
     {
       name: "Players",
-      rows: playerRows(first),
+      rows: both(playerRows),
+      total: count(new Set(both((side) => side.players)).size),
+      empty: ["No player is known."],
       select: (row) => ({ kind: "player", item: row }),
       columns: [
-        { label: "who", of: (row) => row.player, text: (row) => `p${row.player}`, width: "3em" },
-        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "?" : ms(row[key])), width: "5.2em", number: true })),
-        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], ["lost ↓", "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "?" : count(row[key])), number: true })),
+        ...side,
+        { label: "who", of: (row) => row.player, text: (row) => `p${row.player}` },
+        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
+        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], ["lost ↓", "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
       ],
     },
     { name: "About", rows: [], columns: [], about: true },
   );
   return tables;
+}
+
+/** A count, `—` where it is not known, with a `+` where it may be more. */
+export const counted = (number, isLeast = false) => (number === null ? "—" : `${count(number)}${isLeast ? "+" : ""}`);
+
+/** What an empty list says: that there were none, or, from the notes of a side, why that is not known. */
+function why(sides, of, none, unknown, note) {
+  return sides.map((side, index) => {
+    const words = of(side) === null ? `${unknown}: ${side.notes.find((text) => text.startsWith(note))?.slice(note.length) ?? "the trace does not say"}.` : none;
+    return sides.length > 1 ? `${"AB"[index]}: ${words}` : words;
+  });
 }
 
 function changedRows({ sides, difference }) {
@@ -81,7 +111,7 @@ function changedRows({ sides, difference }) {
   });
 }
 
-function playerRows(side) {
+function playerRows(side, index) {
   return side.players.map((player) => {
     const acks = side.acks.find((acks) => acks.player === player);
     const trips = acks ? acks.round_trip_us.filter((trip) => trip >= 0).sort() : [];
@@ -90,31 +120,37 @@ function playerRows(side) {
       const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
       return packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
-    const shots = side.shots.filter((shot) => shot.shooter === player && shot.index !== 255);
+    const { counts } = side;
+    const shots = side.shots.filter((shot) => shot.shooter === player && !shot.is_impact && shot.server.reason !== "not run");
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
+    const victims = hits.map(victimOf);
+    const knows_victims = victims.every((victim) => victim !== null);
+    const wounds = victims.filter((victim) => victim === `p${player}`).length;
     return {
       player,
+      side: index,
+      knows_victims,
       at_us: null,
       p50: nth(0.5),
       p95: nth(0.95),
-      frames: side.clockOf(player)?.at_us.length ?? 0,
-      corrections: side.corrections.filter((item) => item.player === player).length,
-      shots: side.shots.length > 0 ? shots.length : null,
-      hits: side.shots.length > 0 ? hits.filter((shot) => shot.shooter === player).length : null,
-      was_hit: side.shots.length > 0 ? hits.filter((shot) => shot.server.target === `p${player}`).length : null,
+      frames: side.clockOf(player)?.at_us.length ?? null,
+      corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
+      shots: counts.shots === null ? null : shots.length,
+      hits: counts.hits === null ? null : hits.filter((shot) => shot.shooter === player).length,
+      was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
       down: lost("down"),
       up: lost("up"),
     };
   });
 }
 
-/** The tabs, the filter and the table; `choose` is told what is clicked. */
-export function makeTables(contents, choose) {
+/** The tabs, the filter and the table; `choose` is told what is clicked, and only sides in `state` are listed. */
+export function makeTables(contents, state, choose) {
   const tables = tablesOf(contents);
   const box = $("table-box");
   const shown = { table: null, rows: [], sorted: null, falling: false, selected: null };
   const tabs = tables.map((table, index) => {
-    const label = table.about ? table.name : `${table.name} ${count(table.rows.length)}`;
+    const label = table.about ? table.name : `${table.name} ${table.total}`;
     const tab = el("button", { role: "tab", type: "button", title: `${table.name} (Alt+${index + 1})`, onclick: () => open(index) }, label);
     $("tabs").append(tab);
     return tab;
@@ -124,7 +160,7 @@ export function makeTables(contents, choose) {
     Object.assign(shown, { table: tables[index], sorted: null, falling: false });
     tabs.forEach((tab, place) => tab.setAttribute("aria-selected", place === index));
     $("filter").value = "";
-    $("filters").style.visibility = tables[index].about ? "hidden" : "visible";
+    $("filters").parentElement.classList.toggle("about", Boolean(tables[index].about));
     refresh();
   }
 
@@ -137,6 +173,7 @@ export function makeTables(contents, choose) {
     if (table.about) return box.append(about(contents));
     const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
     shown.rows = table.rows.filter((row) => {
+      if (row.side !== undefined && !state.sides.has(row.side)) return false;
       const text = table.columns.map((column) => textOf(column, row)).join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     });
@@ -144,17 +181,41 @@ export function makeTables(contents, choose) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       shown.rows = [...shown.rows].sort((a, b) => by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
     }
-    $("count").textContent = `${count(shown.rows.length)} of ${count(table.rows.length)}`;
+    $("count").textContent = `${count(shown.rows.length)} of ${count(table.rows.length)} rows`;
+    if (table.rows.length === 0) return box.append(...table.empty.map((words) => el("p", { className: "empty" }, words)));
     if (table.groups && table.rows.length > 0) box.append(groups(table));
-    const head = el("tr", {}, ...table.columns.map((column) => {
-      const cell = el("th", { className: column.number ? "number" : "", onclick: () => sort(column), title: `sort by ${column.label}` }, column.label);
-      cell.style.width = column.width ?? "auto";
+    const widths = widthsOf(table);
+    const head = el("tr", {}, ...table.columns.map((column, index) => {
+      const cell = el("th", { className: column.number ? "number" : "", onclick: () => sort(column), title: `${column.title ? `${column.title}; ` : ""}sort by ${column.label || column.title}` }, column.label);
+      cell.style.width = `${widths[index]}px`;
       if (sorted === column) cell.setAttribute("aria-sort", falling ? "descending" : "ascending");
       return cell;
     }));
     shown.body = el("tbody");
-    box.append(el("table", {}, el("thead", {}, head), shown.body));
+    const element = el("table", {}, el("thead", {}, head), shown.body);
+    // Where the columns do not fit, the box scrolls.
+    element.style.minWidth = `${widths.reduce((sum, width) => sum + width, 0)}px`;
+    box.append(element);
     fill();
+  }
+
+  /** How wide each column must be for its heading and for all its texts but very long ones. */
+  function widthsOf(table) {
+    const size = 0.95 * parseFloat(getComputedStyle(document.body).fontSize);
+    const padding = 0.5 * parseFloat(getComputedStyle(document.documentElement).fontSize) + 2;
+    return table.columns.map((column) => {
+      const texts = new Map();
+      for (const row of table.rows) {
+        const [text, isBold] = [textOf(column, row), Boolean(column.mark?.(row))];
+        // Of texts of one length in one weight, digits and letters differ little: a few are measured.
+        const key = `${text.length} ${isBold}`;
+        const few = texts.get(key) ?? new Set();
+        if (few.size < 40) texts.set(key, few.add(text));
+      }
+      const heading = widthOf(`${column.label}${column === shown.sorted ? " ↓" : ""}`, size, 600);
+      const cells = [...texts].flatMap(([key, few]) => [...few].map((text) => widthOf(text, size, key.endsWith("true") ? 600 : 400)));
+      return Math.ceil(Math.min(cells.reduce((most, width) => Math.max(most, width), heading), 18 * size) + padding);
+    });
   }
 
   function groups(table) {
@@ -203,6 +264,7 @@ export function makeTables(contents, choose) {
   open(Math.max(tables.findIndex((table) => table.rows.length > 0), 0));
 
   return {
+    refresh,
     open: (index) => tables[index] && open(index),
     names: tables.map((table) => table.name),
     /** Marks a row, and brings it into sight where it is listed. */
@@ -251,9 +313,7 @@ function about(contents) {
       el("table", {}, el("tbody", {}, ...settings)),
     ].filter(Boolean);
   });
-  const box = el("div", {}, ...parts, el("p", {}, contents.written_by));
-  box.style.padding = ".6rem .8rem";
-  return box;
+  return el("div", { className: "about" }, ...parts, el("p", {}, contents.written_by));
 }
 
-export { came };
+export { came, cameOnServer };

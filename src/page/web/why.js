@@ -1,12 +1,12 @@
 // One shot, one correction, one shot on two sides, or one player: what there is to say about it, and a drawing.
 
 import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
-import { came } from "page/tables.js";
+import { came, cameOnServer, counted } from "page/tables.js";
 
 /** Shows what is selected. */
 export function showWhy(contents, selected) {
   const box = $("why");
-  const parts = selected === null ? nothing() : selected.kind === "shot" ? ofShot(selected.item) : selected.kind === "correction" ? ofCorrection(selected.item) : selected.kind === "changed" ? ofChanged(contents, selected.item) : ofPlayer(selected.item);
+  const parts = selected === null ? nothing() : selected.kind === "shot" ? ofShot(selected.item, contents) : selected.kind === "correction" ? ofCorrection(selected.item, contents) : selected.kind === "changed" ? ofChanged(contents, selected.item) : ofPlayer(selected.item, contents);
   box.replaceChildren(...parts.filter(Boolean));
   box.scrollTop = 0;
 }
@@ -19,11 +19,14 @@ function list(pairs) {
   return el("dl", {}, ...known.flatMap(([word, words]) => [el("dt", {}, word), el("dd", {}, words)]));
 }
 
-function ofShot(shot, heading = null) {
+/** Which of two sides something is of, before its heading. */
+const sideOf = (contents, { side }) => (contents.sides.length > 1 ? `${"AB"[side]}: ` : "");
+
+function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`) {
   const { judged, made, drawn } = shot;
   const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after it was made` : "";
   return [
-    el("h2", {}, heading ?? `shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`),
+    el("h2", {}, heading),
     el("p", { className: "answer" }, shot.answer),
     drawing(shot),
     list([
@@ -33,10 +36,10 @@ function ofShot(shot, heading = null) {
       ["made of", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "when it arrived is not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
       ["ran", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
-      ["went back", judged?.rewind_us === null || !judged ? null : judged.rewind_us === 0 ? "not at all: judged in the present" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["limited by", judged ? (judged.limit === "none" ? "nothing" : judged.limit.replaceAll("_", " ")) : null],
+      ["went back", !judged ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "not at all: judged in the present" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["limited by", judged ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "nothing" : judged.limit.replaceAll("_", " ")) : null],
       ["view error", shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units from drawn to judged`],
-      ["on the server", came(shot.server)],
+      ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; the shot itself is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
       ["by then", judged?.visible_at_present === "no" ? `out of sight of the muzzle${judged.in_cover_ms === null ? "" : `, in cover on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "could be seen from the muzzle" : null],
     ]),
@@ -83,11 +86,19 @@ function drawing(shot) {
   const drawn = panels.map(([words, up], index) => {
     const zero = index * height + height / 2 + 6;
     const group = svg("g", {}, svg("text", { x: 8, y: index * height + 15 }, words), svg("path", { d: `M0 ${zero}H${width - 8}m-8 -4l8 4l-8 4`, fill: "none", stroke: theme.ink, "stroke-dasharray": "7 4" }));
+    const centreOf = ({ off }) => [width / 2 + (off.ahead_units - middle) * scale, zero - up(off) * scale];
+    const centres = known.map(centreOf);
+    const letters = [];
     known.forEach((place, order) => {
-      const [x, y] = [width / 2 + (place.off.ahead_units - middle) * scale, zero - up(place.off) * scale];
+      const [x, y] = centres[order];
       group.append(svg("circle", { cx: x, cy: y, r: 5 + 4 * order, fill: "none", stroke: ink[place.which], "stroke-width": 2 }));
-      // Letters stand to three sides, so that those of places that are close do not cover each other.
-      const [right, down] = [[-22, -2], [0, -20], [22, 12]][order];
+      // A letter takes the first side of its circle where it covers no other letter and no other circle.
+      const sides = [[-22, 4], [0, -20], [22, 4], [0, 28], [-22, -16], [22, -16], [-22, 24], [22, 24]];
+      const isFree = ([right, down], distance) => [...letters, ...centres].every(([otherX, otherY]) => Math.hypot(x + right - otherX, y + down - 4 - otherY) >= distance);
+      const start = [0, 1, 2][order];
+      const turned = [...sides.slice(start), ...sides.slice(0, start)];
+      const [right, down] = turned.find((side) => isFree(side, 17)) ?? turned[0];
+      letters.push([x + right, y + down - 4]);
       group.append(svg("text", { x: x + right, y: y + down, "text-anchor": "middle", style: `fill:${ink[place.which]};font-weight:bold` }, place.which[0].toUpperCase()));
     });
     return group;
@@ -100,21 +111,21 @@ function drawing(shot) {
   return svg("svg", { viewBox: `0 0 ${width} ${tall}`, role: "img", "aria-label": shot.answer }, ...drawn, ...words, bar);
 }
 
-function ofCorrection(item) {
+function ofCorrection(item, contents) {
   const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, error.predicted === null || error.authoritative === null ? null : error.authoritative - error.predicted].map((value) => el("td", { className: "number" }, value === null ? "?" : String(+value.toPrecision(7))))));
   const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "came", "difference"].map((word) => el("th", { className: "number" }, word)));
   return [
-    el("h2", {}, `correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
+    el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
     el("p", { className: "answer" }, item.answer),
     list([
       ["usercmd", `#${item.command}, made at ${seconds(item.made_us)}`],
       ["acked", item.made_us === null || item.at_us === null ? null : `${ms(item.at_us - item.made_us)} later`],
-      ["covers", item.commands === null ? null : `${count(item.commands)} usercmds since the ack before`],
+      ["covers", item.commands === null ? null : `${count(item.commands)} ${item.commands === 1 ? "usercmd" : "usercmds"} since the ack before`],
       ["began", item.on_ground === null ? null : item.on_ground ? "on the ground" : "in the air"],
       ["cause", item.cause.replaceAll("_", " ")],
       ["shown by", item.evidence],
       ["error", `${measure(item.error_units)} units; velocity ${measure(item.velocity_error_units_per_s)} units/s; ${item.result}`],
-      ["run again", item.reran === null ? null : `${count(item.reran)} usercmds`],
+      ["run again", item.reran === null ? null : `${count(item.reran)} ${item.reran === 1 ? "usercmd" : "usercmds"}`],
     ]),
     el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
   ];
@@ -124,20 +135,23 @@ function ofChanged(contents, row) {
   const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit otherwise", other_reason: "missed for another reason" };
   const sides = row.shots.map((shot, index) => {
     const name = `${"AB"[index]}: ${contents.sides[index].name}`;
-    return el("div", {}, ...(shot ? ofShot(shot, name) : [el("h2", {}, name), el("p", {}, "not fired, or not in the table")]).filter(Boolean));
+    return el("div", {}, ...(shot ? ofShot(shot, contents, name) : [el("h2", {}, name), el("p", {}, "not fired, or not in the table")]).filter(Boolean));
   });
   return [el("h2", {}, `${row.name} at ${seconds(row.at_us)}: ${words[row.change.change] ?? row.change.change}`), el("div", { className: "sides" }, ...sides)];
 }
 
-function ofPlayer(row) {
+function ofPlayer(row, contents) {
+  const shots = row.shots === null ? "shots not known" : `${count(row.shots)} shots`;
+  const hits = row.hits === null ? "hits not known" : `${count(row.hits)} hits`;
+  const wounds = row.was_hit === null ? "how often it was hit is not known" : `was hit ${row.knows_victims ? "" : "at least "}${count(row.was_hit)} times`;
   return [
-    el("h2", {}, `p${row.player}`),
+    el("h2", {}, `${sideOf(contents, row)}p${row.player}`),
     list([
       ["round trip", row.p50 === null ? "not known" : `median ${ms(row.p50)}, 95 % within ${ms(row.p95)}`],
-      ["frames", count(row.frames)],
-      ["corrections", count(row.corrections)],
-      ["shots", row.shots === null ? "not known" : `${count(row.shots)}, ${count(row.hits)} hit; was hit ${count(row.was_hit)} times`],
-      ["lost", row.down === null && row.up === null ? "not known" : `${row.down ?? "?"} packets down, ${row.up ?? "?"} up`],
+      ["frames", row.frames === null ? "not known" : count(row.frames)],
+      ["corrections", row.corrections === null ? "not known" : count(row.corrections)],
+      ["shots", row.hits === null ? "not known" : `${shots}, ${hits}; ${wounds}`],
+      ["lost", row.down === null && row.up === null ? "not known" : `${counted(row.down)} packets down, ${counted(row.up)} up`],
     ]),
   ];
 }
