@@ -301,3 +301,36 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
         said(&output)
     );
 }
+
+/// Who replays a log, and how, does not show in its golden.
+#[test]
+fn a_log_has_one_golden_by_every_route() {
+    let folder = Folder::with_session();
+    folder.done("record synth -o keyed.hitlog --seconds 6 --keyframes 2");
+    let build = env!("CARGO_BIN_EXE_hitreg");
+    for log in ["a", "keyed"] {
+        folder.done(&format!("verify {log}.hitlog --accept"));
+        let accepted = read(&folder, &format!("{log}.golden"));
+        let by_build = format!("--build {build}");
+        for route in ["", "--whole", "--threads 1", "--threads 2", "--rollback 32", &by_build] {
+            let output = folder.run(&format!("verify {log}.hitlog {route}"));
+            assert_eq!(code(&output), 0, "{route}: {}", said(&output));
+            fs::remove_file(folder.path(&format!("{log}.golden"))).unwrap();
+            folder.done(&format!("verify {log}.hitlog {route} --accept"));
+            assert_eq!(read(&folder, &format!("{log}.golden")), accepted, "{route}");
+        }
+        let piped = folder.path("piped.hitlog");
+        let made = std::process::Command::new("mkfifo").arg(&piped).status().unwrap();
+        assert!(made.success());
+        let bytes = fs::read(folder.path(&format!("{log}.hitlog"))).unwrap();
+        let writer = std::thread::spawn({
+            let piped = piped.clone();
+            move || fs::write(piped, bytes)
+        });
+        folder.done("verify piped.hitlog --accept");
+        writer.join().unwrap().unwrap();
+        assert_eq!(read(&folder, "piped.golden"), accepted, "from a pipe");
+        fs::remove_file(piped).unwrap();
+        fs::remove_file(folder.path("piped.golden")).unwrap();
+    }
+}
