@@ -174,7 +174,7 @@ impl Verify<'_> {
                 };
                 whole = Some(log);
                 match contradiction {
-                    Some(detail) => verified.but(Verdict::Broken, Why::Contradiction, detail),
+                    Some(contradicts) => contradicts.judge(&self.player, verified),
                     None => verified,
                 }
             }
