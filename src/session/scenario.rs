@@ -13,7 +13,8 @@ use crate::units::Micros;
 pub struct Scenario {
     /// The settings' preset.
     pub preset: String,
-    /// One of the game's built-in maps, by name; none for its default.
+    /// The name of a map that is built in, or a map's file, beside the scenario or in the working folder. `None` for the game's
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
     /// How many bots play.
