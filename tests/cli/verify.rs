@@ -334,3 +334,38 @@ fn a_log_has_one_golden_by_every_route() {
         fs::remove_file(folder.path("piped.golden")).unwrap();
     }
 }
+
+/// Where a golden differs, the next commands show what changed before they accept it, and both run.
+#[test]
+fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let accepted = read(&folder, "a.golden");
+    let shot = accepted.lines().find(|line| line.starts_with("tick ")).unwrap();
+    fs::write(folder.path("a.golden"), accepted.replace(shot, &format!("{shot} or so"))).unwrap();
+    let output = folder.run("verify a.hitlog");
+    assert_eq!(code(&output), 1);
+    let page = said(&output);
+    let commands =
+        page.lines().filter_map(|line| line.trim().strip_prefix("next: ").or(line.trim().strip_prefix("then: ")));
+    let commands: Vec<&str> =
+        commands.filter_map(|command| command.split_once("hitreg ")).map(|named| named.1).collect();
+    assert_eq!(commands.len(), 2, "{page}");
+    assert!(commands[0].starts_with("why a.hitlog p") && commands[1] == "verify a.hitlog --accept", "{commands:?}");
+    commands.iter().for_each(|command| drop(folder.done(command)));
+}
+
+/// This program cannot be a side of a comparison of a game that it does not play.
+#[test]
+fn the_next_command_of_a_foreign_game_can_run() {
+    let folder = Folder::empty();
+    let log = session(folder.dir.path());
+    let build = example("pucks");
+    let line = format!("verify {} --build {}", log.display(), build.display());
+    folder.done(&format!("{line} --accept"));
+    let golden = log.with_extension("golden");
+    let accepted = fs::read_to_string(&golden).unwrap();
+    fs::write(&golden, accepted.replace("usercmds ", "usercmds  ")).unwrap();
+    let page = said(&folder.run(&line));
+    assert!(page.contains("--accept") && !page.contains("diff ") && !page.contains("why "), "{page}");
+}

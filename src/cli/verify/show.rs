@@ -115,6 +115,9 @@ fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
     let accept = || format!("{program} verify {path}{} --accept", with("--build"));
     match why {
         Why::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
+        // Side A of these comparisons is this program, which has to play the game.
+        Why::Golden if !log.plays_here => vec![accept()],
+        Why::RecordedState if !log.plays_here => Vec::new(),
         // A golden is text without rows, so what changed is seen in the shots of the replay.
         Why::Golden => {
             let shot = log.difference.as_ref().and_then(changed_shot);
