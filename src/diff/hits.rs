@@ -35,7 +35,7 @@ pub struct Hits {
     pub shots_only_in_b: u64,
     /// Shots that the server judged in A or in B.
     #[serde(skip)]
-    pub(super) judged: u64,
+    pub judged: u64,
     /// Every shot that came out differently, in the order of their time.
     pub changed: ChangedShots,
 }
