@@ -117,7 +117,11 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let clocks = [Clock::of(a).map_err(DiffError::Unread)?, Clock::of(b).map_err(DiffError::Unread)?];
     let clocks = [&clocks[0], &clocks[1]];
     let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
-    let first = compared.iter().filter_map(|c| c.diff.first.as_ref()).min_by_key(|d| order(d)).cloned();
+    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
+    let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
+    // An effect of a setting comes before the setting itself, which each usercmd carries.
+    let first = firsts().min_by_key(|d| (d.is_echo_of(&changed), order(d))).cloned();
+    let echo = firsts().find(|d| d.is_echo_of(&changed)).and_then(Divergence::echo_note);
     let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
     let hits = besides(&mut compared, shots::NAME).hits;
     let tallies = |of: &mut Compared, name: &str| -> Result<[Tally; 2], DiffError> {
@@ -147,7 +151,8 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
         reconciliation,
         interpolation,
     };
-    found.note_settings(settings_that_differ(headers.map(|header| &header.settings[..])), options);
+    found.notes.extend(echo);
+    found.note_settings(changed, options);
     Ok(found)
 }
 

@@ -92,7 +92,7 @@ struct Explained {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
-    let (engine, mut sides, runner) = (files::engine(games), args.sides.sides(), args.running.runner()?);
+    let (engine, mut sides, runner) = (files::engine(games), args.sides.sides()?, args.running.runner()?);
     let asked = args.looking.options();
     // What is told at length is told of prediction and drawing, whatever is compared.
     if !args.verbose && args.why.is_none() && output.format() == Format::Text {

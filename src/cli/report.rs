@@ -88,7 +88,7 @@ struct Besides {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Page)?;
-    let sides = args.sides.sides();
+    let sides = args.sides.sides()?;
     if !args.part.is_whole() || (sides.is_single() && is_long_log(games, &sides.first)?) {
         return of_part(games, args, &sides, &target, output);
     }

@@ -63,7 +63,27 @@ pub(super) struct LinkArgs {
 impl SessionArgs {
     /// Gets the session ready to be run.
     pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, Trouble> {
-        self.game.with_map(games, |game, map| game.set_up(scenario, map))
+        let map = match (&self.game.map, &scenario.map) {
+            (None, Some(named)) => self.map_file(named)?,
+            (given, _) => given.clone(),
+        };
+        let game = GameArgs { map, game: self.game.game.clone() };
+        game.with_map(games, |game, map| game.set_up(scenario, map))
+    }
+
+    /// The file of a scenario's map, beside the scenario or in the working folder. `None` for the name of a built-in map.
+    fn map_file(&self, named: &str) -> Result<Option<PathBuf>, Trouble> {
+        let map = Path::new(named);
+        let (Some(scenario), false) = (&self.scenario, is_plain_name(map)) else { return Ok(None) };
+        let beside = scenario.parent().unwrap_or(Path::new("")).join(map);
+        let found = [beside.as_path(), map].into_iter().find(|path| path.exists());
+        found.map(|path| Some(path.to_owned())).ok_or_else(|| {
+            let what = match beside == map {
+                true => format!("map = \"{named}\": there is no such file"),
+                false => format!("map = \"{named}\": there is neither {} nor {}", beside.display(), map.display()),
+            };
+            Trouble::file(scenario, what)
+        })
     }
 
     /// The scenario, with the links that it has of its own.
@@ -132,7 +152,11 @@ impl LinkArgs {
 
 /// Whether it is the name of a map rather than a file: there is no such file, and it does not look like one.
 fn is_name(path: &Path) -> bool {
-    path.extension().is_none() && path.components().count() == 1 && !path.exists()
+    is_plain_name(path) && !path.exists()
+}
+
+fn is_plain_name(path: &Path) -> bool {
+    path.extension().is_none() && path.components().count() == 1
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {

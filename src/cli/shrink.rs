@@ -46,7 +46,13 @@ pub(super) struct Args {
     output: OutPath,
     /// Ask a shell command whether a log still shows it: {} stands for the log; exit code 1 means that it does,
     /// anything else below 126 that it does not
-    #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["a", "b", "a_set", "b_set", "a_preset", "b_preset"])]
+    #[arg(
+        long = "while",
+        value_name = "CMD",
+        conflicts_with_all = [
+            "a", "b", "a_set", "b_set", "a_preset", "b_preset", "what_if", "open", "on", "tolerance", "overlap"
+        ]
+    )]
     condition: Option<String>,
     /// The build that records anew what is left of the session, by `replay LOG --record LOG` [default: this one, or for a
     /// game that this one does not play the build of --a or --b]
@@ -77,7 +83,7 @@ struct Report<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let ways = args.ways.ways();
+    let ways = args.ways.ways()?;
     if args.condition.is_none() && ways.are_plain() {
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));

@@ -70,6 +70,16 @@ impl Trouble {
         self.print_as("note", anstyle::Style::new().bold());
     }
 
+    /// Whether a file is in the way that `--force` replaces.
+    fn is_about_replacing(&self) -> bool {
+        match self {
+            Trouble::Store(error) | Trouble::Engine(EngineError::Store(error)) => {
+                matches!(error, StoreError::WouldReplace { .. })
+            }
+            _ => false,
+        }
+    }
+
     fn print_as(&self, what: &str, style: anstyle::Style) {
         match self {
             Trouble::ClosedPipe => return,
@@ -78,8 +88,10 @@ impl Trouble {
         }
         use std::io::Write;
         let mut stderr = anstream::stderr().lock();
+        // The library has no options, so its error does not name this one.
+        let hint = if self.is_about_replacing() { ", or replace it with --force" } else { "" };
         // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
-        let _ = writeln!(stderr, "{style}{what}:{style:#} {}", printable_lines(&self.to_string()));
+        let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}", printable_lines(&self.to_string()));
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rollback: Option<u32>,
     /// Replay a log with keyframes as a whole, twice, so that its traces are compared, too
-    #[arg(long)]
+    #[arg(long, conflicts_with = "build")]
     whole: bool,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]

@@ -56,6 +56,11 @@ impl WhatIf {
 
     /// The replay's options, and which of the log's settings they change, as `key=value`.
     pub(super) fn options(&self, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
+        if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
+            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
+                        --preset";
+            return Err(Trouble::Request(what.to_owned()));
+        }
         let recorded =
             own_settings(header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {

@@ -9,6 +9,7 @@ use super::keys::Side;
 use super::pairing::{Pairing, Spot};
 use super::place::{Place, Row};
 use super::scan::Scan;
+use super::settings::ChangedSetting;
 use super::usercmds::Ran;
 use crate::trace::schema::errors;
 
@@ -76,6 +77,11 @@ pub struct Values {
     pub b: Value,
 }
 
+/// The column of usercmds that says how far behind a client draws the others.
+const LERP: &str = "lerp_msec";
+/// The setting that it repeats, which may be one player's own.
+const LERP_SETTING: &str = "interpolation.lerp_ms";
+
 impl Divergence {
     /// The divergence at a spot of one table. What stood before it is for whoever has seen that to add, and other tables' part
     /// for [`Divergence::look_around`].
@@ -120,6 +126,18 @@ impl Divergence {
             found.measure(pairing, exactness, &field.clone(), (i as usize, j as usize));
         }
         found
+    }
+
+    /// Whether nothing differs in its row but the setting that each usercmd carries, and that setting was changed.
+    pub(super) fn is_echo_of(&self, changed: &[ChangedSetting]) -> bool {
+        let is_it = self.what == What::Value && self.field.as_deref() == Some(LERP) && self.others.is_empty();
+        is_it && changed.iter().any(|setting| setting.key.ends_with(LERP_SETTING))
+    }
+
+    /// Says that usercmds carry the changed setting.
+    pub(super) fn echo_note(&self) -> Option<String> {
+        let (a, b) = (self.a.as_ref()?, self.b.as_ref()?);
+        Some(format!("each usercmd carries the changed setting: {LERP} is {a} in A, {b} in B"))
     }
 
     fn set(&mut self, values: &Option<Values>) {

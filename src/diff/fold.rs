@@ -11,7 +11,7 @@ use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
 use super::hits::{ChangedShot, Texts};
 use super::keys::{Key, Side};
 use super::mark::{Mark, by_time};
-use super::options::DiffOptions;
+use super::options::{DiffOptions, On};
 use super::pairing::{Owner, Pairing, Spot};
 use super::place::Row;
 use super::scan::{Pair, Run, Scan};
@@ -259,6 +259,12 @@ impl<'o> Fold<'o> {
         diff.status = status(diff, self.key.joined, self.options);
         if diff.status == Status::Untestable {
             diff.untestable = Some("no two of its rows are of the same time".to_owned());
+        }
+        let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
+        if is_same && self.options.on == On::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
+            diff.status = Status::Untestable;
+            let reason = "no server judged any of its shots; a replay in closed loop judges them";
+            diff.untestable = Some(reason.to_owned());
         }
         diff.first = self.first.map(|(.., divergence)| divergence);
         diff.fields = FieldDiff::all(&self.columns);

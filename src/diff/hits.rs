@@ -10,7 +10,7 @@ use super::changed::ChangedShots;
 use super::keys::Side;
 use super::pairing::{Pairing, Spot};
 use crate::trace::Table;
-use crate::trace::schema::shots;
+use crate::trace::schema::{NOT_RUN, shots};
 
 /// Shots by what became of them in A and in B. Each shot and each projectile's impact counts in one of the first six.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -33,6 +33,9 @@ pub struct Hits {
     pub shots_only_in_a: u64,
     /// Shots that A did not have at all.
     pub shots_only_in_b: u64,
+    /// Shots that the server judged in A or in B.
+    #[serde(skip)]
+    pub judged: u64,
     /// Every shot that came out differently, in the order of their time.
     pub changed: ChangedShots,
 }
@@ -194,6 +197,7 @@ impl Hits {
     /// Counts a shot, and says how it changed if it did.
     fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<Change> {
         let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
+        self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
                 self.other_target += 1;
@@ -309,6 +313,11 @@ impl Outcome {
             predicted_reason,
             predicted_target,
         }
+    }
+
+    /// Whether a server judged it.
+    fn is_judged(&self) -> bool {
+        self.reason != NOT_RUN
     }
 
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {

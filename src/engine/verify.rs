@@ -69,6 +69,9 @@ pub struct LogReport {
     /// The keyframes that the legs came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyframes: Option<usize>,
+    /// Whether this program plays the log's game, and so can be a side of a comparison.
+    #[serde(skip)]
+    pub plays_here: bool,
     /// What was done with the golden.
     pub golden: Golden,
     /// The reason of any verdict but `same`.
@@ -174,7 +177,7 @@ impl Verify<'_> {
                 };
                 whole = Some(log);
                 match contradiction {
-                    Some(detail) => verified.but(Verdict::Broken, Why::Contradiction, detail),
+                    Some(contradicts) => contradicts.judge(&self.player, verified),
                     None => verified,
                 }
             }
@@ -183,6 +186,7 @@ impl Verify<'_> {
             let detail = format!("there is no golden: {} is not there", goldens.path().display());
             verified = verified.but(Verdict::Untestable, Why::NoGolden, detail);
         }
+        let plays_here = whole.as_ref().is_none_or(|log| engine.games.of(&log.session).is_ok());
         let rerecorded = match self.keep.rerecords() && verified.why == Some(Why::RecordedState) {
             true => {
                 let log = match whole {
@@ -195,7 +199,7 @@ impl Verify<'_> {
         };
         let (verified, golden) = goldens.settle(verified, rerecorded)?;
         let (legs, keyframes) = by_legs.map(|by| (by.legs, by.keyframes)).unzip();
-        Ok(LogReport { legs, keyframes, ..LogReport::new(path, verified, golden) })
+        Ok(LogReport { legs, keyframes, plays_here, ..LogReport::new(path, verified, golden) })
     }
 
     /// The log's input and links run again by the player, and what verifying that log comes to.
@@ -239,6 +243,7 @@ impl LogReport {
             rollbacks: verified.rollbacks,
             legs: None,
             keyframes: None,
+            plays_here: true,
             golden,
             detail: verified.detail,
             difference: verified.difference,

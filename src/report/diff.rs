@@ -97,6 +97,7 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
 
 pub(super) fn judgement(table: &TableDiff) -> &'static str {
     match table.status {
+        Status::Same if table.rows.compared == 0 => "no rows",
         Status::Same => "same",
         Status::WithinTolerance => "within",
         Status::Differs => "differs",

@@ -27,6 +27,11 @@ pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
 
 fn case(table: &TableDiff) -> TestCase {
     let status = match table.status {
+        Status::Same if table.rows.compared == 0 => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("neither side has rows");
+            status
+        }
         Status::Same | Status::WithinTolerance => TestCaseStatus::success(),
         Status::Differs | Status::OnlyInA | Status::OnlyInB => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);

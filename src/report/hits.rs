@@ -50,7 +50,9 @@ pub(super) fn change(shot: &ChangedShot) -> String {
     };
     let impact = if shot.index == u32::from(IMPACT) { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
-    format!("p{} #{} {weapon}{impact}{at}: {change}", shot.shooter, shot.command)
+    // A game may have no names of weapons.
+    let weapon = if weapon.is_empty() { String::new() } else { format!(" {weapon}") };
+    format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
 }
 
 fn changed(page: &mut Page, shot: &ChangedShot) {

@@ -13,7 +13,8 @@ use crate::units::Micros;
 pub struct Scenario {
     /// The name of the settings preset.
     pub preset: String,
-    /// The name of one of the game's built-in maps; `None` for the default map.
+    /// The name of a built-in map, or the path of a map file, relative to the scenario file or the working folder. `None`
+    /// for the game's default map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
     /// The number of bots, from 1 to [`PLAYERS_MAX`].

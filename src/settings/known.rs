@@ -15,8 +15,8 @@ impl Settings {
 
     /// Returns whether the key belongs to a known group, such as `interpolation.…`.
     pub fn is_named_like_one(key: &str) -> bool {
-        let group = |key: &str| key.split_once('.').map(|(group, _)| group.to_owned());
-        group(key).is_none() || KEYS.iter().any(|known| group(known.name) == group(key))
+        let Some((group, _)) = key.split_once('.') else { return false };
+        KEYS.iter().any(|known| known.name.split_once('.').is_some_and(|(own, _)| own == group))
     }
 
     /// Returns those of a log's pairs that this build does not know.

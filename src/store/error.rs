@@ -128,7 +128,7 @@ pub enum StoreError {
         wanted: &'static str,
     },
     /// The path holds a recording.
-    #[error("{}: there is a {what} here already: name another file, or replace it with --force", path.display())]
+    #[error("{}: there is a {what} here already: name another file", path.display())]
     WouldReplace {
         /// The file.
         path: PathBuf,

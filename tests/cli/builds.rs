@@ -351,3 +351,27 @@ fn of_several_settings_those_without_effect_are_named() {
     eprintln!("{:?}", found["notes"]);
     assert!(!without.contains(&"lag_compensation.enabled"), "{without:?}");
 }
+
+/// A log is not broken because another build makes something else of it.
+#[test]
+fn verify_says_that_a_build_differs_from_a_good_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (log, trace) = (session(folder), path(folder, "moved.hittrace"));
+    let pucks = example("pucks");
+    assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
+    let mut moved = hitreg::store::read_trace(&trace).unwrap();
+    for column in moved.tables.iter_mut().filter(|table| table.name == "ticks").flat_map(|table| &mut table.columns) {
+        if let ("at_us", hitreg::trace::Data::I64(times)) = (column.name.as_str(), &mut column.data) {
+            times.iter_mut().for_each(|at| *at += 1);
+        }
+    }
+    let target = Targets::new([], true).file(&trace, Kind::Trace).unwrap();
+    hitreg::store::save_trace(&target, &moved).unwrap();
+    let build = path(folder, "build");
+    script(&build, &format!("cp {} $4", trace.display()));
+    let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&build));
+    assert_eq!((code, found["logs"][0]["verdict"].as_str()), (1, Some("differs")), "{found:#}");
+    let detail = found["logs"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("differs from the log in `ticks`, first in tick"), "{detail}");
+}

@@ -33,6 +33,8 @@ impl Folder {
     }
 
     pub(crate) fn command(&self, line: &str) -> Command {
+        #[cfg(unix)]
+        crate::signals::hangups_end_programs();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hitreg"));
         command.args(line.split_whitespace()).current_dir(&self.dir).stdin(Stdio::null());
         command

@@ -56,3 +56,20 @@ fn its_records_are_exported_as_they_are() {
     let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
 }
+
+/// A setting of a game that hitreg does not know goes to its build, with a dot in its name or without.
+#[test]
+#[cfg(unix)]
+fn a_setting_of_its_own_goes_to_its_build() {
+    let folder = recorded();
+    let build = folder.path("build");
+    crate::pucks::script(&build, "echo \"$@\" >&2; exit 3");
+    let line = |pair: &str| format!("diff a.hitlog --no-cache --a {0} --b {0} --b-set {pair}", build.display());
+    for pair in ["sv_gravity=600", "sv_friction=3", "world.friction=3"] {
+        let output = folder.run(&line(pair));
+        assert_eq!(output.status.code(), Some(125), "{pair}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("it failed (exit code 3)"), "{pair}: {}", text(&output.stdout));
+    }
+    let said = folder.refused(&line("interpolation.lerp=50"));
+    assert!(said.contains("did you mean `interpolation.lerp_ms`?"), "{said}");
+}

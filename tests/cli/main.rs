@@ -28,6 +28,7 @@ mod results;
 mod search_text;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
+mod signals;
 mod smaller;
 mod terminal;
 mod trouble;

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 /// The command line under test.
 pub(crate) fn hitreg() -> Command {
+    #[cfg(unix)]
+    crate::signals::hangups_end_programs();
     Command::new(env!("CARGO_BIN_EXE_hitreg"))
 }
 

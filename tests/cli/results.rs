@@ -264,3 +264,46 @@ fn scenarios_and_options_make_the_same_log() {
     let info = folder.json("info a.hitlog");
     assert_eq!(info["settings_changed"], serde_json::json!([["server.update_hz", "30"]]));
 }
+
+/// Shots that no server judged agree about nothing.
+#[test]
+fn hits_that_were_not_judged_are_untestable() {
+    let folder = Folder::with_session();
+    let build = env!("CARGO_BIN_EXE_hitreg");
+    for command in ["diff", "bisect ticks"] {
+        let line = format!("{command} a.hitlog --b {build} --on hits");
+        assert_eq!(exit_of(&folder, &line), 0, "{line}");
+        let output = folder.run(&format!("{line} --open"));
+        assert_eq!(code(&output), 125, "{line} --open");
+        assert!(text(&output.stdout).contains("no server judged any of its shots"), "{}", text(&output.stdout));
+    }
+}
+
+/// What a changed setting does comes before the setting itself, which each usercmd carries.
+#[test]
+fn the_first_difference_is_an_effect_of_a_changed_setting() {
+    let folder = Folder::with_session();
+    let output = folder.run("diff a.hitlog --b-set interpolation.lerp_ms=50 --format json");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_ne!(found["first"]["field"], "lerp_msec", "{found:#}");
+    let notes: Vec<&str> = found["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";
+    assert!(notes.contains(&echo), "{notes:?}");
+}
+
+/// A scenario's map is looked for beside the scenario, then in the working folder.
+#[test]
+fn a_scenario_names_a_map_file_by_its_own_folder() {
+    let folder = Folder::empty();
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("maps/courtyard.map");
+    fs::create_dir_all(folder.path("scenarios/maps")).expect("a folder");
+    fs::copy(&map, folder.path("scenarios/maps/ok.map")).expect("a map");
+    fs::write(folder.path("scenarios/a.toml"), "map = \"maps/ok.map\"\nseconds = 1.0\n").expect("a scenario");
+    folder.done("record synth --scenario scenarios/a.toml -o beside.hitlog");
+    fs::rename(folder.path("scenarios/maps"), folder.path("maps")).expect("moved");
+    folder.done("record synth --scenario scenarios/a.toml -o here.hitlog");
+    assert_eq!(folder.json("info here.hitlog")["map"], folder.json("info beside.hitlog")["map"]);
+    fs::remove_dir_all(folder.path("maps")).expect("removed");
+    let said = folder.refused("record synth --scenario scenarios/a.toml -o none.hitlog");
+    assert!(said.contains("there is neither scenarios/maps/ok.map nor maps/ok.map"), "{said}");
+}

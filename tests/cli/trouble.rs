@@ -203,3 +203,33 @@ fn endless_input_is_refused() {
     }
     assert_eq!(exit_of(&folder, "verify /dev/zero"), 128);
 }
+
+/// An option that can have no effect beside another, or without one, is refused.
+#[test]
+fn no_option_is_ignored_beside_another() {
+    let folder = Folder::with_session();
+    let build = env!("CARGO_BIN_EXE_hitreg");
+    let cases = [
+        ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
+        ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
+        (
+            "report a.hitlog --b BUILD --what-if rejudge -o new.html",
+            "--what-if rejudge judges shots under other settings",
+        ),
+        ("shrink a.hitlog --b BUILD --what-if rejudge -o new.hitlog", "--what-if rejudge judges shots under other"),
+        ("replay a.hitlog --what-if rejudge", "name them with --set or --preset"),
+        ("why a.hitlog p0#95 --what-if rejudge", "name them with --set or --preset"),
+        ("export a.hitlog --table shots --what-if rejudge", "name them with --set or --preset"),
+        ("diff a.hitlog --server-build BUILD --open", "cannot be used with"),
+        ("diff a.hitlog --client-build BUILD --open", "cannot be used with"),
+        ("verify a.hitlog --build BUILD --whole", "cannot be used with"),
+        ("verify a.hitlog --build BUILD --rollback 8", "cannot be used with"),
+        ("shrink a.hitlog --while true --on hits -o new.hitlog", "cannot be used with"),
+        ("shrink a.hitlog --while true --open -o new.hitlog", "cannot be used with"),
+        ("replay a.hitlog --tables shots", "required"),
+    ];
+    for (line, reason) in cases {
+        let said = folder.refused(&line.replace("BUILD", build));
+        assert!(said.contains(reason), "{line}: {said}");
+    }
+}

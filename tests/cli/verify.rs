@@ -301,3 +301,71 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
         said(&output)
     );
 }
+
+/// Who replays a log, and how, does not show in its golden.
+#[test]
+fn a_log_has_one_golden_by_every_route() {
+    let folder = Folder::with_session();
+    folder.done("record synth -o keyed.hitlog --seconds 6 --keyframes 2");
+    let build = env!("CARGO_BIN_EXE_hitreg");
+    for log in ["a", "keyed"] {
+        folder.done(&format!("verify {log}.hitlog --accept"));
+        let accepted = read(&folder, &format!("{log}.golden"));
+        let by_build = format!("--build {build}");
+        for route in ["", "--whole", "--threads 1", "--threads 2", "--rollback 32", &by_build] {
+            let output = folder.run(&format!("verify {log}.hitlog {route}"));
+            assert_eq!(code(&output), 0, "{route}: {}", said(&output));
+            fs::remove_file(folder.path(&format!("{log}.golden"))).unwrap();
+            folder.done(&format!("verify {log}.hitlog {route} --accept"));
+            assert_eq!(read(&folder, &format!("{log}.golden")), accepted, "{route}");
+        }
+        let piped = folder.path("piped.hitlog");
+        let made = std::process::Command::new("mkfifo").arg(&piped).status().unwrap();
+        assert!(made.success());
+        let bytes = fs::read(folder.path(&format!("{log}.hitlog"))).unwrap();
+        let writer = std::thread::spawn({
+            let piped = piped.clone();
+            move || fs::write(piped, bytes)
+        });
+        folder.done("verify piped.hitlog --accept");
+        writer.join().unwrap().unwrap();
+        assert_eq!(read(&folder, "piped.golden"), accepted, "from a pipe");
+        fs::remove_file(piped).unwrap();
+        fs::remove_file(folder.path("piped.golden")).unwrap();
+    }
+}
+
+/// Where a golden differs, the next commands show what changed before they accept it, and both run.
+#[test]
+fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let accepted = read(&folder, "a.golden");
+    let shot = accepted.lines().find(|line| line.starts_with("tick ")).unwrap();
+    fs::write(folder.path("a.golden"), accepted.replace(shot, &format!("{shot} or so"))).unwrap();
+    let output = folder.run("verify a.hitlog");
+    assert_eq!(code(&output), 1);
+    let page = said(&output);
+    let commands =
+        page.lines().filter_map(|line| line.trim().strip_prefix("next: ").or(line.trim().strip_prefix("then: ")));
+    let commands: Vec<&str> =
+        commands.filter_map(|command| command.split_once("hitreg ")).map(|named| named.1).collect();
+    assert_eq!(commands.len(), 2, "{page}");
+    assert!(commands[0].starts_with("why a.hitlog p") && commands[1] == "verify a.hitlog --accept", "{commands:?}");
+    commands.iter().for_each(|command| drop(folder.done(command)));
+}
+
+/// This program cannot be a side of a comparison of a game that it does not play.
+#[test]
+fn the_next_command_of_a_foreign_game_can_run() {
+    let folder = Folder::empty();
+    let log = session(folder.dir.path());
+    let build = example("pucks");
+    let line = format!("verify {} --build {}", log.display(), build.display());
+    folder.done(&format!("{line} --accept"));
+    let golden = log.with_extension("golden");
+    let accepted = fs::read_to_string(&golden).unwrap();
+    fs::write(&golden, accepted.replace("usercmds ", "usercmds  ")).unwrap();
+    let page = said(&folder.run(&line));
+    assert!(page.contains("--accept") && !page.contains("diff ") && !page.contains("why "), "{page}");
+}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::offered;
+use crate::cli::trouble::Trouble;
 use crate::cli::what_if::{OF_ONE_RUN, one_of};
 use crate::engine::{Across, Sides, Way, Ways};
 use crate::replay::WhatIf;
@@ -20,10 +21,10 @@ pub(in crate::cli) struct SideArgs {
     #[command(flatten)]
     ways: WayArgs,
     /// Run this build's server, and let a client replay what it sends
-    #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
+    #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "open")]
     server_build: Option<PathBuf>,
     /// Side B's client on that server; side A's is the server build's own, or --a
-    #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "b")]
+    #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with_all = ["b", "open"])]
     client_build: Option<PathBuf>,
 }
 
@@ -65,15 +66,22 @@ pub(in crate::cli) struct WayArgs {
 }
 
 impl SideArgs {
-    pub(in crate::cli) fn sides(&self) -> Sides {
+    pub(in crate::cli) fn sides(&self) -> Result<Sides, Trouble> {
         let across = (self.server_build.is_some() || self.client_build.is_some())
             .then(|| Across { server: self.server_build.clone(), client: self.client_build.clone() });
-        Sides { first: self.first.clone(), second: self.second.clone(), ways: self.ways.ways(), across }
+        Ok(Sides { first: self.first.clone(), second: self.second.clone(), ways: self.ways.ways()?, across })
     }
 }
 
 impl WayArgs {
-    pub(in crate::cli) fn ways(&self) -> Ways {
+    pub(in crate::cli) fn ways(&self) -> Result<Ways, Trouble> {
+        let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
+            || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
+        if self.what_if == WhatIf::Rejudge && !has_settings {
+            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with \
+                        --a-set, --b-set, --a-preset or --b-preset. It does not let one build judge another's session";
+            return Err(Trouble::Request(what.to_owned()));
+        }
         let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| Way {
             build: build.clone(),
             preset: preset.clone(),
@@ -83,6 +91,6 @@ impl WayArgs {
             tables: TableSet::ALL,
             part: None,
         };
-        Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) }
+        Ok(Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) })
     }
 }

@@ -8,6 +8,7 @@ use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, Cell, FAINT, GOOD, Page, UNSURE};
 use crate::cli::replay::exercised;
 use crate::engine::{Golden, LogReport};
+use crate::text_diff::{Of, TextDiff};
 use crate::verify::{THREADS, Verdict, Why};
 
 /// How much is said.
@@ -69,8 +70,9 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
     if let Some(difference) = &log.difference {
         page.text_diff(difference, MOST_LINES, "in --format json");
     }
-    if let Some(next) = next(log, style) {
-        page.parts(vec![Cell::styled(FAINT, "           next: "), next.into()]);
+    for (place, next) in next(log, style).into_iter().enumerate() {
+        let label = if place == 0 { "           next: " } else { "           then: " };
+        page.parts(vec![Cell::styled(FAINT, label), next.into()]);
     }
 }
 
@@ -103,26 +105,51 @@ fn compared(log: &LogReport) -> String {
 /// How many lines of how two goldens differ are shown.
 pub(in crate::cli) const MOST_LINES: usize = 30;
 
-/// The command that goes on from there.
-fn next(log: &LogReport, style: &Style<'_>) -> Option<String> {
-    if log.verdict != Verdict::Differs && log.why != Some(Why::NeedsGolden) {
-        return None;
-    }
+/// The commands that go on from there, in their order.
+fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
+    let Some(why) = log.why.filter(|why| log.verdict == Verdict::Differs || *why == Why::NeedsGolden) else {
+        return Vec::new();
+    };
     let (program, path) = (style.program, log.path.display());
     let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
-    match log.why? {
-        Why::Golden if log.golden == Golden::Proposed => Some(format!("{program} review {path}")),
-        Why::Golden | Why::NeedsGolden => Some(format!("{program} verify {path}{} --accept", with("--build"))),
-        Why::RecordedState => Some(format!("{program} bisect ticks {path}{}", with("--b"))),
-        Why::Rollback => Some(format!("{program} verify {path} --rollback 1")),
+    let accept = || format!("{program} verify {path}{} --accept", with("--build"));
+    match why {
+        Why::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
+        // Side A of these comparisons is this program, which has to play the game.
+        Why::Golden if !log.plays_here => vec![accept()],
+        Why::RecordedState if !log.plays_here => Vec::new(),
+        // A golden is text without rows, so what changed is seen in the shots of the replay.
+        Why::Golden => {
+            let shot = log.difference.as_ref().and_then(changed_shot);
+            let look = match (shot, style.build) {
+                (Some(shot), None) => format!("{program} why {path} {shot}"),
+                (_, _) => format!("{program} diff {path}{}", with("--b")),
+            };
+            vec![look, accept()]
+        }
+        Why::NeedsGolden => vec![accept()],
+        Why::RecordedState => vec![format!("{program} bisect ticks {path}{}", with("--b"))],
+        Why::Rollback => vec![format!("{program} verify {path} --rollback 1")],
         Why::Replays
         | Why::NoGolden
         | Why::Hole
         | Why::NothingCompared
         | Why::NotReplayed
         | Why::Contradiction
-        | Why::Unreadable => None,
+        | Why::Unreadable => Vec::new(),
     }
+}
+
+/// The first shot in a difference of goldens that the replay has, as `why` takes its name: `p1#197`.
+fn changed_shot(difference: &TextDiff) -> Option<String> {
+    let replayed = difference.lines.iter().filter(|line| line.of == Of::After);
+    let mut names = replayed.filter_map(|line| {
+        let text: String = line.words.iter().map(|words| words.text.as_str()).collect();
+        let mut words = text.strip_prefix("tick ")?.split_whitespace().skip(1);
+        let (player, command) = (words.next()?, words.next()?);
+        (player.starts_with('p') && command.starts_with('#')).then(|| format!("{player}{command}"))
+    });
+    names.next()
 }
 
 fn tally(logs: &[LogReport]) -> String {

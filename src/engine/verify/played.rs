@@ -120,15 +120,38 @@ fn in_words(untestable: &Untestable) -> String {
 }
 
 /// Where a log whose state hashes are those of the replay says something else about the same ticks: one of the two is made up.
-pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<String> {
+pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Contradicts> {
     if replayed.hashes_compared == 0 {
         return None;
     }
-    contradicts(&recorded(session).ok()?, &replayed.trace).map(|found| found.0)
+    contradicts(&recorded(session).ok()?, &replayed.trace)
 }
 
-/// A contradiction, in words.
-pub(super) struct Contradicts(pub(super) String);
+/// Where a log and its replay differ although their state hashes agree: `` in `ticks`, first in tick 5: at_us``.
+pub(super) struct Contradicts(String);
+
+impl Contradicts {
+    /// The verdict on a log that `player` replayed. This program replays by the log's own rules, so the log is broken. Another
+    /// build makes its rows itself, so the build differs.
+    pub(super) fn judge(&self, player: &Player<'_>, verified: Verified) -> Verified {
+        let Contradicts(place) = self;
+        match player {
+            Player::Own => {
+                let detail = format!(
+                    "it contradicts itself: its state hashes are those of the replay, but not what it says {place}"
+                );
+                verified.but(Verdict::Broken, Why::Contradiction, detail)
+            }
+            Player::Build(build, _) => {
+                let detail = format!(
+                    "the build {} differs from the log {place}; the state hashes agree",
+                    build.path().display()
+                );
+                verified.but(Verdict::Differs, Why::RecordedState, detail)
+            }
+        }
+    }
+}
 
 /// The first difference of what a log says and what its replay has of the same.
 pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
@@ -137,10 +160,7 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     let first = found.first.filter(|_| found.verdict == diff::Verdict::Differs)?;
     let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let field = first.field.as_deref().unwrap_or("a row");
-    Some(Contradicts(format!(
-        "it contradicts itself: its state hashes are those of the replay, but not what it says in `{}`, first{at}: {field}",
-        first.table
-    )))
+    Some(Contradicts(format!("in `{}`, first{at}: {field}", first.table)))
 }
 
 /// What came of replays, and what in the log is not as they have it; or why there are none.
@@ -159,9 +179,7 @@ impl Unlike {
     /// What is found about a log that is the same otherwise.
     pub(super) fn judge(self, verified: Verified) -> Verified {
         match self {
-            Unlike { contradicts: Some(Contradicts(detail)), .. } => {
-                verified.but(Verdict::Broken, Why::Contradiction, detail)
-            }
+            Unlike { contradicts: Some(contradicts), .. } => contradicts.judge(&Player::Own, verified),
             Unlike { keyframe: Some(tick), .. } => {
                 let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
                 verified.but(Verdict::Differs, Why::RecordedState, detail)

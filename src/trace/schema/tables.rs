@@ -39,7 +39,9 @@ const GIVEN: (u16, u16) = NETWORK;
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
 const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
-const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not run"];
+const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
+/// The reason of a shot that no server judged.
+pub(crate) const NOT_RUN: &str = "not run";
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
 const CATEGORIES: [&str; 8] = [
     "constant",
