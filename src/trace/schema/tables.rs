@@ -237,11 +237,13 @@ table! {
     rewind_us: i64, unit = Unit::Micros, role = Role::Judged;
     /// What bounded the rewind.
     limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = Role::Judged;
-    /// Whom it was meant for: who on the screen was nearest to its line.
+    /// The target: the player who was hit; for a miss the one that `aimed_by` chose.
     aimed_at: Text, names = &["none"], role = Role::Judged;
-    /// How far off.
+    /// How the target was chosen: hit on the server, hit on the shooter's screen alone, or drawn nearest to the line.
+    aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = Role::Judged;
+    /// Angle between the line of the shot and the drawn target.
     aim_off_degrees: f32, unit = Unit::Degrees, role = Role::Judged;
-    /// Distance between where that one was drawn and where the server judged it to be.
+    /// Distance between where the target was drawn and where the server judged it; none for projectiles.
     view_error_units: f32, unit = Unit::Units, role = Role::Judged;
     /// What became of it on the shooter's screen.
     predicted_reason: Code, names = &ON_SCREEN, role = Role::Predicted;
