@@ -29,6 +29,7 @@ mod search_text;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod smaller;
+mod sums;
 mod terminal;
 mod trouble;
 mod unfinished;

@@ -11,6 +11,13 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
+/** How many of these the server judged as shots: an impact counts only where its launch is not known, and a shot that was not run does not count. */
+export function countFired(shots) {
+  const of = (reason) => shots.filter((shot) => shot.server.reason === reason && !shot.is_impact).length;
+  const impacts = shots.filter((shot) => shot.is_impact).length;
+  return shots.length - impacts - of("not run") + Math.max(0, impacts - of("launched"));
+}
+
 /** Makes a side ready to be asked. */
 export function prepare(side) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));

@@ -5,7 +5,7 @@ import { read } from "page/data.js";
 import { $, colours, el, fitted, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
-import { lastAt, prepare } from "page/lookup.js";
+import { countFired, lastAt, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
 import { showWhy } from "page/why.js";
@@ -359,7 +359,7 @@ function describe(contents, state) {
   document.title = `hitreg report: ${names.join(" | ")}`;
   $("title").textContent = first.map ? `${first.game} on ${first.map}` : first.game || "a session";
   const hits = first.shots.filter((shot) => shot.server.reason === "hit").length;
-  const shots = first.shots.filter((shot) => shot.index !== 255).length;
+  const shots = countFired(first.shots);
   const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, `${first.mode} loop`, shots > 0 ? `${shots} shots, ${hits} hits` : null, `${first.corrections.length} corrections`];
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;

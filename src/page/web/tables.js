@@ -1,6 +1,7 @@
 // The tables beside the field: sorted, filtered, and only as many rows in the document as are seen.
 
 import { $, count, el, measure, ms, seconds } from "page/dom.js";
+import { countFired } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
@@ -90,7 +91,7 @@ function playerRows(side) {
       const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
       return packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
-    const shots = side.shots.filter((shot) => shot.shooter === player && shot.index !== 255);
+    const shots = side.shots.filter((shot) => shot.shooter === player);
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
     return {
       player,
@@ -99,7 +100,7 @@ function playerRows(side) {
       p95: nth(0.95),
       frames: side.clockOf(player)?.at_us.length ?? 0,
       corrections: side.corrections.filter((item) => item.player === player).length,
-      shots: side.shots.length > 0 ? shots.length : null,
+      shots: side.shots.length > 0 ? countFired(shots) : null,
       hits: side.shots.length > 0 ? hits.filter((shot) => shot.shooter === player).length : null,
       was_hit: side.shots.length > 0 ? hits.filter((shot) => shot.server.target === `p${player}`).length : null,
       down: lost("down"),

@@ -334,7 +334,7 @@ table! {
     packet: u32;
     /// When it left.
     at_us: i64, unit = Unit::Micros;
-    /// How often it arrived; 0 is lost.
+    /// How often it arrived; 0 is lost if a later one of the same player arrived, and else still in flight.
     arrived: u32;
     /// How long it was on its way.
     took_ms: f32, unit = Unit::Millis;
@@ -359,7 +359,7 @@ table! {
     snapshot: u32;
     /// When it left.
     at_us: i64, unit = Unit::Micros;
-    /// How often it arrived; 0 is lost.
+    /// How often it arrived; 0 is lost if a later one of the same player arrived, and else still in flight.
     arrived: u32;
     /// How long it was on its way.
     took_ms: f32, unit = Unit::Millis;
