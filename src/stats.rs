@@ -86,9 +86,48 @@ fn ascending(values: impl IntoIterator<Item = f32>) -> Vec<f32> {
     values
 }
 
+/// What became of the packets of one connection in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Packets that were sent.
+    pub sent: u64,
+    /// Packets that were sent up to the last one that arrived, which is included.
+    pub settled: u64,
+    /// Packets that arrived, each counted once.
+    pub received: u64,
+}
+
+impl Delivery {
+    /// Counts the next packet in the order of sending.
+    pub fn add(&mut self, has_arrived: bool) {
+        self.sent += 1;
+        if has_arrived {
+            self.settled = self.sent;
+            self.received += 1;
+        }
+    }
+
+    /// Packets that never arrived though a later one did.
+    pub fn lost(&self) -> u64 {
+        self.settled.saturating_sub(self.received)
+    }
+
+    /// Packets after the last that arrived. Nothing says whether they are lost.
+    pub fn in_flight(&self) -> u64 {
+        self.sent.saturating_sub(self.settled)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_in_flight_are_not_lost() {
+        let mut delivery = Delivery::default();
+        [true, false, true, false, false].into_iter().for_each(|has_arrived| delivery.add(has_arrived));
+        assert_eq!((delivery.sent, delivery.received, delivery.lost(), delivery.in_flight()), (5, 2, 1, 2));
+    }
 
     #[test]
     fn percentiles_are_values_that_occur() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::{Counted, Spread};
+use crate::stats::{Counted, Delivery, Spread};
 use crate::trace::schema::{Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks};
 use crate::trace::{Table, Trace};
 
@@ -31,7 +31,7 @@ pub struct Network {
     pub usercmds_per_packet: f64,
     /// Snapshots from the server to the clients.
     pub down: Direction,
-    /// How many updates the rate held back.
+    /// Updates that the client's rate held back.
     pub choked: u64,
     /// Usercmds that the server warned of, because they came out of sequence.
     pub warnings: u64,
@@ -46,8 +46,11 @@ pub struct Network {
 pub struct Direction {
     /// How many were sent.
     pub sent: u64,
-    /// How many of them never arrived; `None` where not one is known to have arrived, as in the log of one side.
+    /// Packets that never arrived though a later one of the same connection did; `None` where not one is known to have
+    /// arrived, as in the log of one side.
     pub lost: Option<u64>,
+    /// Packets after the last that arrived. They are neither lost nor received.
+    pub in_flight: u64,
     /// How long they were on their way, in ms.
     pub took_ms: Option<Spread>,
     /// Their bytes, where datagrams were asked for.
@@ -66,9 +69,11 @@ pub struct Prediction {
     pub exact: u64,
     /// Predictions within 0.2 units and 1.5 units/s.
     pub near: u64,
-    /// The others, by cause.
+    /// The others, by cause: their sum is `checked - exact - near`. Corrections of near predictions are not among them.
     pub misses_by_cause: BTreeMap<String, u64>,
-    /// Distance between predicted and authoritative origin.
+    /// Predictions across a spawn, a death or a teleport that had to be corrected.
+    pub relocations: u64,
+    /// Distance between predicted and authoritative origin, without those of `relocations`.
     pub error_units: Option<Spread>,
     /// Of those that began on the ground.
     pub ground: Share,
@@ -105,6 +110,12 @@ pub struct Share {
 pub struct Shots {
     /// Shots that the server judged, projectiles included; those of which only the impact is known, too.
     pub fired: u64,
+    /// Of `fired`, projectiles that were launched.
+    pub launched: u64,
+    /// Impacts of projectiles; not among `fired` where the launch is.
+    pub impacts: u64,
+    /// Shots that a client predicted and the server never ran; not among `fired`.
+    pub not_run: u64,
     /// Shots and projectiles that hurt somebody.
     pub hit: u64,
     /// Shots of which the replay has what the shooter's screen said.
@@ -115,7 +126,7 @@ pub struct Shots {
     pub agreed: u64,
     /// Shots for which the others were rewound.
     pub rewound: u64,
-    /// Distance between where the target was drawn and where the server judged it to be, for shots that were rewound.
+    /// Distance between where the target was drawn and where the server judged it to be, for hitscan shots.
     pub view_error_units: Option<Spread>,
 }
 
@@ -140,7 +151,6 @@ pub struct Exercised {
 #[derive(Clone, Debug, Default)]
 pub struct Summing {
     summary: Summary,
-    impacts: Impacts,
     executed: u64,
     error_units: Counted,
     view_error_units: Counted,
@@ -153,18 +163,11 @@ pub struct Summing {
     network: bool,
 }
 
-/// Shots that fly by themselves.
-#[derive(Clone, Copy, Debug, Default)]
-struct Impacts {
-    launched: u64,
-    ended: u64,
-}
-
 /// One direction as its rows come.
 #[derive(Clone, Debug, Default)]
 struct Way {
-    sent: u64,
-    lost: u64,
+    /// By player.
+    deliveries: BTreeMap<u32, Delivery>,
     took_ms: Counted,
     bytes: Option<u64>,
     choked: u64,
@@ -206,23 +209,27 @@ impl Summing {
             }
             corrections::NAME => {
                 let acks = corrections::Columns::read(rows);
-                acks.error_units.iter().for_each(|error| self.error_units.add(*error));
-                self.summary.prediction.add(&acks);
+                for (error, cause) in acks.error_units.iter().zip(acks.cause.iter()) {
+                    if !is_relocation(cause) {
+                        self.error_units.add(*error);
+                    }
+                }
+                self.summary.exercised.corrections += self.summary.prediction.add(&acks);
             }
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
-                self.summary.shots.add(&shots, &mut self.impacts);
+                self.summary.shots.add(&shots);
             }
             packets::NAME => {
                 let packets = packets::Columns::read(rows);
                 self.network = true;
                 self.usercmds_sent += sum(packets.usercmds);
-                self.up.add(packets.arrived, packets.took_ms, packets.bytes);
+                self.up.add(packets.player, packets.arrived, packets.took_ms, packets.bytes);
             }
             snapshots::NAME => {
                 let told = snapshots::Columns::read(rows);
-                self.down.add(told.arrived, told.took_ms, told.bytes);
+                self.down.add(told.player, told.arrived, told.took_ms, told.bytes);
                 self.down.choked += sum(told.choked);
                 self.down.warnings += sum(told.warnings);
                 for (part, bits) in OptionalBits::PARTS.iter().zip(told.bits).filter(|(_, bits)| !bits.is_empty()) {
@@ -241,16 +248,15 @@ impl Summing {
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
         shots.view_error_units = self.view_error_units.spread();
-        shots.fired += self.impacts.ended.saturating_sub(self.impacts.launched);
+        shots.fired += shots.impacts.saturating_sub(shots.launched);
         if exercised.usercmds == 0 {
             exercised.usercmds = self.executed;
         }
-        exercised.corrections = prediction.misses_by_cause.values().sum();
         exercised.shots = shots.fired;
         exercised.hits = shots.hit;
         *network = self.network.then(|| Network {
             up: self.up.direction(),
-            usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent.max(1) as f64,
+            usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent().max(1) as f64,
             down: self.down.direction(),
             choked: self.down.choked,
             warnings: self.down.warnings,
@@ -265,23 +271,34 @@ fn sum(column: &[u32]) -> u64 {
 }
 
 impl Way {
-    fn add(&mut self, arrived: &[u32], took_ms: &[f32], bytes: &[u32]) {
-        self.sent += arrived.len() as u64;
-        self.lost += arrived.iter().filter(|times| **times == 0).count() as u64;
+    fn add(&mut self, players: &[u32], arrived: &[u32], took_ms: &[f32], bytes: &[u32]) {
+        for (row, times) in arrived.iter().enumerate() {
+            let player = players.get(row).copied().unwrap_or_default();
+            self.deliveries.entry(player).or_default().add(*times > 0);
+        }
         took_ms.iter().for_each(|ms| self.took_ms.add(*ms));
         if !bytes.is_empty() {
             *self.bytes.get_or_insert(0) += sum(bytes);
         }
     }
 
+    fn sent(&self) -> u64 {
+        self.deliveries.values().map(|delivery| delivery.sent).sum()
+    }
+
     fn direction(&self) -> Direction {
-        let lost = (self.lost < self.sent || self.sent == 0).then_some(self.lost);
-        Direction { sent: self.sent, lost, took_ms: self.took_ms.spread(), bytes: self.bytes }
+        let sum = |of: fn(&Delivery) -> u64| self.deliveries.values().map(of).sum::<u64>();
+        let (sent, received) = (self.sent(), sum(|d| d.received));
+        let is_known = received > 0 || sent == 0;
+        let lost = is_known.then(|| sum(Delivery::lost));
+        let in_flight = if is_known { sum(Delivery::in_flight) } else { 0 };
+        Direction { sent, lost, in_flight, took_ms: self.took_ms.spread(), bytes: self.bytes }
     }
 }
 
 impl Prediction {
-    fn add(&mut self, table: &corrections::Columns<'_>) {
+    /// Adds rows, and counts the corrections among them.
+    fn add(&mut self, table: &corrections::Columns<'_>) -> u64 {
         self.usercmds += sum(table.commands);
         let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
         let result: Vec<&str> = table.result.iter().collect();
@@ -292,10 +309,22 @@ impl Prediction {
             let AsPlayed { ground, air } = self.as_played.get_or_insert_default();
             add_shares([ground, air], &as_played, &on_ground);
         }
-        for cause in table.cause.iter().filter(|cause| *cause != "none") {
-            *self.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
+        let mut corrections = 0;
+        for (result, cause) in result.iter().zip(table.cause.iter()) {
+            corrections += u64::from(cause != "none");
+            self.relocations += u64::from(is_relocation(cause));
+            if !matches!(*result, "exact" | "near" | "none") {
+                let cause = if cause == "none" { "unknown" } else { cause };
+                *self.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
+            }
         }
+        corrections
     }
+}
+
+/// Whether a correction has this cause because the body was put elsewhere: its distance is no error of movement.
+pub(crate) fn is_relocation(cause: &str) -> bool {
+    matches!(cause, "spawn_or_death" | "teleport")
 }
 
 /// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
@@ -310,20 +339,21 @@ fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool])
 }
 
 impl Shots {
-    fn add(&mut self, table: &shots::Columns<'_>, impacts: &mut Impacts) {
+    fn add(&mut self, table: &shots::Columns<'_>) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
         for (row, (reason, target)) in judged.iter().enumerate() {
             self.hit += u64::from(*reason == "hit");
             if table.impact.get(row) == Some(&1) {
-                impacts.ended += 1;
+                self.impacts += 1;
                 continue;
             }
             if *reason == "not run" {
+                self.not_run += 1;
                 continue;
             }
             self.fired += 1;
-            impacts.launched += u64::from(*reason == "launched");
+            self.launched += u64::from(*reason == "launched");
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
                 self.predicted += u64::from(*seen != "not predicted");

@@ -202,8 +202,12 @@ impl Report<'_> {
         let (prediction, shots) = (&self.summary.prediction, &self.summary.shots);
         page.pair("speed", &speed(self.speed));
         let exact = share(prediction.exact, prediction.checked);
-        let misses: u64 = prediction.misses_by_cause.values().sum();
-        page.pair("prediction", &format!("{exact} exact; {} to correct", counted(misses, "misprediction")));
+        let corrections = self.summary.exercised.corrections;
+        let apart = match prediction.relocations {
+            0 => String::new(),
+            some => format!(", {} of them of spawns, deaths and teleports", count(some)),
+        };
+        page.pair("prediction", &format!("{exact} exact; {}{apart}", counted(corrections, "correction")));
         let fired = counted(shots.fired, "shot");
         page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
         if let Some(error) = &shots.view_error_units {

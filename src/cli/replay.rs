@@ -303,6 +303,15 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
         page.paragraph(2, &format!("error of the origin: median {p50}, p95 {p95}, greatest {max} units"));
+        if prediction.relocations > 0 {
+            page.paragraph(
+                2,
+                &format!(
+                    "counted apart: {} of spawns, deaths and teleports",
+                    counted(prediction.relocations, "correction")
+                ),
+            );
+        }
     }
     if !prediction.misses_by_cause.is_empty() {
         let mut causes: Vec<(&String, &u64)> = prediction.misses_by_cause.iter().collect();
@@ -359,6 +368,15 @@ fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: b
         false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
     };
     page.pair("server", &hit);
+    let apart = [
+        (shots.launched, "projectile launched", "projectiles launched"),
+        (shots.impacts, "impact", "impacts"),
+        (shots.not_run, "predicted shot not run", "predicted shots not run"),
+    ];
+    let apart = apart.into_iter().filter(|(n, ..)| *n > 0);
+    let apart: Vec<String> =
+        apart.map(|(n, one, many)| format!("{} {}", count(n), if n == 1 { one } else { many })).collect();
+    page.pair_if("apart", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
     let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));
     let screen = match shots.predicted {

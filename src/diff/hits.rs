@@ -56,6 +56,13 @@ pub enum Change {
     OtherReason,
 }
 
+impl Hits {
+    /// Shots and impacts whose outcome changed: hit or miss, target, or wound.
+    pub fn outcomes_changed(&self) -> u64 {
+        self.only_a + self.only_b + self.other_target + self.other_wound
+    }
+}
+
 impl Change {
     pub(super) const ALL: [Change; 5] =
         [Change::OnlyA, Change::OnlyB, Change::OtherTarget, Change::OtherWound, Change::OtherReason];

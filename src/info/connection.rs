@@ -6,6 +6,7 @@ use super::numbers::Numbers;
 use super::times::Times;
 use super::{Packets, PlayerFigures};
 use crate::record::OutlineOfPlayer;
+use crate::stats::Delivery;
 use crate::units::Micros;
 
 /// A snapshot that has not come by then does not any more, and a usercmd is not acked any more.
@@ -137,7 +138,7 @@ impl Way {
         let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
         let received = self.came.count() as u64;
         let due = self.came.highest().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
-        Packets { sent, received, lost: due.saturating_sub(received), choked: 0 }
+        Packets { sent, received, lost: Delivery { sent, settled: due, received }.lost(), choked: 0 }
     }
 }
 

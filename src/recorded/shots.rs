@@ -59,6 +59,7 @@ fn push(
         rewind_us: judged.map_or(0, |shot| shot.rewound.0),
         limit: 0,
         aimed_at: "none",
+        aimed_by: 0,
         aim_off_degrees: f32::NAN,
         view_error_units: f32::NAN,
         predicted_reason: reason(predicted),

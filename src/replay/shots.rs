@@ -53,11 +53,11 @@ impl Shots {
     ) {
         let key = (judged.shooter, judged.command, judged.index);
         let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
-        let aimed = aimed_at(G::aim(&judged.fire), on_screen);
-        let view_error = aimed.and_then(|aimed| {
+        let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref());
+        let view_error = aimed.filter(|_| judged.verdict.reason != Reason::Launched).and_then(|aimed| {
             let left = judged.rewind.left_in_present.contains(&aimed.entity);
             let (_, body) = judged.rewind.targets.iter().find(|(id, _)| *id == aimed.entity)?;
-            (!left && judged.verdict.reason != Reason::Launched).then(|| body.origin().distance(aimed.drawn))
+            aimed.drawn.filter(|_| !left).map(|drawn| body.origin().distance(drawn))
         });
         self.push::<G>(Shot {
             key,
@@ -72,10 +72,7 @@ impl Shots {
             again: None,
         });
         let was_hit = judged.verdict.reason == Reason::Hit;
-        let target = match judged.verdict.main_wound() {
-            Some(wound) if was_hit => Some(wound.target),
-            _ => aimed.filter(|_| judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity),
-        };
+        let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
         let muzzle = G::aim(&judged.fire).0;
         let sight = target.filter(|_| judged.verdict.reason != Reason::Launched);
         let Some(sight) = sight.map(|target| Sight { at, tick, muzzle, target }) else { return };
@@ -92,7 +89,13 @@ impl Shots {
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
             // Of all that is drawn, those who could be hit.
-            aimed_at(judged.aim, &mut on_screen.filter(|(id, _)| place(*id).is_some()))
+            let on_screen = &mut on_screen.filter(|(id, _)| place(*id).is_some());
+            aimed_at(judged.aim, on_screen, &shot.verdict, None)
+        });
+        let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
+        let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
+            let (_, judged) = place(aimed.entity)?;
+            aimed.drawn.map(|drawn| judged.distance(drawn))
         });
         let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let limit = match judged {
@@ -109,7 +112,7 @@ impl Shots {
             judged: Some(&shot.verdict),
             rewind: (rewind, limit),
             aimed,
-            view_error: aimed.and_then(|aimed| Some(place(aimed.entity)?.1.distance(aimed.drawn))),
+            view_error,
             again: Some(shot),
         });
     }
@@ -193,6 +196,7 @@ impl Shots {
             rewind_us: shot.rewind.0.0,
             limit: shot.rewind.1 as u8,
             aimed_at: &aimed.map_or("none".to_owned(), |aimed| entity_name(aimed.entity)),
+            aimed_by: aimed.map_or(0, |aimed| aimed.by as u8),
             aim_off_degrees: aimed.map_or(f32::NAN, |aimed| aimed.off.to_degrees()),
             view_error_units: shot.view_error.unwrap_or(f32::NAN),
             predicted_reason: seen.reason,
@@ -267,18 +271,46 @@ fn entity_name(entity: EntityId) -> String {
     format!("p{entity}")
 }
 
+/// The target of a shot.
 #[derive(Clone, Copy)]
 struct Aimed {
     entity: EntityId,
-    drawn: Vec3,
+    by: AimedBy,
+    /// Where the shooter's screen drew the target; `None` if it did not.
+    drawn: Option<Vec3>,
+    /// How far off the line, in radians; NaN for a target that was not drawn.
     off: f32,
 }
 
-/// Whom a shot was meant for: who on the screen was nearest to its line.
-fn aimed_at((from, direction): (Vec3, Vec3), on_screen: OnScreen<'_>) -> Option<Aimed> {
-    on_screen
-        .map(|(entity, drawn)| Aimed { entity, drawn, off: angle_off(from, direction, drawn) })
-        .min_by(|a, b| a.off.total_cmp(&b.off))
+/// How the target of a shot is known: the codes of the column `aimed_by`, of which 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AimedBy {
+    /// The server's verdict names the target.
+    Hit = 1,
+    /// The shot missed on the server. The verdict on the shooter's screen names the target.
+    PredictedHit = 2,
+    /// The shot missed on both. The target is the entity that was drawn nearest to the line.
+    Nearest = 3,
+}
+
+/// The target of a shot: the entity that was hit, or the one that was drawn nearest to the line of a miss.
+fn aimed_at(
+    (from, direction): (Vec3, Vec3),
+    mut on_screen: OnScreen<'_>,
+    server: &Verdict,
+    screen: Option<&Verdict>,
+) -> Option<Aimed> {
+    let off = |drawn| angle_off(from, direction, drawn);
+    let hit = |verdict: &Verdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
+    let by_server = hit(server).map(|target| (target, AimedBy::Hit));
+    let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
+    if let Some((entity, by)) = hit {
+        let drawn = Iterator::find(&mut on_screen, |(id, _)| *id == entity).map(|(_, drawn)| drawn);
+        return Some(Aimed { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
+    }
+    let drawn = on_screen.map(|(entity, drawn)| (entity, drawn, off(drawn)));
+    let (entity, drawn, off) = drawn.min_by(|(.., a), (.., b)| a.total_cmp(b))?;
+    Some(Aimed { entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
 }
 
 #[cfg(test)]
@@ -287,7 +319,7 @@ mod tests {
 
     use super::*;
     use crate::arena::{Arena, ArenaRules};
-    use crate::game::{Given, JudgedAgain};
+    use crate::game::{Given, JudgedAgain, Wound};
     use crate::trace::schema::shots::Columns;
 
     fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {
@@ -328,8 +360,39 @@ mod tests {
         assert_eq!(limits, ["off", "none", "max_unlag"]);
         assert_eq!(rows.rewind_us.to_vec(), [0, 80_000, 80_000]);
         assert_eq!(rows.view_error_units.to_vec(), [6.0; 3]);
+        assert_eq!(rows.aimed_by.iter().collect::<Vec<_>>(), ["nearest"; 3]);
         let damage: Vec<Option<f32>> = rows.given_damage.iter().map(|d| Some(*d).filter(|d| !d.is_nan())).collect();
         assert_eq!(damage, [None, Some(12.0), None]);
+    }
+
+    fn hit(target: u64) -> Verdict {
+        let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
+        Verdict { reason: Reason::Hit, wounds: vec![wound] }
+    }
+
+    #[test]
+    fn target_is_who_was_hit_then_who_was_hit_on_screen_then_the_nearest() {
+        let miss = Verdict::miss(Reason::Missed);
+        let target = |server: &Verdict, screen: Option<&Verdict>| {
+            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))].into_iter();
+            let aimed = aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen).expect("a target");
+            (aimed.entity.0, aimed.by, aimed.drawn.is_some())
+        };
+        assert_eq!(target(&miss, Some(&miss)), (2, AimedBy::Nearest, true));
+        assert_eq!(target(&miss, Some(&hit(4))), (4, AimedBy::PredictedHit, true));
+        assert_eq!(target(&hit(4), Some(&hit(2))), (4, AimedBy::Hit, true));
+        assert_eq!(target(&hit(9), None), (9, AimedBy::Hit, false), "the screen did not draw who was hit");
+    }
+
+    #[test]
+    fn projectiles_have_no_view_error() {
+        let mut shots = Shots::default();
+        let launch = ShotAgain { verdict: Verdict::miss(Reason::Launched), ..again(0, false, 0) };
+        for shot in [launch, ShotAgain { is_impact: true, verdict: hit(4), ..again(0, false, 0) }] {
+            shots.judged_again::<Arena>(&shot, &mut [(EntityId(4), Vec3::X * 56.0)].into_iter());
+        }
+        let table = shots.take();
+        assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));
     }
 
     #[test]

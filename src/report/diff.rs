@@ -116,20 +116,22 @@ fn from(table: &TableDiff) -> String {
     }
 }
 
+/// The columns that only one side has, or that hold another type of value in B.
+pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
+    let shape = &table.shape;
+    let kinds =
+        [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "of another type in B")];
+    let named = kinds.into_iter().filter(|(columns, _)| !columns.is_empty());
+    named.map(|(columns, what)| format!("columns {what}: {}", columns.join(", "))).collect()
+}
+
 /// What a row of numbers cannot say.
 fn details(page: &mut Page, table: &TableDiff) {
     let mut detail = |text: &str| page.note(2, &format!("{}: {text}", table.name));
     if let Some(reason) = &table.untestable {
         detail(reason);
     }
-    let shape = &table.shape;
-    for (columns, what) in
-        [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "of another type in B")]
-    {
-        if !columns.is_empty() {
-            detail(&format!("columns {what}: {}", columns.join(", ")));
-        }
-    }
+    column_words(table).iter().for_each(|words| detail(words));
     let (other_time, within) = (table.rows.other_time, table.rows.within_tolerance);
     if other_time > 0 {
         detail(&format!("not compared, because they are of different times: {}", counted(other_time, "row")));

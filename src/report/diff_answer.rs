@@ -1,6 +1,6 @@
 //! The answer of a comparison before its evidence: what differs, where first, which shots came out differently.
 
-use super::diff::{diff_line, diff_page, judgement};
+use super::diff::{column_words, diff_line, diff_page, judgement};
 use super::divergence::{place, values};
 use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
@@ -40,10 +40,12 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
     page
 }
 
-/// What most people ask for: how many shots came out otherwise, since when, and under which other settings.
+/// What most people ask for: how many hit results changed, since when, and under which other settings.
 fn story(diff: &TraceDiff) -> Option<String> {
     let changed = &diff.hits.changed;
-    let shots = Some(changed.len()).filter(|shots| *shots > 0)?;
+    if changed.is_empty() {
+        return None;
+    }
     let first = changed.first().next().and_then(|shot| shot.at_us());
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
@@ -51,7 +53,13 @@ fn story(diff: &TraceDiff) -> Option<String> {
         [one] => format!(", with {}={}", one.key, one.b),
         more => format!(", with {} set otherwise", counted(more.len() as u64, "setting")),
     };
-    Some(format!("{} came out otherwise{since}{under}", counted(shots as u64, "shot")))
+    let hits = &diff.hits;
+    let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "hit result"));
+    let missed = match hits.other_reason {
+        0 => String::new(),
+        some => format!(" ({} missed in both for another reason or in one run alone)", counted(some, "more shot")),
+    };
+    Some(format!("{outcomes}{missed}{since}{under}"))
 }
 
 const MOST_TABLES: usize = 6;
@@ -71,6 +79,7 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
                 let of = rows.compared + rows.only_in_a + rows.only_in_b;
                 format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
             }
+            (Status::Differs, None) if apart == 0 && !column_words(table).is_empty() => column_words(table).join("; "),
             _ => judgement(table).to_owned(),
         };
         page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));

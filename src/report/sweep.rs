@@ -38,14 +38,35 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     let rows: Vec<Vec<Cell>> = sweep.rows.iter().map(row).collect();
     page.table(&[&[("", Left)], &columns[..]].concat(), &rows);
     page.blank();
+    if let Some(note) = equal_rows(sweep) {
+        page.paragraph(0, &note);
+    }
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
     let seeds = if has_intervals { format!(" ({} of them)", sweep.repeats) } else { String::new() };
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
     page.line("* on target on the shooter's screen");
     page.line("errors in units; in cover: medians of time and way on the target's own screen");
-    page.line("corr.: predictions that had to be corrected, and by how much");
+    page.line("corr.: predictions that had to be corrected, and by how much (without spawns,");
+    page.line("deaths and teleports)");
     page.line("kB/s: of each player, from the server and to it");
     page
+}
+
+/// Why all rows are equal, where they are.
+fn equal_rows(sweep: &Sweep) -> Option<String> {
+    let (first, others) = sweep.rows.split_first()?;
+    if others.is_empty() || others.iter().any(|row| row.figures != first.figures) {
+        return None;
+    }
+    let keys = sweep.keys.join(", ");
+    Some(match sweep.what_if {
+        WhatIf::Rerecord => format!("All rows are equal: these sessions do not depend on {keys}."),
+        _ if sweep.keys.iter().all(|key| key.starts_with("client.")) => format!(
+            "All rows are equal: the log holds the usercmds that the clients sent, and a replay cannot change {keys}. \
+             --what-if rerecord plays the session again with bots."
+        ),
+        _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
+    })
 }
 
 /// The share of shots that hit, and half its confidence interval.
@@ -74,4 +95,22 @@ fn figures(f: &Figures) -> [String; 11] {
         kilobytes(f.down_bytes_per_s),
         kilobytes(f.up_bytes_per_s),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::Row;
+
+    #[test]
+    fn equal_rows_have_a_reason() {
+        let row = |shots| Row { values: vec!["30".to_owned()], figures: Figures { shots, ..Figures::default() } };
+        let sweep = |key: &str, what_if, rows| Sweep { what_if, repeats: 1, keys: vec![key.to_owned()], rows };
+        let note = equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(1)]));
+        assert!(note.is_some_and(|note| note.contains("a replay cannot change client.cmd_hz")));
+        let note = equal_rows(&sweep("server.update_hz", WhatIf::Replay, vec![row(1), row(1)]));
+        assert!(note.is_some_and(|note| note.contains("do not depend on server.update_hz")));
+        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(2)])), None);
+        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1)])), None);
+    }
 }

@@ -69,6 +69,9 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     page.pair_if("aimed", looks.as_deref());
     let about = shot.about.as_deref().map(name);
+    if let (Some(who), Some(by)) = (&about, chosen(shot)) {
+        page.pair("target", &format!("{who}: {by}"));
+    }
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
@@ -103,6 +106,16 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
             page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
         }
         page.faint(2, &super::what_if_line(crate::replay::WhatIf::Rejudge));
+    }
+}
+
+/// How the target was chosen.
+fn chosen(shot: &Shot) -> Option<&'static str> {
+    match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
+        "hit" => Some("hit on the server"),
+        "predicted_hit" => Some("hit on the shooter's screen"),
+        "nearest" => Some("nothing was hit; drawn nearest to the aim"),
+        _ => None,
     }
 }
 
@@ -148,11 +161,13 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     });
     page.pair("went back", &known(back));
     page.pair("limited by", &limit(&judged.limit, settings));
-    let error = match (shot.view_error_units, &shot.aimed_at) {
-        (Some(error), Some((who, _))) => {
+    let error = match (shot.view_error_units, &shot.about) {
+        (Some(error), Some(who)) => {
             format!("{} units between {1} drawn and {1} judged", measure(error), name(who))
         }
-        _ => "not known: no target was drawn, or it was elsewhere at once since, or the shot was launched".to_owned(),
+        _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
+        _ if shot.about.is_none() => "not known: no target was drawn".to_owned(),
+        _ => "not known: the target was not drawn, or it spawned or teleported since".to_owned(),
     };
     page.pair("view error", &error);
     page.pair("judged", &came(&shot.server));
@@ -224,8 +239,7 @@ fn places(page: &mut Page, shot: &Shot, who: &str) {
 
 /// `3.10 left, 2.00 below`: where the target is, seen along the aim.
 fn direction(off: &Off) -> String {
-    let side = if off.right_units < 0.0 { "left" } else { "right" };
-    let across = format!("{} {side}", measure(off.right_units.abs()));
+    let across = format!("{} {}", measure(off.right_units.abs()), off.side());
     match off.up_units {
         Some(up) => format!("{across}, {} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }),
         None => across,
@@ -268,14 +282,13 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     }
     let who = shot.about.as_deref().map_or("anybody".to_owned(), name);
     let aim = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
-        let side = if off.right_units > 0.0 { "left" } else { "right" };
-        format!("the aim passed {} units {side} of the middle of {who}", measure(off.right_units.abs()))
+        format!("the middle of {who} was {} units {} of the aim", measure(off.right_units.abs()), off.side())
     });
     let screen = match shot.screen.reason.as_str() {
         "hit" => came(&shot.screen).replacen("hit", "it hit", 1),
         "missed" | "hit the world" => match aim {
-            Some(aim) => format!("{aim}, and it {}", name(&shot.screen.reason)),
-            None => format!("it {}", name(&shot.screen.reason)),
+            Some(aim) => format!("{aim}, and the shot {}", name(&shot.screen.reason)),
+            None => format!("the shot {}", name(&shot.screen.reason)),
         },
         "launched" => "it was launched".to_owned(),
         "already dead" => "the target was dead already".to_owned(),
@@ -291,7 +304,7 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
 }
 
 fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> String {
-    let Some(((who, _), error)) = shot.aimed_at.as_ref().zip(shot.view_error_units) else {
+    let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
         return "how far that is from what the server judged is not known".to_owned();
     };
     let who = name(who);

@@ -37,14 +37,13 @@ impl<G: Game> Connection<G> {
             self.due_at = now;
         }
         self.snapshot = self.snapshot.next();
-        let late_by = now - self.due_at;
-        let held_back = if self.rate_free_at > self.due_at { 1 + late_by.0 / interval.0 } else { 0 };
+        let held_back = held_back(now, self.due_at, self.rate_free_at, [interval, settings.server.tick_hz.interval()]);
         let snapshot = Snapshot {
             seq: self.snapshot,
             ack: self.last_command,
             frame: Arc::clone(&frame),
             effects: std::mem::take(&mut self.effects),
-            choked: held_back.clamp(0, 255) as u8,
+            choked: held_back,
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
             echo: if settings.client.adaptive_redundancy { self.echo(now) } else { None },
@@ -56,6 +55,16 @@ impl<G: Game> Connection<G> {
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot
     }
+}
+
+/// Returns how many updates the rate limit held back before the one that is sent at `now`. An update that waits for a tick
+/// is not counted.
+fn held_back(now: Micros, due_at: Micros, rate_free_at: Micros, [update, tick]: [Micros; 2]) -> u8 {
+    let first_tick = Micros(now.0 - (now - due_at).0.max(0) / tick.0 * tick.0);
+    if rate_free_at <= first_tick {
+        return 0;
+    }
+    (1 + (now - first_tick).0 / update.0).clamp(0, 255) as u8
 }
 
 /// Converts the world to a frame, without client-only fields.
@@ -74,5 +83,24 @@ pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], effect: Effect) {
         if !(predicted && index == usize::from(effect.entity.0)) {
             connection.effects.push(effect);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_rate_holds_updates_back() {
+        let ms = Micros::from_ms;
+        let held = |now, due, free, periods: [i64; 2]| held_back(ms(now), ms(due), ms(free), periods.map(ms));
+        // 10 ticks and 20 updates a second: the update is due between two ticks, and the rate is free at the second.
+        assert_eq!(held(200, 150, 110, [50, 100]), 0);
+        assert_eq!(held(200, 100, 160, [50, 100]), 3, "at 100 ms the rate was not free");
+        assert_eq!(held(200, 150, 190, [50, 100]), 0, "no tick came before the rate was free");
+        // 100 ticks and 20 updates a second.
+        assert_eq!(held(100, 50, 95, [50, 10]), 2);
+        assert_eq!(held(60, 50, 51, [50, 10]), 1);
+        assert_eq!(held(50, 50, 50, [50, 10]), 0);
     }
 }

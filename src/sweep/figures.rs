@@ -3,7 +3,7 @@
 use crate::record::Session;
 use crate::replay::Replayed;
 use crate::stats::Spread;
-use crate::summary::Summary;
+use crate::summary::{Summary, is_relocation};
 use crate::trace::schema::{corrections, shots};
 
 /// What replays under one combination of settings came to.
@@ -32,7 +32,7 @@ pub struct Figures {
     pub checked: u64,
     /// Predictions that had to be corrected.
     pub corrections: u64,
-    /// By how much.
+    /// By how much, without those of spawns, deaths and teleports.
     pub correction_units: Option<Spread>,
     /// What the server sends to one client on the average; `None` in open loop.
     pub down_bytes_per_s: Option<f64>,
@@ -88,9 +88,11 @@ impl Gathered {
         };
         gathered.add_shots(&shots);
         let corrections = corrections::Columns::of(trace);
-        for (row, _) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
+        for (row, cause) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
             gathered.corrections += 1;
-            gathered.correction_units.extend(corrections.error_units.get(row));
+            if !is_relocation(cause) {
+                gathered.correction_units.extend(corrections.error_units.get(row));
+            }
         }
         gathered
     }

@@ -64,6 +64,11 @@ impl Line {
 }
 
 impl Off {
+    /// The side of the line on which the place is: `left` or `right`.
+    pub fn side(&self) -> &'static str {
+        if self.right_units < 0.0 { "left" } else { "right" }
+    }
+
     /// How far off the line's direction it is, in degrees.
     pub fn degrees(&self) -> f32 {
         libm::atan2f(self.distance_units, self.ahead_units).to_degrees()

@@ -40,11 +40,14 @@ pub struct Shot {
     pub impact: Option<Came>,
     /// The line of the aim, as it was on the shooter's screen.
     pub line: Option<Line>,
-    /// Whom it was about: who was hit on the server, else on the screen, else who was nearest to the line.
+    /// The target: who was hit on the server, else on the screen, else who was drawn nearest to the line.
     pub about: Option<String>,
-    /// Who on the screen was nearest to the line, and how far off in degrees as the server ran the usercmd.
+    /// The target that the trace measured the view error of, and how far off the aim it was drawn, in degrees, as the server ran
+    /// the usercmd.
     pub aimed_at: Option<(String, Option<f32>)>,
-    /// Distance between where that one was drawn and where the server judged it.
+    /// How that target was chosen: `hit`, `predicted_hit` or `nearest`.
+    pub aimed_by: Option<String>,
+    /// Distance between where the target was drawn and where the server judged it; `None` if the trace has it of another one.
     pub view_error_units: Option<f32>,
     /// How its usercmd travelled, as the log has it.
     pub carried: Option<Carried>,
@@ -151,6 +154,7 @@ impl Shot {
             row,
         );
         let aimed_at = named(shots.aimed_at, row);
+        let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // Nobody aims an impact: its line is its launch's.
         let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
@@ -176,8 +180,9 @@ impl Shot {
             is_reported,
             impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
-            about: server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone()),
-            view_error_units: measure(shots.view_error_units, row),
+            view_error_units: measure(shots.view_error_units, row).filter(|_| about == aimed_at),
+            about,
+            aimed_by: named(shots.aimed_by, row),
             aimed_at: aimed_at.map(|name| (name, measure(shots.aim_off_degrees, row))),
             screen,
             server,
@@ -223,8 +228,7 @@ impl Shot {
 
         // The tables do not have the judged place itself. The view error says how far it is from the drawn one, and a place that
         // does not fit that is not taken.
-        let is_of_target = self.aimed_at.as_ref().is_some_and(|(name, _)| Some(name) == self.about.as_ref());
-        let error = self.view_error_units.filter(|_| is_of_target);
+        let error = self.view_error_units;
         let fits = |origin: &glam::Vec3, within: f32| {
             drawn.zip(error).is_some_and(|(drawn, error)| (origin.distance(drawn) - error).abs() <= within)
         };

@@ -30,6 +30,7 @@ mod search_text;
 mod sides;
 mod signals;
 mod smaller;
+mod sums;
 mod terminal;
 mod trouble;
 mod unfinished;

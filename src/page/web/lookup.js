@@ -11,6 +11,13 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
+/** How many of these shots the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
+export function countFired(shots) {
+  const of = (reason) => shots.filter((shot) => shot.server.reason === reason && !shot.is_impact).length;
+  const impacts = shots.filter((shot) => shot.is_impact).length;
+  return shots.length - impacts - of("not run") + Math.max(0, impacts - of("launched"));
+}
+
 /** Makes a side ready to be asked; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));

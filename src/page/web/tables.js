@@ -1,7 +1,7 @@
 // The tables beside the field: sorted, filtered, and only as many rows in the document as are seen.
 
 import { $, count, el, measure, widthOf } from "page/dom.js";
-import { victimOf } from "page/lookup.js";
+import { countFired, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
@@ -121,7 +121,7 @@ function playerRows(side, index) {
       return packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
     const { counts } = side;
-    const shots = side.shots.filter((shot) => shot.shooter === player && !shot.is_impact && shot.server.reason !== "not run");
+    const shots = side.shots.filter((shot) => shot.shooter === player);
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
     const victims = hits.map(victimOf);
     const knows_victims = victims.every((victim) => victim !== null);
@@ -135,7 +135,7 @@ function playerRows(side, index) {
       p95: nth(0.95),
       frames: side.clockOf(player)?.at_us.length ?? null,
       corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
-      shots: counts.shots === null ? null : shots.length,
+      shots: counts.shots === null ? null : countFired(shots),
       hits: counts.hits === null ? null : hits.filter((shot) => shot.shooter === player).length,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
       down: lost("down"),

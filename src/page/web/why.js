@@ -32,6 +32,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
     list([
       ["usercmd", `#${shot.command}, made at ${seconds(made?.at_us)}`],
       [`on the screen`, came(shot.screen)],
+      ["target", chosen(shot)],
       [`drew ${shot.about ?? "nobody"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} ago`}` : null],
       ["made of", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "when it arrived is not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
@@ -46,6 +47,12 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
     places(shot),
     ...otherwise(shot.rejudged ?? []),
   ];
+}
+
+/** The target and how it was chosen. */
+function chosen({ about, aimed_by: by, is_impact: isImpact }) {
+  const how = { hit: "hit on the server", predicted_hit: "hit on the shooter's screen", nearest: "nothing was hit; drawn nearest to the aim" }[by];
+  return about && how && !isImpact ? `${about}: ${how}` : null;
 }
 
 /** What other settings would have made of a shot. */

@@ -239,11 +239,13 @@ table! {
     rewind_us: i64, unit = Unit::Micros, role = Role::Judged;
     /// The limit on the rewind.
     limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = Role::Judged;
-    /// The intended target: the drawn target nearest to the line of fire.
+    /// The target: the player who was hit; for a miss the one that `aimed_by` chose.
     aimed_at: Text, names = &["none"], role = Role::Judged;
-    /// Angle between the line of fire and the intended target.
+    /// How the target was chosen: hit on the server, hit on the shooter's screen alone, or drawn nearest to the line.
+    aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = Role::Judged;
+    /// Angle between the line of the shot and the drawn target.
     aim_off_degrees: f32, unit = Unit::Degrees, role = Role::Judged;
-    /// Distance between where the shooter's client drew that target and where the server judged it.
+    /// Distance between where the target was drawn and where the server judged it; none for projectiles.
     view_error_units: f32, unit = Unit::Units, role = Role::Judged;
     /// Result on the shooter's screen.
     predicted_reason: Code, names = &ON_SCREEN, role = Role::Predicted;
@@ -334,7 +336,7 @@ table! {
     packet: u32;
     /// Send time.
     at_us: i64, unit = Unit::Micros;
-    /// Number of arrivals; 0 for a lost packet.
+    /// Number of arrivals; 0 is a loss if a later packet of the same player arrived, and in flight otherwise.
     arrived: u32;
     /// Transit time.
     took_ms: f32, unit = Unit::Millis;
@@ -359,7 +361,7 @@ table! {
     snapshot: u32;
     /// Send time.
     at_us: i64, unit = Unit::Micros;
-    /// Number of arrivals; 0 for a lost snapshot.
+    /// Number of arrivals; 0 is a loss if a later snapshot of the same player arrived, and in flight otherwise.
     arrived: u32;
     /// Transit time.
     took_ms: f32, unit = Unit::Millis;
