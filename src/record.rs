@@ -3,7 +3,6 @@
 //! A game's own payloads are opaque here: its rules are bytes, its entities' states rows of 32-bit cells that the header
 //! names. All times are session times unless a field says otherwise.
 
-mod allowance;
 mod client;
 mod event;
 mod fate;
@@ -22,7 +21,6 @@ mod state;
 mod stream;
 mod unknown;
 
-pub use allowance::Allowance;
 pub use client::{ArrivalRecord, FrameRecord, PacketRecord};
 pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRecord, Reason, ShotRecord};
 pub use fate::Fates;

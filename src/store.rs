@@ -109,12 +109,21 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
-/// What a regular file is that is no small one; `None` of any other, and of what cannot be read.
+/// What a regular file is; `None` of any other, and of what cannot be read.
 #[cfg(feature = "pipelines")]
-pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
+pub(crate) fn kind_of_regular(path: &Path) -> Option<FileKind> {
     // Of a pipe nothing may be read here: it cannot be read again.
-    let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
-    if is_long { kind_of(path).ok() } else { None }
+    let is_regular = path.metadata().is_ok_and(|meta| meta.is_file());
+    if is_regular { kind_of(path).ok() } else { None }
+}
+
+/// The machine's memory in bytes, where the system says it.
+#[cfg(feature = "cli")]
+pub(crate) fn physical_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    kib.checked_mul(1 << 10)
 }
 
 /// Opens a log or a trace, and says which it is. Of anything else only the first bytes are there to be read, so that

@@ -1,8 +1,8 @@
 //! A session in memory, whole or a stretch of it.
 
 use super::{
-    Allowance, By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream,
-    TickRecord, UnknownColumn, UnknownKind, UnknownRecords, Value, When,
+    By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream, TickRecord,
+    UnknownColumn, UnknownKind, UnknownRecords, Value, When,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -23,8 +23,6 @@ pub struct Session<H = Header> {
     pub gaps: Vec<GapRecord>,
     /// What a later version recorded, as its [`Header::unknown`] says.
     pub unknown: Vec<UnknownRecords>,
-    /// How much may be made out of it.
-    pub allowance: Allowance,
 }
 
 /// Some consecutive records of a session.
@@ -34,8 +32,8 @@ impl Session {
     /// A session in which nothing has happened yet.
     pub fn new(header: Header) -> Session {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let Stretch { states, ticks, damage, gaps, unknown, allowance, .. } = Stretch::default();
-        Session { header, players, states, ticks, damage, gaps, unknown, allowance }
+        let Stretch { states, ticks, damage, gaps, unknown, .. } = Stretch::default();
+        Session { header, players, states, ticks, damage, gaps, unknown }
     }
 
     /// Adds one record. A record of a player that the header does not have, or a state that is not as its class says, is

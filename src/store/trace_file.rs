@@ -9,6 +9,10 @@ use super::{READ_AHEAD, StoreError, open_trace};
 use crate::log::TraceIndex;
 use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
+/// The most bytes of a table's rows that wait for those that belong to them. Rows of a replay are in order within seconds: of 64
+/// players that is a few MiB.
+const MOST_WAITING: usize = 64 << 20;
+
 /// A trace in a file that can be read again and again.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
@@ -30,6 +34,11 @@ impl TraceFile {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many bytes its rows take in memory as a whole.
+    pub fn memory(&self) -> usize {
+        self.index.memory()
     }
 
     /// The rows of a part that begins there.
@@ -64,6 +73,6 @@ impl TraceSource for TraceFile {
     }
 
     fn most_waiting(&self) -> usize {
-        self.index.budget()
+        MOST_WAITING
     }
 }
