@@ -25,7 +25,7 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
     LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Allowance, Header, Record, Session};
+use hitreg::record::{Header, Record, Session};
 use hitreg::replay::{Options, Source, Survey, replay, stream};
 use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
@@ -303,13 +303,7 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
     survey.end();
     let mut again = LogReader::new(Cursor::new(log)).expect("a log of this build");
     let mut chunks = std::iter::from_fn(|| again.next_chunk().expect("a whole log"));
-    let source = Source {
-        header: &header,
-        survey: &survey,
-        allowance: Allowance { bytes: usize::MAX },
-        start: None,
-        keyframes: None,
-    };
+    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
     let ran = stream::<Arena>(&source, &mut chunks, (&Options::default(), false), to, &mut |_| {});
     let ran = ran.expect("a log of this build").expect("no datagram matters here");
     assert_eq!(ran.first_difference, None);

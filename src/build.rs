@@ -20,6 +20,9 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::Stop;
 
+use crate::memory::NeedsMemory;
+#[cfg(feature = "pipelines")]
+use crate::replay::ReplayError;
 use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
 use crate::trace::{Digest, Trace, TraceSource};
 use identity::Identity;
@@ -75,6 +78,9 @@ pub struct Untestable {
     pub reason: String,
     /// The end of what it said on stderr, line by line; empty when it said nothing.
     pub last_words: Vec<String>,
+    /// The memory that this program needs for what it gave: that is no fault of the build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_memory: Option<NeedsMemory>,
 }
 
 /// What a build is asked to replay.
@@ -130,7 +136,19 @@ impl Build {
 
 impl Untestable {
     pub(crate) fn because(reason: impl Into<String>) -> Untestable {
-        Untestable { reason: reason.into(), last_words: Vec::new() }
+        Untestable { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
+    }
+
+    /// The same, with the end of what the build said.
+    pub(crate) fn saying(self, last_words: Vec<String>) -> Untestable {
+        Untestable { last_words, ..self }
+    }
+
+    /// A log that this build does not replay, for this reason.
+    #[cfg(feature = "pipelines")]
+    pub(crate) fn not_replayed(error: &ReplayError) -> Untestable {
+        let needs_memory = if let ReplayError::NeedsMemory(needs) = error { Some(*needs) } else { None };
+        Untestable { needs_memory, ..Untestable::because(error.to_string()) }
     }
 
     pub(crate) fn because_of(error: impl std::error::Error) -> Untestable {
@@ -175,7 +193,7 @@ impl Runner {
         let path = target.path();
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
         let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
-        let trace = trace.map_err(|reason| Untestable { reason, last_words: words })?;
+        let trace = trace.map_err(|untestable| untestable.saying(words))?;
         if let Some((cache, key)) = slot {
             cache.put(key, path);
         }
@@ -189,7 +207,7 @@ impl Runner {
     pub fn rerecord(&self, build: &Build, request: &Request<'_>, to: &Path) -> Result<(), Untestable> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log(to).map(drop);
-        read.map_err(|error| Untestable { reason: format!("the log that it recorded: {error}"), last_words: words })
+        read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
     }
 
     /// What a build writes about a log with a command of its own beyond the contract: `BUILD COMMAND LOG OPTIONS -o FILE`.
@@ -201,7 +219,7 @@ impl Runner {
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
         let bytes = store::read_regular(&path);
-        bytes.map_err(|error| Untestable { reason: format!("its answer: {error}"), last_words: words })
+        bytes.map_err(|error| unreadable("its answer", &error).saying(words))
     }
 
     /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and gives back its last words when it ended well.
@@ -219,7 +237,7 @@ impl Runner {
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
         match why_untestable(&ran.ended) {
-            Some(reason) => Err(Untestable { reason, last_words: ran.last_words }),
+            Some(reason) => Err(Untestable::because(reason).saying(ran.last_words)),
             None => Ok(ran.last_words),
         }
     }
@@ -237,19 +255,27 @@ fn why_untestable(ended: &Ended) -> Option<String> {
     }
 }
 
-fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, String> {
+fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, Untestable> {
     if !path.exists() {
-        return Err("it ended well, but wrote no trace".to_owned());
+        return Err(Untestable::because("it ended well, but wrote no trace"));
     }
-    take(path).map_err(|error| format!("what it wrote is no trace: {error}"))
+    take(path).map_err(|error| unreadable("what it wrote is no trace", &error))
+}
+
+/// A file of a build that cannot be read.
+fn unreadable(what: &str, error: &StoreError) -> Untestable {
+    Untestable { needs_memory: error.needs_memory(), ..Untestable::because(format!("{what}: {error}")) }
 }
 
 /// Refuses a trace that says that it is of another log. Builds in other languages need not say of which it is.
-fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, String> {
+fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, Untestable> {
     match &trace.header().log_digest[..] {
         "" => Ok(trace),
         says if *says == log.to_string() => Ok(trace),
-        says => Err(format!("what it wrote is the trace of another log: of {says}, and not of {log}")),
+        says => {
+            let what = format!("what it wrote is the trace of another log: of {says}, and not of {log}");
+            Err(Untestable::because(what))
+        }
     }
 }
 

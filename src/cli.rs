@@ -61,8 +61,10 @@ pub use crate::engine::{Games, MapFile, RulesError};
 pub use program::Program;
 
 use crate::game::Bots;
+use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
+use crate::store;
 use config::Added;
 use output::{Format, Output};
 use outputs::Outputs;
@@ -252,7 +254,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     };
     cli.color.take_effect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
-    let ready = interrupt::leave_nothing().and_then(|()| memory_granted());
+    let ready = interrupt::leave_nothing().and_then(|()| set_memory_limit());
     let done = ready.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
@@ -263,16 +265,22 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     }
 }
 
-/// What the environment says that any file may take in memory. The builds that this one starts know it, too.
+/// Sets the memory limit by the environment, else by the machine's memory. The builds that this program starts inherit the
+/// environment.
 #[expect(clippy::disallowed_methods, reason = "it bounds memory, and changes nothing that comes out")]
-fn memory_granted() -> Result<(), Trouble> {
+fn set_memory_limit() -> Result<(), Trouble> {
     const NAME: &str = "HITREG_MEMORY_MIB";
-    let Some(text) = std::env::var_os(NAME) else { return Ok(()) };
-    let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
-    let mib = mib.ok_or_else(|| {
-        Trouble::Request(format!("{NAME} is {text:?}, and should be a number of MiB that a file's contents may take"))
-    })?;
-    crate::log::grant_memory(mib.saturating_mul(1 << 20));
+    let limit = match std::env::var_os(NAME) {
+        Some(text) => {
+            let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
+            let mib = mib.ok_or_else(|| {
+                Trouble::Request(format!("{NAME} is {text:?}: give the most MiB of memory that a command may use"))
+            })?;
+            MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
+        }
+        None => MemoryLimit::of_machine(store::physical_memory()),
+    };
+    limit.set();
     Ok(())
 }
 

@@ -90,6 +90,7 @@ pub mod link;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod log;
+pub mod memory;
 pub mod merge;
 #[cfg(feature = "pipelines")]
 pub mod pacing;

@@ -51,9 +51,6 @@ pub use header::{FileKind, kind_of, version_of};
 pub use keyframes::{Found, RewriteError, Sought, find_keyframe, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
-pub use limits::grant_memory;
-#[cfg(feature = "pipelines")]
-pub(crate) use limits::{SMALL_FILE, replay_budget};
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};

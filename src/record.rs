@@ -3,7 +3,6 @@
 //! A game's own data is opaque here: its rules are bytes, and its entity states are rows of 32-bit cells whose names
 //! are in the header. All times are session times unless a field says otherwise.
 
-mod allowance;
 mod client;
 mod event;
 mod fate;
@@ -22,7 +21,6 @@ mod state;
 mod stream;
 mod unknown;
 
-pub use allowance::Allowance;
 pub use client::{ArrivalRecord, FrameRecord, PacketRecord};
 pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRecord, Reason, ShotRecord};
 pub use fate::Fates;

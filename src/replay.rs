@@ -3,6 +3,7 @@
 //! Closed loop runs the server and all clients, fed by the recorded usercmds over the recorded links. Open loop runs one
 //! client pipeline on the recorded snapshots at their recorded times, and needs no server.
 
+mod budget;
 mod closed;
 mod columns;
 mod corrections;
@@ -11,7 +12,6 @@ mod error;
 mod feed;
 mod frames;
 mod keyframes;
-mod made;
 mod network;
 mod open;
 mod part;
@@ -38,7 +38,7 @@ pub use tables::Tables;
 pub use what_if::REJUDGED;
 pub use what_if::WhatIf;
 
-use crate::game::{Bots, Game, StateRows};
+use crate::game::{Body, Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
@@ -93,6 +93,11 @@ pub enum Mode {
     Closed,
     /// Clients alone, on the recorded snapshots.
     Open,
+}
+
+/// An estimate of the bytes of memory that a session and the trace of its replay take together.
+pub fn needed_memory<G: Game>(session: &Session) -> usize {
+    budget::needed_bytes(session, session.ticks.len(), <G::Body as Body>::CELLS)
 }
 
 /// Replays a session through this build's pipelines. `progress` is called now and then with the session time reached.
@@ -266,7 +271,7 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         unknown: Vec::new(),
         ..own_classes::<G>(&session.header)
     };
-    let mut again = Session { allowance: session.allowance, ..Session::new(header) };
+    let mut again = Session::new(header);
     for (entity, body) in closed::bodies_at_the_beginning::<G>(&session.header, &session.states)? {
         let mut cells = Vec::new();
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);

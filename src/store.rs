@@ -110,12 +110,21 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
-/// Detects the kind of a large regular file. Returns `None` for small or other files, and for unreadable ones.
+/// Detects the kind of a regular file. Returns `None` for other files, and for unreadable ones.
 #[cfg(feature = "pipelines")]
-pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
+pub(crate) fn kind_of_regular(path: &Path) -> Option<FileKind> {
     // A pipe must not be read here, because it cannot be read again.
-    let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
-    if is_long { kind_of(path).ok() } else { None }
+    let is_regular = path.metadata().is_ok_and(|meta| meta.is_file());
+    if is_regular { kind_of(path).ok() } else { None }
+}
+
+/// Returns the machine's physical memory in bytes, if the system reports it.
+#[cfg(feature = "cli")]
+pub(crate) fn physical_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    kib.checked_mul(1 << 10)
 }
 
 /// Opens a log or a trace and returns its kind. For any other file, the reader holds only the first bytes, which are

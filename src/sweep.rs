@@ -5,6 +5,8 @@ mod axis;
 mod figures;
 mod table;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 
 pub(crate) use axis::PRESET;
@@ -191,12 +193,17 @@ impl Plan {
 /// Gets the trace of a session under settings; the number says which repetition it is, from 0.
 pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
 
-/// Runs every session at every point, `plan.repeats()` times each, as many at once as there are threads. The figures of a point
+/// Runs every session at every point, `plan.repeats()` times each, so many at once. The figures of a point
 /// are those of all sessions together. `done` is called each time a run ends; there are [`Plan::runs`] of them for each session.
 ///
 /// # Errors
 /// When a session is not one that this build can run.
-pub fn sweep(sessions: &[Session], plan: &Plan, run: &Run<'_>, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+pub fn sweep(
+    sessions: &[Session],
+    plan: &Plan,
+    (run, at_once): (&Run<'_>, usize),
+    done: &(dyn Fn() + Sync),
+) -> Result<Sweep, SweepError> {
     let points = plan.points();
     let one = |(point, log, repeat): (usize, usize, u16)| -> Result<Gathered, SweepError> {
         let session = &sessions[log];
@@ -207,8 +214,14 @@ pub fn sweep(sessions: &[Session], plan: &Plan, run: &Run<'_>, done: &(dyn Fn() 
     };
     let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
     let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
-    let gathered: Vec<Gathered> =
-        runs.into_par_iter().map(one).collect::<Vec<_>>().into_iter().collect::<Result<_, _>>()?;
+    let next = AtomicUsize::new(0);
+    let some = |_| -> Vec<(usize, Result<Gathered, SweepError>)> {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        numbers.map_while(|number| Some((number, one(*runs.get(number)?)))).collect()
+    };
+    let mut made: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
+    made.sort_by_key(|(number, _)| *number);
+    let gathered: Vec<Gathered> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
     let of_each = sessions.len() * usize::from(plan.repeats());
     let mut gathered = gathered.into_iter();
     let row = |values: &Vec<&str>| {

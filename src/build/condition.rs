@@ -67,7 +67,7 @@ impl Condition {
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
-        let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable { reason, last_words }));
+        let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable::because(reason).saying(last_words)));
         match ran.ended {
             Ended::Exit(0) => Ok(Answer::Gone),
             Ended::Exit(1) => Ok(Answer::Shows),

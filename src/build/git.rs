@@ -186,7 +186,7 @@ pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &Stop) -
         Ended::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),
         other => why_untestable(&other).map(|why| format!("the build command: {why}")),
     };
-    reason.map_or(Ok(()), |reason| Err(Untestable { reason, last_words: ran.last_words }))
+    reason.map_or(Ok(()), |reason| Err(Untestable::because(reason).saying(ran.last_words)))
 }
 
 fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Result<String, GitError> {

@@ -17,7 +17,7 @@ use crate::engine::{
     Engine, Excerpt, ExcerptError, Games, Looked, OfSide, Sides, Traces, can_be_read_twice, look_for_effects, rejudged,
 };
 use crate::game::Wall;
-use crate::log::{FileKind, LogReader};
+use crate::log::FileKind;
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
 use crate::replay::{Options, Part};
@@ -154,11 +154,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
 
 /// Whether it is a log that is replayed as it is read: a short one is read whole, and so is one of a game that is not played here.
 fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
-    if store::kind_of_long(path) != Some(FileKind::Log) {
+    if store::kind_of_regular(path) != Some(FileKind::Log) {
         return Ok(false);
     }
-    let reader = LogReader::new(store::open(path)?).map_err(|error| Trouble::file(path, error))?;
-    Ok(games.of_header(reader.header()).is_ok())
+    let log = Engine::new(games).survey(path)?;
+    Ok(log.is_some_and(|log| !log.is_short() && games.of_header(&log.header).is_ok()))
 }
 
 /// The page of a part of one log.

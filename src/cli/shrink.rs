@@ -90,8 +90,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     }
     let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
-    let mut log = engine.read_log(&args.log)?;
-    log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
+    let log = engine.read_log(&args.log)?;
     let game = games.of(&log.session);
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);

@@ -14,7 +14,7 @@ use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::{sweep_page, what_if_line};
 use crate::store::{self, Kind};
-use crate::sweep::{Axis, PRESET, Plan, figure_names};
+use crate::sweep::{Axis, PRESET, Plan, SweepError, figure_names};
 
 /// Run logs under many values of a setting: hits, view error, shots round corners, corrections
 ///
@@ -82,9 +82,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let report = args.report.as_ref().map(|path| output.files.target(path, Kind::Page)).transpose()?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
-        let mut log = files::read_log(path)?;
+        let log = files::read_log(path)?;
         files::note_hole(path, &log.session);
-        log.session.allowance = log.session.allowance.shared_by(rayon::current_num_threads());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
             return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));
         }
@@ -93,7 +92,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let Some(first) = sessions.first() else { return Err(Trouble::Request("there is no log to sweep".to_owned())) };
     let game = games.of(first).map_err(|error| Trouble::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
-    let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| request(&error))?;
+    let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
+        SweepError::Run { log, source } => Trouble::file(&args.logs[log], source),
+        SweepError::Settings { log, source } => Trouble::file(&args.logs[log], source),
+    })?;
     drop(progress);
     let table = swept.table();
     if let Some(target) = &csv {

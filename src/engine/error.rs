@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::games::UnknownGame;
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
-use crate::build::{BuildError, CacheError};
+use crate::build::{BuildError, CacheError, Untestable};
 use crate::diff::DiffError;
 use crate::log::LogError;
+use crate::memory::NeedsMemory;
 #[cfg(feature = "quakeworld")]
 use crate::quakeworld::ImportError;
 use crate::recorded::NoStates;
@@ -27,6 +28,14 @@ pub enum EngineError {
         path: PathBuf,
         /// What is wrong, and where.
         source: LogError,
+    },
+    /// A file that needs more memory than a command may use.
+    #[error("{}: {source}", path.display())]
+    NeedsMemory {
+        /// Which.
+        path: PathBuf,
+        /// How much.
+        source: NeedsMemory,
     },
     /// A keyframe that a replay cannot begin with.
     #[error("{}: {source}", path.display())]
@@ -174,6 +183,17 @@ impl EngineError {
         match self {
             EngineError::Content { source, .. } => source.to_string(),
             other => other.to_string(),
+        }
+    }
+
+    /// The need for memory that kept a log from being replayed or a trace from being read, as an error of this file.
+    ///
+    /// # Errors
+    /// When that is why.
+    pub(super) fn check_memory(path: &Path, untestable: &Untestable) -> Result<(), EngineError> {
+        match untestable.needs_memory {
+            Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
+            None => Ok(()),
         }
     }
 

@@ -17,6 +17,7 @@ use super::EngineError;
 use crate::arena::{Arena, ArenaMap, ArenaRules};
 use crate::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use crate::info::passed_over;
+use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
 #[cfg(feature = "quake3")]
 use crate::quake3::Quake3;
@@ -352,7 +353,16 @@ impl<G: Netcode> Playable for Of<G> {
             let options = Options { sizes: true, ..Options::default() }.under(Some(settings), rejudge);
             replay::replay::<G>(session, &options, &mut |_| {})
         };
-        sweep::sweep(sessions, plan, &run, done)
+        let held = sessions.iter().map(Session::bytes).fold(0, usize::saturating_add);
+        let mut at_once = rayon::current_num_threads();
+        for (log, session) in sessions.iter().enumerate() {
+            let of_replay = replay::needed_memory::<G>(session).saturating_sub(session.bytes());
+            let checked = MemoryLimit::current().check(held.saturating_add(of_replay));
+            checked.map_err(|needs| SweepError::Run { log, source: needs.into() })?;
+            let left = MemoryLimit::of_bytes(MemoryLimit::current().bytes().saturating_sub(held));
+            at_once = left.tasks_at_once(of_replay, at_once);
+        }
+        sweep::sweep(sessions, plan, (&run, at_once), done)
     }
 
     fn unknown_states(&self, header: &Header) -> Vec<String> {

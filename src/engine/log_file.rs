@@ -44,7 +44,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What is in a file that is one side of a comparison: there is room for two of what is made of it.
+    /// What is in a file that is one side of a comparison.
     pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
         let (kind, file) = store::open_either(path)?;
         match kind {
@@ -54,8 +54,7 @@ impl Engine<'_> {
             }
             // Whoever reads logs says best what is wrong with a file that is none.
             FileKind::Log | FileKind::Other => {
-                let mut log = self.log_in(path, file)?;
-                log.session.allowance = log.session.allowance.shared_by(2);
+                let log = self.log_in(path, file)?;
                 Ok(LogOrTrace::Log(Box::new(log)))
             }
         }
@@ -85,22 +84,16 @@ impl LogFile {
 pub(super) struct Digested<R> {
     from: R,
     hasher: Xxh3Default,
-    bytes: u64,
 }
 
 impl<R> Digested<R> {
     pub(super) fn new(from: R) -> Digested<R> {
-        Digested { from, hasher: Xxh3Default::new(), bytes: 0 }
+        Digested { from, hasher: Xxh3Default::new() }
     }
 
     /// The digest of what has been read.
     pub(super) fn digest(&self) -> Digest {
         Digest(self.hasher.digest128())
-    }
-
-    /// How much has been read.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 
@@ -108,7 +101,6 @@ impl<R: Read> Read for Digested<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(buffer)?;
         self.hasher.update(&buffer[..read]);
-        self.bytes += read as u64;
         Ok(read)
     }
 }

@@ -107,7 +107,7 @@ impl Logs for Files<'_> {
 
     fn next(&mut self, log: usize) -> Result<Option<Stretch>, EngineError> {
         let Reader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
-        match reader.next_within(used_bytes) {
+        match reader.next_held(used_bytes) {
             Err(LogError::Torn(_)) => {
                 *is_cut_off = true;
                 Ok(None)

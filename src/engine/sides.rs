@@ -103,7 +103,7 @@ impl Sides {
     /// # Errors
     /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
-        self.made(engine, runner, Source::read)?.in_memory()
+        self.held(engine, runner)?.in_memory(&self.first)
     }
 
     /// The same, without what is long in memory: it stays in files, or goes into some as it is replayed.
@@ -170,6 +170,7 @@ impl Sides {
         let rerecorded = server.rerecord(engine, runner, &self.first, log, &between)?;
         check(&runner.stop)?;
         if let Err(untestable) = rerecorded {
+            EngineError::check_memory(&self.first, &untestable)?;
             let reason = format!("as the server, {}", untestable.reason);
             let missing = Missing::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
@@ -246,7 +247,7 @@ impl Ways {
         let source = Source::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source])?.in_memory()
+        self.both(engine, runner, [&source, &source])?.in_memory(path)
     }
 
     fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces<Held>, EngineError> {
@@ -316,6 +317,9 @@ impl Way {
             (Kept::Log(log), ..) => self.in_process(engine, log)?.map(Held::Memory),
             (Kept::LongLog(log), ..) => self.in_file(engine, log)?,
         };
+        if let Err(untestable) = &made {
+            EngineError::check_memory(source.path, untestable)?;
+        }
         Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
     }
 
@@ -330,8 +334,9 @@ impl Way {
         let Some(build) = &self.build else {
             let settings = self.settings(engine, &log.session.header)?;
             let again = engine.games.of(&log.session).map_err(Untestable::because_of);
-            let again =
-                again.and_then(|game| game.rerecord(&log.session, settings.as_ref()).map_err(Untestable::because_of));
+            let again = again.and_then(|game| {
+                game.rerecord(&log.session, settings.as_ref()).map_err(|error| Untestable::not_replayed(&error))
+            });
             return match again {
                 Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
                 Err(untestable) => Ok(Err(untestable)),
@@ -373,7 +378,7 @@ impl Way {
 
 impl Missing {
     fn new(side: &'static str, build: String, untestable: Untestable) -> Missing {
-        let Untestable { reason, last_words } = untestable;
+        let Untestable { reason, last_words, .. } = untestable;
         Missing { verdict: "untestable", side, build, reason, last_words }
     }
 

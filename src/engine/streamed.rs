@@ -13,8 +13,8 @@ pub(in crate::engine) use legs::Leg;
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable, games};
-use crate::log::{LogError, LogReader, SMALL_FILE, Sought, find_keyframe, replay_budget, write_trace_meanwhile};
-use crate::record::{Allowance, Header, Stretch};
+use crate::log::{LogError, LogReader, Sought, find_keyframe, write_trace_meanwhile};
+use crate::record::{Header, Stretch};
 use crate::replay::{Options, Ran, ReplayError, Source, Start, Survey};
 use crate::score::{ModeScore, ScoreError};
 use crate::settings::Settings;
@@ -22,9 +22,11 @@ use crate::store::{self, Target, is_standard_stream};
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
 
-/// A log that is read for each of its players has work made of each of its bytes so many times at most by its chunks alone: one of
-/// many players in many chunks of hardly anything is read once, as a whole.
-const PASSES_PER_BYTE: u64 = 256;
+/// A log that is read once for each of its players may unpack so many bytes of empty chunks by that. A log of more players and
+/// chunks is read once, as a whole.
+const MAX_PASS_BYTES: u64 = 4 << 30;
+/// A log that takes up to so many bytes in memory with its trace is read as a whole: that is soon done.
+const SHORT_BYTES: usize = 64 << 20;
 
 /// A log that has been looked through.
 #[derive(Debug)]
@@ -36,8 +38,8 @@ pub struct SurveyedLog {
     pub survey: Survey,
     /// Identifies the very file, in the headers of traces; `None` where not all of it was read.
     pub digest: Option<Digest>,
-    allowance: Allowance,
-    bytes: u64,
+    /// How many bytes its records take in memory as a whole.
+    session_bytes: usize,
     /// The keyframes that stand in it.
     keyframes: Vec<StandsThere>,
     /// The keyframe that it is replayed from; `None` where it is replayed from its beginning.
@@ -92,32 +94,32 @@ impl SurveyedLog {
         let mut read = Digested::new(store::open(path)?);
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
         let header = reader.header().clone();
-        let (mut survey, mut keyframes) = (Survey::new(&header), Vec::new());
+        let (mut survey, mut keyframes, mut session_bytes) = (Survey::new(&header), Vec::new(), 0_usize);
         loop {
             let chunks =
                 reader.next_chunks(&mut |keyframe| keyframes.push(StandsThere::of(&keyframe))).map_err(fail)?;
             if chunks.is_empty() {
                 break;
             }
-            chunks.into_iter().for_each(|mut chunk| survey.add(&header, &mut chunk));
+            for mut chunk in chunks {
+                session_bytes = session_bytes.saturating_add(chunk.bytes());
+                survey.add(&header, &mut chunk);
+            }
         }
         survey.end();
         drop(reader);
-        let bytes = read.bytes();
-        let allowance = Allowance { bytes: replay_budget(bytes, 0) };
         let digest = Some(read.digest());
-        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, allowance, bytes, keyframes, start: None })
+        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, session_bytes, keyframes, start: None })
     }
 
     fn source(&self) -> Source<'_> {
         let (header, survey, start) = (&self.header, &self.survey, self.start.as_ref());
-        Source { header, survey, allowance: self.allowance, start, keyframes: None }
+        Source { header, survey, start, keyframes: None }
     }
 
-    /// Whether it is so short that nobody waits for two of its replays: they run one after the other then, so that what a small file
-    /// may take in memory is not taken twice.
-    pub(crate) fn is_short(&self) -> bool {
-        self.bytes <= SMALL_FILE
+    /// Whether it takes little enough memory, with its trace, to be read as a whole.
+    pub fn is_short(&self) -> bool {
+        self.session_bytes.saturating_add(self.survey.trace_bytes()) <= SHORT_BYTES
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.
@@ -132,7 +134,7 @@ impl SurveyedLog {
 
     /// Whether it is replayed open loop, and can be as it is read.
     pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &Options) -> bool {
-        let is_soon_read = self.survey.pass_bytes() <= self.bytes.saturating_mul(PASSES_PER_BYTE);
+        let is_soon_read = self.survey.pass_bytes() <= MAX_PASS_BYTES;
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 

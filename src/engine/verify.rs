@@ -219,7 +219,7 @@ impl Verify<'_> {
                 });
             }
         };
-        let replays = self.player.replays_of(engine, &session, self.rollback_every)?;
+        let replays = self.player.replays_of(engine, path, &session, self.rollback_every)?;
         let verified = judge(&session, replays.as_deref().map_err(Clone::clone), against);
         Ok(golden::Anew { session: Some(session), verified })
     }

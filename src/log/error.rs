@@ -2,6 +2,7 @@
 
 use super::header::FileKind;
 use super::version::Unreadable;
+use crate::memory::NeedsMemory;
 use crate::record::Misfit;
 
 /// Why bytes could not be read as a log or a trace.
@@ -53,12 +54,9 @@ pub enum LogError {
         /// What does not fit.
         misfit: Misfit,
     },
-    /// More than a file of its size may become in memory.
-    #[error("its contents would take more than {} MiB of memory, which a file of its size has no right to; if it is known to be good, set HITREG_MEMORY_MIB to what it may take", limit_bytes >> 20)]
-    TooLarge {
-        /// The limit.
-        limit_bytes: usize,
-    },
+    /// It does not fit into memory as a whole.
+    #[error(transparent)]
+    NeedsMemory(#[from] NeedsMemory),
     /// The bytes could not be had.
     #[error("it cannot be read: {0}")]
     Io(#[from] std::io::Error),
@@ -71,7 +69,7 @@ impl LogError {
             LogError::Torn(torn) => Some(torn.at_offset),
             LogError::Corrupt { offset, .. } | LogError::Misfit { offset, .. } => Some(*offset),
             LogError::HeaderTorn { .. } | LogError::NotHitreg { .. } => Some(0),
-            LogError::WrongKind { .. } | LogError::Version(_) | LogError::TooLarge { .. } | LogError::Io(_) => None,
+            LogError::WrongKind { .. } | LogError::Version(_) | LogError::NeedsMemory(_) | LogError::Io(_) => None,
         }
     }
 }

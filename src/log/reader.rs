@@ -17,14 +17,14 @@ use super::header;
 use super::keyframes::keyframe_in;
 #[cfg(feature = "pipelines")]
 use super::limits::MAX_CHUNK_MEMORY;
-use super::limits::{replay_budget, session_budget};
 use super::schema::Schema;
 #[cfg(feature = "pipelines")]
 use super::version::KEYFRAMES_SINCE;
 use super::version::Version;
+use crate::memory::MemoryLimit;
 #[cfg(feature = "pipelines")]
 use crate::record::Keyframe;
-use crate::record::{Allowance, Header, Outline, Session, Stretch};
+use crate::record::{Header, Outline, Session, Stretch};
 use crate::units::Micros;
 
 /// Reads a log chunk by chunk, however long it is.
@@ -93,15 +93,28 @@ impl<R: Read> LogReader<R> {
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
-    /// The same within what the records of a file of its size may take together, of which `used` counts.
+    /// The next stretch, and how many bytes of memory it takes in a session.
+    fn next_sized(&mut self) -> Result<Option<(Stretch, usize)>, LogError> {
+        let Some(chunk) = self.next_chunk()? else { return Ok(None) };
+        let bytes = self.schema.empty_chunk_bytes(&self.header) + chunk.bytes();
+        Ok(Some((chunk, bytes)))
+    }
+
+    /// The next stretch of what is held as a whole, of which `used` counts the bytes. Where they are more than the memory
+    /// limit, the log is read to its end, so that the error says how much memory it needs.
     ///
     /// # Errors
-    /// As [`LogReader::next_chunk`], and when they would take more.
-    pub(crate) fn next_within(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
-        let Some(chunk) = self.next_chunk()? else { return Ok(None) };
-        *used = used.saturating_add(self.schema.empty_chunk_bytes(&self.header) + chunk.bytes());
-        let limit_bytes = session_budget(self.chunks.offset());
-        if *used > limit_bytes { Err(LogError::TooLarge { limit_bytes }) } else { Ok(Some(chunk)) }
+    /// As [`LogReader::next_chunk`], and when the limit does not suffice.
+    pub(crate) fn next_held(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
+        let limit = MemoryLimit::current();
+        while let Some((chunk, bytes)) = self.next_sized()? {
+            *used = used.saturating_add(bytes);
+            if limit.check(*used).is_ok() {
+                return Ok(Some(chunk));
+            }
+        }
+        limit.check(*used)?;
+        Ok(None)
     }
 
     /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound. `keyframe` gets each
@@ -139,15 +152,15 @@ impl<R: Read> LogReader<R> {
         let mut session = Session::new(self.header.clone());
         let mut used = 0;
         let torn = loop {
-            match self.next_within(&mut used) {
+            match self.next_held(&mut used) {
                 Ok(Some(chunk)) => session.append(chunk),
                 Ok(None) => break None,
                 Err(LogError::Torn(torn)) => break Some(torn),
                 Err(error) => return Err(error),
             }
         };
+        MemoryLimit::current().check(used)?;
         session.put_in_order();
-        session.allowance = Allowance { bytes: replay_budget(self.chunks.offset(), used) };
         Ok((session, torn))
     }
 }
@@ -157,7 +170,7 @@ impl<R: Read + Send> LogReader<R> {
     /// read and unpacked on another thread meanwhile.
     ///
     /// # Errors
-    /// When the log is damaged, or would take more memory than a file of its size may.
+    /// When the log is damaged, or its outlines need more memory than the limit.
     pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Torn>, LogError> {
         const AHEAD: usize = 16;
         let LogReader { mut chunks, header, schema } = self;
@@ -166,7 +179,7 @@ impl<R: Read + Send> LogReader<R> {
         let read = move || -> Result<(), LogError> {
             while let Some(content) = chunks.next()? {
                 // Whoever does not wait for it any more has said why.
-                if sender.send((content, chunks.offset())).is_err() {
+                if sender.send(content).is_err() {
                     break;
                 }
             }
@@ -175,13 +188,10 @@ impl<R: Read + Send> LogReader<R> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("log reader".into()).spawn_scoped(scope, read)?;
             let mut used = 0usize;
-            for (content, offset) in waiting {
+            for content in waiting {
                 let outline = chunk::outline(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
                 used = used.saturating_add(each + size_of::<[Micros; 2]>() * outline.len());
-                let limit_bytes = session_budget(offset);
-                if used > limit_bytes {
-                    return Err(LogError::TooLarge { limit_bytes });
-                }
+                MemoryLimit::current().check(used)?;
                 to(outline);
             }
             match thread.join() {
@@ -206,7 +216,7 @@ pub fn read_header(from: impl Read) -> Result<Header, LogError> {
 ///
 /// # Errors
 /// When the bytes are no log that this build reads, when a bit of them has changed anywhere, when they stop early, or
-/// when they would take more memory than a file of its size may.
+/// when they need more memory than the limit ([`MemoryLimit`]).
 pub fn read_session(from: impl Read) -> Result<Session, LogError> {
     match read_prefix(from)? {
         (session, None) => Ok(session),

@@ -12,8 +12,8 @@ use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGI
 use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
 use super::header::decode_log;
-use super::limits::session_budget;
 use super::schema::Schema;
+use crate::memory::MemoryLimit;
 use crate::record::{GapCause, GapRecord, Session, Stretch};
 use crate::units::Micros;
 
@@ -74,7 +74,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
         damage: Damage::default(),
         looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
         latest: None,
-        memory: session_budget(bytes.len() as u64),
+        used: 0,
         chain: Chain::default(),
         table: SeekTable::default(),
         next_index: 1,
@@ -84,6 +84,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     };
     recovery.count(&frame);
     recovery.run(frame.bytes.len())?;
+    MemoryLimit::current().check(recovery.used)?;
     recovery.session.put_in_order();
     Ok((recovery.session, recovery.damage))
 }
@@ -103,8 +104,8 @@ struct Recovery<'a> {
     looks: usize,
     /// The latest time so far.
     latest: Option<Micros>,
-    /// What the session may still take.
-    memory: usize,
+    /// How many bytes of memory the session takes.
+    used: usize,
     /// What each chunk takes of it even when it is empty.
     chunk_bytes: usize,
     chain: Chain,
@@ -285,10 +286,10 @@ impl Recovery<'_> {
                 self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
             }
         }
-        let limit_bytes = session_budget(self.bytes.len() as u64);
-        self.memory =
-            self.memory.checked_sub(self.chunk_bytes + chunk.bytes()).ok_or(LogError::TooLarge { limit_bytes })?;
-        self.session.append(chunk);
+        self.used = self.used.saturating_add(self.chunk_bytes + chunk.bytes());
+        if MemoryLimit::current().check(self.used).is_ok() {
+            self.session.append(chunk);
+        }
         let read = if found.is_keyframe { &mut self.damage.keyframes } else { &mut self.damage.chunks };
         *read += 1;
         Ok(false)

@@ -14,8 +14,8 @@ use super::chunks::Chunks;
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, Opening};
-use super::limits::trace_budget;
 use super::version::Version;
+use crate::memory::MemoryLimit;
 use crate::trace::schema::shots;
 use crate::trace::{Data, Table, Trace, TraceHeader};
 pub use index::TraceIndex;
@@ -242,7 +242,7 @@ fn name_misses_anew(rows: &mut Table) {
 ///
 /// # Errors
 /// When the bytes are no trace that this build reads, when a bit of them has changed anywhere, when they stop early,
-/// or when they would take more memory than a file of its size may.
+/// or when they need more memory than the limit ([`MemoryLimit`]).
 pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
@@ -256,10 +256,8 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
             Some(&place) => used[place] = layout::memory_together(&trace.tables[place], &rows),
             None => used.push(layout::memory(&rows)),
         }
-        let limit_bytes = trace_budget(reader.chunks.offset());
-        if used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)) > limit_bytes {
-            return Err(LogError::TooLarge { limit_bytes });
-        }
+        let needed_bytes = used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table));
+        MemoryLimit::current().check(needed_bytes)?;
         match places.get(&rows.name) {
             Some(&place) => trace.tables[place].append(rows).map_err(|what| LogError::Corrupt {
                 offset,

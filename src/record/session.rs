@@ -1,8 +1,8 @@
 //! A session in memory, or a stretch of it.
 
 use super::{
-    Allowance, By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream,
-    TickRecord, UnknownColumn, UnknownKind, UnknownRecords, Value, When,
+    By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream, TickRecord,
+    UnknownColumn, UnknownKind, UnknownRecords, Value, When,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -24,8 +24,6 @@ pub struct Session<H = Header> {
     pub gaps: Vec<GapRecord>,
     /// Records of custom and unknown kinds; [`Header::unknown`] declares them.
     pub unknown: Vec<UnknownRecords>,
-    /// Limit on the memory that the session may use.
-    pub allowance: Allowance,
 }
 
 /// Consecutive records of a session, without a header.
@@ -35,8 +33,8 @@ impl Session {
     /// Returns a session without records.
     pub fn new(header: Header) -> Session {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let Stretch { states, ticks, damage, gaps, unknown, allowance, .. } = Stretch::default();
-        Session { header, players, states, ticks, damage, gaps, unknown, allowance }
+        let Stretch { states, ticks, damage, gaps, unknown, .. } = Stretch::default();
+        Session { header, players, states, ticks, damage, gaps, unknown }
     }
 
     /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each

@@ -150,6 +150,6 @@ fn whole(header: Header, stretch: Stretch) -> Session {
 }
 
 fn stretch(session: Session) -> Stretch {
-    let Session { players, states, ticks, damage, gaps, unknown, allowance, .. } = session;
-    Stretch { header: (), players, states, ticks, damage, gaps, unknown, allowance }
+    let Session { players, states, ticks, damage, gaps, unknown, .. } = session;
+    Stretch { header: (), players, states, ticks, damage, gaps, unknown }
 }

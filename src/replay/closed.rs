@@ -7,13 +7,14 @@ mod watch;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::budget::{Counted, ReplayBudget};
 use super::feed::{FedLink, Shared};
 use super::keyframes::{self, REACH};
-use super::made::{Counted, Made};
 use super::streamed::{Ran, Source};
 use super::{Due, Options, Part, ReplayError, Replayed, Tables};
 use crate::game::{Bots, Game, StateRows};
 use crate::link::{Fate, Link, RecordedLink};
+use crate::memory::MemoryLimit;
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::record::{Header, Keyframe, Session, StateKey, States};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
@@ -121,24 +122,23 @@ pub(super) fn stream<G: Netcode>(
     }
     // Every table has its place, whichever is full first.
     tables.take(0, to);
-    let made = Made::new(source.allowance);
-    made.begin(players)?;
+    let budget = ReplayBudget::streaming();
     let part = options.part.unwrap_or(Part::WHOLE);
     // What was sent in it may still arrive, and what was shot in it be judged.
     let over = part.to + source.survey.longest() + SETTLED;
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
-    let ticks = ticks.take_while(|at| *at < over && !made.is_too_much());
+    let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
     let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
     watch.look_away_until(Part::needs_from(part.from));
     let mut input = FedInput(Rc::clone(feed));
     let tick = source.start.map_or(Tick(0), |start| start.tick);
     let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
-    let (mut bound, mut counted) = (made.bound(&mut input), Counted::new(&made, &mut watch));
+    let (mut bound, mut counted) = (budget.bound(&mut input), Counted::new(&budget, &mut watch));
     match source.keyframes {
         Some(to) => machine.run_watched(ticks, &mut bound, &mut counted, &mut |machine| keyframes.after(machine, to)),
         None => machine.run(ticks, &mut bound, &mut counted),
     }
-    made.check()?;
+    budget.check()?;
     if let Some(error) = keyframes.failed {
         return Err(error);
     }
@@ -230,11 +230,11 @@ fn run_by<G: Netcode>(
     input: &mut impl InputSource<G>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
-    let made = Made::new(session.allowance);
-    made.begin(session.players.len())?;
-    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !made.is_too_much());
-    machine.run(ticks, &mut made.bound(input), &mut Counted::new(&made, observer));
-    made.check()
+    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    budget.begin::<G>(session, tick_times(session, &setup.settings)?.count())?;
+    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !budget.is_exceeded());
+    machine.run(ticks, &mut budget.bound(input), &mut Counted::new(&budget, observer));
+    budget.check()
 }
 
 fn links<'l>(session: &Session) -> Vec<Links<Recorded<'l>>> {

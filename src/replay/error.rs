@@ -4,6 +4,7 @@ use super::REJUDGED;
 use super::keyframes::BadKeyframe;
 
 use crate::game::{BadCells, OtherFields};
+use crate::memory::NeedsMemory;
 use crate::settings::SettingError;
 use crate::units::{ClockTime, EntityId, PlayerId, Tick};
 
@@ -88,15 +89,26 @@ pub enum ReplayError {
     /// It begins elsewhere than at the game's spawn.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
-    /// More would come of it than a file of its size may become in memory.
+    /// It does not fit into memory as a whole.
+    #[error(transparent)]
+    NeedsMemory(#[from] NeedsMemory),
+    /// More frames in a second than any game has.
     #[error(
-        "its replay would take more than {} MiB of memory, which a log of its size has no right to; if it is known to be good, set HITREG_MEMORY_MIB to what it may take",
-        limit_bytes >> 20
+        "player {player} has more than {} usercmds in one second at {at}: the program that wrote this log is at fault",
+        super::budget::MAX_FRAMES_PER_SECOND
     )]
-    TooLarge {
-        /// The limit.
-        limit_bytes: usize,
+    TooManyFrames {
+        /// Whose.
+        player: PlayerId,
+        /// When.
+        at: ClockTime,
     },
+    /// More usercmds without an ack than a replay keeps.
+    #[error(
+        "players have more than {} usercmds that no snapshot acks: the log cannot be replayed",
+        super::budget::MAX_UNACKED
+    )]
+    TooManyUnacked,
     /// Its ticks are few for the time between the first and the last.
     #[error(
         "its {ticks} ticks are so far apart that there would be {wanted} of them at the tick rate asked for; replay it at its own"

@@ -10,9 +10,10 @@ use std::sync::Arc;
 pub(super) use fed::stream;
 pub(super) use snapshot::snapshot;
 
-use super::made::{Counted, Made};
+use super::budget::{Counted, ReplayBudget};
 use super::{Jump, ReplayError, Replayed, Tables, own_settings};
 use crate::game::{Game, StateRows};
+use crate::memory::MemoryLimit;
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::record::{PlayerRecords, Session};
 use crate::units::{Micros, PlayerId, Tick};
@@ -28,8 +29,9 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     // By the settings that it was recorded under, whatever it is replayed under.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
     let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
-    let made = Made::new(session.allowance);
-    let mut counted = Counted::new(&made, &mut tables);
+    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    budget.begin::<G>(session, 0)?;
+    let mut counted = Counted::new(&budget, &mut tables);
     let mut jumps = Vec::new();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };

@@ -11,7 +11,7 @@ use super::{
     may_be_judged, open, own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
-use crate::record::{Allowance, Header, Keyframe, Origin, Stretch};
+use crate::record::{Header, Keyframe, Origin, Stretch};
 use crate::trace::{Table, TraceHeader};
 use crate::units::Micros;
 
@@ -21,8 +21,6 @@ pub struct Source<'a> {
     pub header: &'a Header,
     /// What a pass over it told.
     pub survey: &'a Survey,
-    /// How much may be made of it.
-    pub allowance: Allowance,
     /// The keyframe that its replay begins with: the first of its chunks is [`Keyframe::stretch`].
     pub start: Option<&'a Start>,
     /// When keyframes are due, and where they go.

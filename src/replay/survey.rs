@@ -231,6 +231,15 @@ impl Survey {
         playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunks().into())
     }
 
+    /// An estimate by counts of what the trace of a replay takes in memory.
+    pub(crate) fn trace_bytes(&self) -> usize {
+        /// About as many cells as the bodies of the built-in games have.
+        const CELLS: usize = 40;
+        let frames = self.players.iter().map(|player| player.frames.max(player.heard)).sum::<u64>();
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        super::budget::trace_bytes(self.players.len(), count(frames), count(self.ticks.count), CELLS)
+    }
+
     /// For how long a packet or snapshot was on its way at most.
     pub(super) fn longest(&self) -> Micros {
         self.bounds.longest

@@ -125,7 +125,6 @@ fn first_table(a: &Replayed, b: &Replayed) -> String {
 
 fn rerecords(session: &Session, exercised: &mut Exercised) -> Finding {
     let again = replay::rerecord::<Arena>(session, None).map_err(|error| broken(Rerecord, error.to_string()))?;
-    let again = Session { allowance: session.allowance, ..again };
     if again != *session {
         return Err(broken(Rerecord, disk::unlike(&again, session)));
     }

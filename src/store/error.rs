@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Recording;
 use crate::log::{LogError, WriteError};
+use crate::memory::NeedsMemory;
 
 /// The reason why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -187,6 +188,14 @@ impl StoreError {
         match source {
             LogError::Io(source) => StoreError::open(path, source),
             source => StoreError::Content { path: path.into(), source },
+        }
+    }
+
+    /// How much memory it needs, where that is what is wrong.
+    pub(crate) fn needs_memory(&self) -> Option<NeedsMemory> {
+        match self {
+            StoreError::Content { source: LogError::NeedsMemory(needs), .. } => Some(*needs),
+            _ => None,
         }
     }
 

@@ -9,6 +9,10 @@ use super::{READ_AHEAD, StoreError, open_trace};
 use crate::log::TraceIndex;
 use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
+/// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
+/// players that is a few MiB.
+const MOST_WAITING: usize = 64 << 20;
+
 /// A trace in a file that can be read repeatedly.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
@@ -30,6 +34,11 @@ impl TraceFile {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the memory in bytes that all its rows take.
+    pub fn memory(&self) -> usize {
+        self.index.memory()
     }
 
     /// Reads the rows of the part at `offset`.
@@ -64,6 +73,6 @@ impl TraceSource for TraceFile {
     }
 
     fn most_waiting(&self) -> usize {
-        self.index.budget()
+        MOST_WAITING
     }
 }

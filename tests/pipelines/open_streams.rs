@@ -3,7 +3,7 @@
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, Options as LogOptions, write_session};
-use hitreg::record::{Allowance, GapRecord, Header, Session, SessionId, Side, Stretch};
+use hitreg::record::{GapRecord, Header, Session, SessionId, Side, Stretch};
 use hitreg::replay::{Jumped, Mode, Options, Ran, ReplayError, Source, Survey, replay, stream_clients};
 use hitreg::score::{ScoreError, score, score_as_read};
 use hitreg::session::scenario::Scenario;
@@ -26,7 +26,7 @@ fn open() -> Options {
 }
 
 fn source<'a>(header: &'a Header, survey: &'a Survey) -> Source<'a> {
-    Source { header, survey, allowance: Allowance::default(), start: None, keyframes: None }
+    Source { header, survey, start: None, keyframes: None }
 }
 
 /// The chunks of a file, one by one.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
-use hitreg::record::{Allowance, Header, Keyframe, Session, Stretch};
+use hitreg::record::{Header, Keyframe, Session, Stretch};
 use hitreg::replay::{Due, Mode, Options, Part, Ran, ReplayError, Source, Start, Survey, replay, stream};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -163,8 +163,7 @@ impl Log {
     ) -> Result<(Trace, Ran), ReplayError> {
         let start = from.map(|keyframe| Start::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
-        let allowance = Allowance::default();
-        let source = Source { header: &self.header, survey, allowance, start: start.as_ref(), keyframes };
+        let source = Source { header: &self.header, survey, start: start.as_ref(), keyframes };
         let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
         let options = Options { network: true, part, ..Options::default() };
         let mut trace = Trace::default();

@@ -7,8 +7,8 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::golden::Gist;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    Allowance, ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey,
-    Stretch, TickRecord,
+    ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey, Stretch,
+    TickRecord,
 };
 use hitreg::replay::{
     Mode, Options, Ran, ReplayError, Replayed, Source, Survey, Traffic, held_against, own_settings, replay,
@@ -226,7 +226,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
 fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
     let header = short().header;
     let streams = |header: &Header, survey: &Survey, options: &Options| {
-        Source { header, survey, allowance: Allowance::default(), start: None, keyframes: None }.streams(options)
+        Source { header, survey, start: None, keyframes: None }.streams(options)
     };
     let whole = survey(&header, |_| {});
     assert!(streams(&header, &whole, &Options::default()));

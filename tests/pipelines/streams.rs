@@ -13,7 +13,7 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
     LogError, LogReader, Options as LogOptions, TraceReader, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Allowance, Outline, Session, Stretch};
+use hitreg::record::{Outline, Session, Stretch};
 use hitreg::replay::{Options, Ran, Source, Survey, replay, stream};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Recorder, record_synthetic};
@@ -54,8 +54,7 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
-    let source =
-        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
+    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
     let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
@@ -188,8 +187,7 @@ fn silent_players_are_waited_for_and_not_looked_for() {
     let survey = survey(&file);
     let mut reader = LogReader::new(&file[..]).expect("a log");
     let header = reader.header().clone();
-    let source =
-        Source { header: &header, survey: &survey, allowance: Allowance::default(), start: None, keyframes: None };
+    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
         let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");

@@ -44,7 +44,7 @@ impl Events {
         }
         let of_its_own = args.what_if.is_plain();
         if store::kind_of(path)? == FileKind::Trace {
-            let is_long = store::kind_of_long(path) == Some(FileKind::Trace);
+            let is_long = store::kind_of_regular(path) == Some(FileKind::Trace);
             return if is_long && of_its_own { Ok(Events::File(TraceFile::open(path)?)) } else { whole(false) };
         }
         let log = files::engine(games).survey(path)?;

@@ -51,7 +51,7 @@ enum Probed {
 fn probe(judge: &Judge<'_>, build: &Build) -> Result<Probed, EngineError> {
     Ok(match judge.ask(build.path())? {
         Some(answer) => Probed::Answer(answer),
-        None => Probed::Trace(judge.trace(build)),
+        None => Probed::Trace(judge.trace(build)?),
     })
 }
 
@@ -149,8 +149,8 @@ impl Bisection<'_, '_, '_> {
         let candidates: Vec<String> = self.line.candidates().map(|at| self.name(at)).collect();
         let verdict = if candidates.len() == 1 { Verdict::Found } else { Verdict::Range };
         let (good, bad) = (self.line.last_good(), self.line.first_bad());
-        let mut trace = |at| self.traces.remove(&at).unwrap_or_else(|| self.judge.trace(&self.builds[at]));
-        let traces = [trace(good), trace(bad)];
+        let mut trace = |at| self.traces.remove(&at).map_or_else(|| self.judge.trace(&self.builds[at]), Ok);
+        let traces = [trace(good)?, trace(bad)?];
         check(self.judge.stop())?;
         let (first_bad, last_good) = (Some(self.name(bad)), Some(self.name(good)));
         let mut found = Found { first_bad, last_good, candidates, ..self.so_far(verdict) };

@@ -111,7 +111,7 @@ impl Found {
 
     /// The same when what everything rests on cannot be judged.
     pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> Found {
-        let Untestable { reason, last_words } = why.clone();
+        let Untestable { reason, last_words, .. } = why.clone();
         Found { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 

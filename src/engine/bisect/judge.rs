@@ -74,8 +74,12 @@ impl Judge<'_> {
         self.condition.is_none()
     }
 
-    pub(super) fn trace(&self, build: &Build) -> Result<Trace, Untestable> {
-        self.runner.trace(build, &self.request)
+    pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, Untestable>, EngineError> {
+        let made = self.runner.trace(build, &self.request);
+        if let Err(untestable) = &made {
+            EngineError::check_memory(build.path(), untestable)?;
+        }
+        Ok(made)
     }
 
     /// What a build is, when its trace is compared with the good one's.
@@ -84,10 +88,10 @@ impl Judge<'_> {
         Ok(match found.verdict {
             Verdict::Same => Answer::Good,
             Verdict::Differs => Answer::Bad,
-            Verdict::Untestable => Answer::Untestable(Untestable {
-                reason: found.untestable.unwrap_or_else(|| "its trace cannot be compared".to_owned()),
-                last_words: Vec::new(),
-            }),
+            Verdict::Untestable => {
+                let reason = found.untestable.unwrap_or_else(|| "its trace cannot be compared".to_owned());
+                Answer::Untestable(Untestable::because(reason))
+            }
         })
     }
 

@@ -45,7 +45,7 @@ impl Workshop<'_> {
         };
         let answer = judge.ask(build.path())?;
         // Its trace shows in the end what changed; a build that gives none may still be asked.
-        if let Ok(trace) = judge.trace(&build) {
+        if let Ok(trace) = judge.trace(&build)? {
             self.keep_trace(commit, &trace)?;
         }
         let nothing = || Answer::Untestable(Untestable::because("there is nothing to judge it by"));
@@ -67,7 +67,7 @@ impl Workshop<'_> {
             return Ok(Ok(trace));
         }
         let made = match self.build(judge, commit, worktree)? {
-            Ok(build) => judge.trace(&build),
+            Ok(build) => judge.trace(&build)?,
             Err(untestable) => Err(untestable),
         };
         if let Ok(trace) = &made {

@@ -34,7 +34,7 @@ impl Way {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
             let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
-            Ok(Err(Untestable { reason, last_words: Vec::new() }))
+            Ok(Err(Untestable::because(reason)))
         };
         if self.open && says.mode != "open" {
             return because("--mode open".into(), &format!("mode {}", says.mode));

@@ -1,15 +1,20 @@
 //! A side's trace: in memory, or in a file where it is long.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use super::{Missing, Traces, Way};
 use crate::build::Untestable;
 use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
+use crate::memory::MemoryLimit;
 use crate::replay::Replayed;
 use crate::store::{self, TemporaryFolder, TraceFile};
-use crate::trace::{Trace, TraceSource};
+use crate::trace::{Table, Trace, TraceSource};
+
+/// Two traces take so many times their size while they are compared in memory.
+const COMPARED: usize = 2;
 
 /// A side's trace.
 #[derive(Debug)]
@@ -29,6 +34,14 @@ impl Held {
         }
     }
 
+    /// How many bytes of memory it takes as a whole.
+    fn memory(&self) -> usize {
+        match self {
+            Held::Memory(trace) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
+            Held::File(trace, _) => trace.memory(),
+        }
+    }
+
     /// All of it in memory.
     ///
     /// # Errors
@@ -43,8 +56,17 @@ impl Held {
 
 impl Traces<Held> {
     /// The same with all of it in memory.
-    pub(super) fn in_memory(self) -> Result<Traces, EngineError> {
+    ///
+    /// # Errors
+    /// When that needs more memory than the limit, as traces of this log or file, or they cannot be read any more.
+    pub(super) fn in_memory(self, of: &Path) -> Result<Traces, EngineError> {
         let Traces { names, made, overlap_only } = self;
+        if let Ok(traces) = &made {
+            let both = traces.iter().map(Held::memory).fold(0, usize::saturating_add);
+            let needed = both.saturating_mul(COMPARED);
+            let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
+            MemoryLimit::current().check(needed).map_err(needs)?;
+        }
         let made = match made {
             Ok([a, b]) => Ok([a.trace()?.into_owned(), b.trace()?.into_owned()]),
             Err(missing) => Err::<_, Missing>(missing),
@@ -62,8 +84,10 @@ impl Way {
     ) -> Result<Result<Trace, Untestable>, EngineError> {
         let options = self.replay_options(engine, &log.session.header)?;
         let game = engine.games.of(&log.session).map_err(Untestable::because_of);
-        let replayed =
-            game.and_then(|game| game.replay(&log.session, &options, &mut |_| {}).map_err(Untestable::because_of));
+        let replayed = game.and_then(|game| {
+            let replayed = game.replay(&log.session, &options, &mut |_| {});
+            replayed.map_err(|error| Untestable::not_replayed(&error))
+        });
         Ok(replayed.map(|Replayed { mut trace, .. }| {
             trace.header.log_digest = log.digest.to_string();
             trace
@@ -86,7 +110,7 @@ impl Way {
         match log.replay_into(game, &options, &target) {
             Ok(()) => {}
             Err(StreamError::Read(error)) => return Err(error),
-            Err(StreamError::Replay(error)) => return Ok(Err(Untestable::because_of(error))),
+            Err(StreamError::Replay(error)) => return Ok(Err(Untestable::not_replayed(&error))),
         }
         let trace = TraceFile::open(target.path())?;
         Ok(Ok(Held::File(trace, Some(folder))))

@@ -12,6 +12,9 @@ use crate::replay::Part;
 use crate::store::{self, TraceFile};
 use crate::trace::{Digest, Trace, TraceSource};
 
+/// A trace that takes up to so many bytes in memory is read as a whole.
+const SHORT_BYTES: usize = 64 << 20;
+
 /// A file that one side begins with.
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
@@ -39,10 +42,19 @@ impl<'a> Source<'a> {
     /// Looks through what is long. `None` of what is short, and of a log that cannot be replayed as it is read in one of these
     /// ways.
     pub(super) fn long(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Option<Source<'a>>, EngineError> {
-        let holds = match store::kind_of_long(path) {
-            Some(FileKind::Trace) => Kept::LongTrace(Box::new(TraceFile::open(path)?)),
+        let holds = match store::kind_of_regular(path) {
+            Some(FileKind::Trace) => {
+                let trace = TraceFile::open(path)?;
+                if trace.memory() <= SHORT_BYTES {
+                    return Ok(None);
+                }
+                Kept::LongTrace(Box::new(trace))
+            }
             Some(FileKind::Log) => {
                 let Some(log) = Engine::new(engine.games).survey(path)? else { return Ok(None) };
+                if log.is_short() {
+                    return Ok(None);
+                }
                 for way in ways {
                     let streams = match (&way.build, engine.games.of_header(&log.header)) {
                         (Some(_), _) => true,

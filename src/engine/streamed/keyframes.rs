@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{StreamError, Stretches, SurveyedLog, can_be_read_twice};
 use crate::engine::{Engine, EngineError, Playable};
-use crate::log::{Found, LogReader, Sought, find_keyframe, replay_budget};
-use crate::record::{Allowance, Keyframe, Stretch};
+use crate::log::{Found, LogReader, Sought, find_keyframe};
+use crate::record::{Keyframe, Stretch};
 use crate::replay::{Due, Options, Ran, Source, Start};
 use crate::store;
 use crate::trace::schema::TableSet;
@@ -51,7 +51,7 @@ impl Engine<'_> {
             Some(found) => Some((true, found)),
             None => find(Sought::First)?.map(|found| (false, found)),
         };
-        let Some((begins_there, Found { header, keyframe, bytes, .. })) = found else { return self.survey(path) };
+        let Some((begins_there, Found { header, keyframe, .. })) = found else { return self.survey(path) };
         let start = Start::read(&keyframe, &header);
         let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
         (self.read)(path, &header);
@@ -60,8 +60,7 @@ impl Engine<'_> {
             header,
             survey: start.survey.clone(),
             digest: None,
-            allowance: Allowance { bytes: replay_budget(bytes, 0) },
-            bytes,
+            session_bytes: 0,
             keyframes: Vec::new(),
             start: Some(start),
         };

@@ -7,7 +7,7 @@ use super::keyframes::{StandsThere, find};
 use super::{StreamError, SurveyedLog};
 use crate::engine::Playable;
 use crate::log::Sought;
-use crate::record::{Allowance, Keyframe, Stretch};
+use crate::record::{Keyframe, Stretch};
 use crate::replay::{Options, Part, Ran, ReplayError, Source, Start};
 use crate::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use crate::trace::{Table, TraceHeader};
@@ -37,8 +37,6 @@ const LEGS: usize = 8;
 const KEYFRAMES: std::ops::RangeInclusive<usize> = 4..=12;
 /// The tables of what a log says itself, and those by which it is told what was exercised.
 const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, corrections::NAME, shots::NAME];
-/// A leg may have so many times its share of the work that a file of this size has a right to.
-const SHARES: usize = 4;
 
 impl SurveyedLog {
     /// Its legs, in order; none where it has no keyframes, or they are not in order.
@@ -51,7 +49,7 @@ impl SurveyedLog {
         legs(&self.keyframes.iter().map(|keyframe| keyframe.at).collect::<Vec<_>>(), last)
     }
 
-    /// Replays a leg, one of so many, as it is read, and says the first tick after which a keyframe of the log is not the state that
+    /// Replays a leg as it is read, and says the first tick after which a keyframe of the log is not the state that
     /// this replay has there. `None` where datagrams may have made a difference.
     ///
     /// # Errors
@@ -59,18 +57,13 @@ impl SurveyedLog {
     pub(in crate::engine) fn run_leg(
         &self,
         game: &dyn Playable,
-        (leg, of): (&Leg, usize),
+        leg: &Leg,
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
-        let share = (self.allowance.bytes / of.max(1)).saturating_mul(SHARES);
-        let source = Source {
-            start: start.as_ref(),
-            allowance: Allowance { bytes: share.min(self.allowance.bytes) },
-            ..self.source()
-        };
+        let source = Source { start: start.as_ref(), ..self.source() };
         let options = Options { part: Some(leg.part), tables: TableSet::named(TABLES), ..Options::default() };
         self.run_beside(said, game, &source, (&options, false), seen, to)
     }

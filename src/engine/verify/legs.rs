@@ -78,21 +78,21 @@ pub(super) fn verify(
 
 type Attempt = Result<Option<LegPlayed>, StreamError>;
 
-/// All legs in their order, two at once where there are threads; those of a short log one after the other.
+/// All legs in their order, two at once where there are threads.
 fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, Attempt)> {
-    let at_once = if log.is_short() { 1 } else { AT_ONCE.min(rayon::current_num_threads()) };
+    let at_once = AT_ONCE.min(rayon::current_num_threads());
     let next = AtomicUsize::new(0);
     let some = |_| -> Vec<(usize, Attempt)> {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         let numbers = numbers.take_while(|number| *number < legs.len());
-        numbers.map(|number| (number, play(game, log, (&legs[number], legs.len())))).collect()
+        numbers.map(|number| (number, play(game, log, &legs[number]))).collect()
     };
     let mut all: Vec<_> = (0..at_once).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
     all.sort_by_key(|(number, _)| *number);
     all
 }
 
-fn play(game: &dyn Playable, log: &SurveyedLog, leg: (&Leg, usize)) -> Attempt {
+fn play(game: &dyn Playable, log: &SurveyedLog, leg: &Leg) -> Attempt {
     let mut gist: Option<Gist> = None;
     let said = Said::new(&log.header, &log.survey.hidden);
     let (ran, contradicts) = said::meanwhile(said, |said| {

@@ -14,7 +14,7 @@ use crate::golden::Gist;
 use crate::log::Options as LogOptions;
 use crate::record::{Session, Stretch};
 use crate::recorded::recorded;
-use crate::replay::{Options, Replayed, held_against};
+use crate::replay::{Options, ReplayError, Replayed, held_against};
 use crate::store;
 use crate::trace::{Digest, Table, Trace, TraceHeader};
 use crate::units::Tick;
@@ -40,7 +40,7 @@ impl Player<'_> {
         rollback_every: Option<u32>,
     ) -> Result<Replays, EngineError> {
         match self {
-            Player::Own => own(engine, &log.session, rollback_every),
+            Player::Own => own(engine, path, &log.session, rollback_every),
             Player::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
         }
     }
@@ -49,10 +49,11 @@ impl Player<'_> {
     pub(super) fn replays_of(
         &self,
         engine: &Engine<'_>,
+        path: &Path,
         session: &Session,
         rollback_every: Option<u32>,
     ) -> Result<Replays, EngineError> {
-        let Player::Build(build, runner) = self else { return own(engine, session, rollback_every) };
+        let Player::Build(build, runner) = self else { return own(engine, path, session, rollback_every) };
         let folder = store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
         store::save_log(&target, session, LogOptions::whole())?;
@@ -78,12 +79,20 @@ impl Player<'_> {
         check(&runner.stop)?;
         match made {
             Ok(()) => Ok(Ok(engine.read_log(target.path())?.session)),
-            Err(untestable) => Ok(Err(in_words(&untestable))),
+            Err(untestable) => {
+                EngineError::check_memory(path, &untestable)?;
+                Ok(Err(in_words(&untestable)))
+            }
         }
     }
 }
 
-fn own(engine: &Engine<'_>, session: &Session, rollback_every: Option<u32>) -> Result<Replays, EngineError> {
+fn own(
+    engine: &Engine<'_>,
+    path: &Path,
+    session: &Session,
+    rollback_every: Option<u32>,
+) -> Result<Replays, EngineError> {
     let game = match engine.games.of(session) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
@@ -93,7 +102,10 @@ fn own(engine: &Engine<'_>, session: &Session, rollback_every: Option<u32>) -> R
     for threads in THREADS {
         replays.push(thread_pool(threads)?.install(|| game.replay(session, &options, &mut |_| {})));
     }
-    Ok(replays.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string()))
+    match replays.into_iter().collect::<Result<_, _>>() {
+        Err(ReplayError::NeedsMemory(source)) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
+        played => Ok(played.map_err(|error| error.to_string())),
+    }
 }
 
 /// A build's traces; it is run as often as this one replays, and never out of the cache.
@@ -108,6 +120,9 @@ fn built(
     let request = Request { log: path, log_digest: digest, options: &[] };
     let made: Result<Vec<Trace>, Untestable> = THREADS.iter().map(|_| runner.trace(build, &request)).collect();
     check(&runner.stop)?;
+    if let Err(untestable) = &made {
+        EngineError::check_memory(path, untestable)?;
+    }
     let held = |trace| held_against(session, trace);
     Ok(made.map(|traces| traces.into_iter().map(held).collect()).map_err(|untestable| in_words(&untestable)))
 }
@@ -190,7 +205,7 @@ impl Unlike {
 }
 
 /// Replays of this build of a log that is read meanwhile, and what in the log is not as they have it; or why there are none.
-/// All run at once where `at_once`, but for those of a short log.
+/// All run at once where `at_once`.
 pub(super) fn streamed(
     engine: &Engine<'_>,
     log: &SurveyedLog,
@@ -214,7 +229,7 @@ pub(super) fn streamed(
         };
         thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
     };
-    let made: Vec<Result<_, StreamError>> = match at_once && !log.is_short() {
+    let made: Vec<Result<_, StreamError>> = match at_once {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };

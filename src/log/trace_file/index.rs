@@ -5,7 +5,6 @@ use std::io::Read;
 use super::{LogError, MISSES_NAMED_ANEW, TraceReader, layout, name_misses_anew};
 use crate::log::chunks::place;
 use crate::log::frames::{FrameError, Frames, Unpacker};
-use crate::log::limits::trace_budget;
 use crate::log::version::Version;
 use crate::trace::{Data, Table, TraceHeader};
 
@@ -16,7 +15,6 @@ pub struct TraceIndex {
     format: Version,
     tables: Vec<(Table, u64)>,
     chunks: Vec<Chunk>,
-    bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +55,7 @@ impl<R: Read> TraceReader<R> {
                 chunks.push(Chunk { table: place, index: content.index, offset: content.offset });
             }
         }
-        Ok(TraceIndex { header: self.header, format: self.format, tables, chunks, bytes: self.chunks.offset() })
+        Ok(TraceIndex { header: self.header, format: self.format, tables, chunks })
     }
 }
 
@@ -72,9 +70,13 @@ impl TraceIndex {
         &self.tables
     }
 
-    /// How many bytes of its rows may be in memory.
-    pub fn budget(&self) -> usize {
-        trace_budget(self.bytes)
+    /// How many bytes its rows take in memory as a whole.
+    pub fn memory(&self) -> usize {
+        let of = |(table, rows): &(Table, u64)| {
+            let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
+            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(*rows).unwrap_or(usize::MAX)))
+        };
+        self.tables.iter().map(of).fold(0, usize::saturating_add)
     }
 
     /// Where the parts of a table begin, in bytes from the start of the file.

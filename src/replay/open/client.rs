@@ -73,7 +73,7 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
         self.made = commanded.command.seq;
         let shown = Shown { drawn: client.drawn(), drawn_at: client.drawn_at() };
         tables.frame(self.player, recorded.at, &commanded, &shown);
-        tables.made.check()
+        tables.budget.check()
     }
 }
 

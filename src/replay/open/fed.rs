@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::client::Client;
 use super::snapshot::snapshot;
-use super::{Counted, Jump, Made, ReplayError, Tables, own_settings};
+use super::{Counted, Jump, ReplayBudget, ReplayError, Tables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::record::{ArrivalRecord, FrameRecord, KeptStates, SnapshotRecord, Stretch};
@@ -32,7 +32,6 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     // Every table has its place, whichever is full first.
     tables.take(0, to);
-    let made = Made::new(source.allowance);
     let mut jumps = Vec::new();
     let all = (0..).map(PlayerId).zip(&source.survey.players);
     let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
@@ -40,7 +39,8 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     for (index, (player, makes)) in (0..).zip(&playing) {
         let client = Client::<G, C>::new(setup, *player, *makes, drawn_behind);
         let mut fed = Fed::new(client, &rows, near, source.survey.back);
-        let mut counted = Counted::new(&made, &mut tables);
+        let budget = ReplayBudget::streaming();
+        let mut counted = Counted::new(&budget, &mut tables);
         let mut passed_on = first;
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {

@@ -1,0 +1,93 @@
+//! How much memory a command may use that holds whole sessions or traces.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The most memory that a command may use which holds a whole session or trace: a quarter of the machine's memory, at
+/// least 2 GiB. Commands that stream need less and ignore it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    bytes: usize,
+}
+
+/// The limit of this process.
+static CURRENT: AtomicUsize = AtomicUsize::new(MemoryLimit::LEAST.bytes);
+
+impl MemoryLimit {
+    /// The limit of a small machine, and of one whose memory is not known, which is taken to be 8 GiB.
+    pub const LEAST: MemoryLimit = MemoryLimit { bytes: 2 << 30 };
+
+    /// A limit of so many bytes.
+    pub const fn of_bytes(bytes: usize) -> MemoryLimit {
+        MemoryLimit { bytes }
+    }
+
+    /// The limit on a machine with so many bytes of physical memory; `None` where that is not known.
+    pub fn of_machine(physical_bytes: Option<u64>) -> MemoryLimit {
+        let quarter = physical_bytes.map_or(0, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
+        MemoryLimit { bytes: quarter.max(MemoryLimit::LEAST.bytes) }
+    }
+
+    /// The limit of this process.
+    pub fn current() -> MemoryLimit {
+        MemoryLimit { bytes: CURRENT.load(Ordering::Relaxed) }
+    }
+
+    /// Makes this the limit of the process.
+    pub fn set(self) {
+        CURRENT.store(self.bytes, Ordering::Relaxed);
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Checks a need against the limit.
+    ///
+    /// # Errors
+    /// When the limit is smaller.
+    pub fn check(self, needed_bytes: usize) -> Result<(), NeedsMemory> {
+        match needed_bytes > self.bytes {
+            true => Err(NeedsMemory { needed_bytes, limit_bytes: self.bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// How many tasks of so many bytes each may run at once: at least one, at most `most`.
+    pub fn tasks_at_once(self, bytes_each: usize, most: usize) -> usize {
+        (self.bytes / bytes_each.max(1)).clamp(1, most.max(1))
+    }
+}
+
+/// A file or a replay that needs more memory than this process may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[error(
+    "this needs about {} MiB of memory, and the limit is {} MiB: set HITREG_MEMORY_MIB={} to allow that much",
+    .needed_bytes.div_ceil(1 << 20), .limit_bytes >> 20, .needed_bytes.div_ceil(1 << 20)
+)]
+pub struct NeedsMemory {
+    /// An estimate of the need.
+    pub needed_bytes: usize,
+    /// The limit.
+    pub limit_bytes: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limit_is_a_quarter_of_the_machine_and_at_least_two_gib() {
+        let gib = |physical: Option<u64>| MemoryLimit::of_machine(physical.map(|gib| gib << 30)).bytes() >> 30;
+        assert_eq!([None, Some(1), Some(8), Some(24), Some(256)].map(gib), [2, 2, 2, 6, 64]);
+    }
+
+    #[test]
+    fn needs_up_to_the_limit_pass() {
+        let limit = MemoryLimit::of_bytes(100 << 20);
+        assert!(limit.check(100 << 20).is_ok());
+        let error = limit.check((100 << 20) + 1).expect_err("one byte more").to_string();
+        assert!(error.contains("101 MiB") && error.contains("HITREG_MEMORY_MIB=101"), "{error}");
+        assert_eq!([1, 30, 60, 101].map(|mib| limit.tasks_at_once(mib << 20, 4)), [4, 3, 1, 1]);
+    }
+}
