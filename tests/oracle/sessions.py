@@ -81,7 +81,7 @@ class Recording:
     @property
     def is_small(self) -> bool:
         """Whether a CI sample may use the recording."""
-        return not self.is_large and self.cost < 1200
+        return not self.is_large and self.cost < 400
 
 
 def is_allowed(case: tuple) -> bool:
