@@ -79,10 +79,6 @@ class Session:
         self.runs[f"{line} #{len(self.runs)}"] = self.runs.pop(line)
         return run
 
-    def has_keyframes(self) -> bool:
-        """Whether the log has keyframes, so that `verify` replays it in parts."""
-        return self.json("info a.hitlog", (0,))["records"].get("keyframes", 0) > 0
-
     def expect(self, line: str, code: int) -> Run:
         """Runs a command that must end with this exit code."""
         run = self.run(line, (0, 1, 125))
@@ -366,8 +362,11 @@ def routes(s: Session) -> None:
     for line in lines:
         verified = s.json(f"verify a.hitlog {line}".strip())
         same(f"verdict of verify {line}", verified["verdict"], "same")
-        if not s.has_keyframes():
+        # A log with keyframes is verified in parts, which have no common digest.
+        if verified["logs"][0]["digest"] is not None:
             same(f"digest, replay and verify {line}", digest, verified["logs"][0]["digest"])
+        elif "--whole" in line or "--build" in line:
+            raise Failed(f"no digest: verify {line}")
         same(f"exercised, replay and verify {line}", s.replay["exercised"], verified["logs"][0]["exercised"])
     piped = s.run("replay - --format json", stdin="a.hitlog").json()
     same("digest, file and pipe", digest, piped["digest"])
@@ -414,7 +413,9 @@ def diff_self(s: Session) -> None:
     s.expect(f"diff {s.trace()} a.hitlog --summary", 0)
     s.expect(f"diff {s.trace()} {s.trace()} --summary", 0)
     s.require_server()
-    s.expect("diff a.hitlog --summary", 0)
+    # `diff` holds a log against its replay only where the log has all sides.
+    if s.recording.kind != "side":
+        s.expect("diff a.hitlog --summary", 0)
 
 
 def diff_set(s: Session) -> None:

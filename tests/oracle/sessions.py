@@ -87,7 +87,7 @@ class Recording:
 def is_allowed(case: tuple) -> bool:
     """Whether a combination is cheap enough for the grid."""
     players, seconds, _, _, odd, _, _ = case
-    return Recording("", players=players, seconds=seconds, settings=ODD_SETTINGS[odd]).cost <= 9000
+    return Recording("", players=players, seconds=seconds, settings=ODD_SETTINGS[odd]).cost <= 4000
 
 
 def pairs_of(case: tuple) -> set[tuple]:
