@@ -28,6 +28,7 @@ import re
 import struct
 import sys
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
@@ -43,15 +44,46 @@ def read_rows(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def read_page(path: Path) -> dict[str, Any]:
-    """The contents that a page of `report` embeds, without unpacking its columns."""
-    text = path.read_text()
-    found = re.search(r'id="data">\s*([^<]+)', text)
-    if found is None:
-        raise ValueError(f"{path} embeds no data")
-    packed = zlib.decompress(base64.b64decode(found[1]))
-    (length,) = struct.unpack("<I", packed[:4])
-    return json.loads(packed[4 : 4 + length])
+@dataclass
+class Page:
+    """What a page of `report` embeds: its contents, and the bytes that its columns point into."""
+
+    contents: dict[str, Any]
+    columns: bytes
+
+    @staticmethod
+    def read(path: Path) -> Page:
+        """The contents of a page."""
+        found = re.search(r'id="data">\s*([^<]+)', path.read_text())
+        if found is None:
+            raise ValueError(f"{path} embeds no data")
+        packed = zlib.decompress(base64.b64decode(found[1]))
+        (length,) = struct.unpack("<I", packed[:4])
+        return Page(json.loads(packed[4 : 4 + length]), packed[4 + length :])
+
+    def values(self, column: dict[str, Any]) -> list[float]:
+        """A column as numbers: sums of surprises of seven bits a byte, the sign in the lowest bit."""
+        at, before, step, found = column["at"], 0, 0, []
+        for _ in range(column["rows"]):
+            value, shift = 0, 0
+            while True:
+                byte = self.columns[at]
+                at += 1
+                value |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            surprise = value // 2 if value % 2 == 0 else -(value + 1) // 2
+            step = step + surprise if column["order"] == 2 else surprise
+            before += step
+            found.append(before * column["unit"])
+        return found
+
+    def packets(self, way: str) -> dict[str, int]:
+        """Packets of one direction (`up` or `down`): how many the page shows, and how many of them were lost."""
+        told = [part for part in self.contents["sides"][0]["packets"] if part["way"] == way]
+        transit = [value for part in told for value in self.values(part["transit_us"])]
+        return {"shown": len(transit), "lost": sum(value < 0 for value in transit)}
 
 
 def stream_rows(path: Path, columns: list[str]) -> Iterator[list[str]]:
