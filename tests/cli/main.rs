@@ -8,6 +8,7 @@ mod folder;
 mod foreign;
 mod future;
 mod git_bisect_run;
+mod grid;
 mod habits;
 mod holes;
 mod interrupt;

@@ -1,0 +1,27 @@
+//! A sample of the grid of `tests/oracle`: every command over honest recordings, whose answers must agree.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::folder::{Folder, text};
+
+/// How many cases the sample has.
+const CASES: &str = "60";
+
+#[test]
+fn a_sample_of_the_grid_holds() {
+    if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        crate::note::skipped("there is no python3");
+        return;
+    }
+    let grid = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/grid.py");
+    let folder = Folder::empty();
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(grid)
+        .args(["--hitreg", env!("CARGO_BIN_EXE_hitreg"), "--sample", CASES, "--work"])
+        .arg(folder.dir.path().join("grid"))
+        .output()
+        .expect("python3 starts");
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
