@@ -6,6 +6,7 @@ use super::{Engine, EngineError, can_be_read_twice};
 use crate::info::{Figures, Info};
 use crate::log::{self, LogError, LogReader, Options, StretchWriter, WriteError};
 use crate::merge::{Aligned, Cut, Logs, MergeError, NoPlan, Plan, merge};
+use crate::memory::MemoryLimit;
 use crate::record::{Header, Outline, SessionId, Stretch};
 use crate::store::{self, StoreError, Target};
 
@@ -107,7 +108,7 @@ impl Logs for Files<'_> {
 
     fn next(&mut self, log: usize) -> Result<Option<Stretch>, EngineError> {
         let Reader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
-        match reader.next_held(used_bytes) {
+        match reader.next_held(MemoryLimit::current(), used_bytes) {
             Err(LogError::Torn(_)) => {
                 *is_cut_off = true;
                 Ok(None)

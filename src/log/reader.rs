@@ -105,8 +105,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when the limit does not suffice.
-    pub(crate) fn next_held(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
-        let limit = MemoryLimit::current();
+    pub(crate) fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<Stretch>, LogError> {
         while let Some((chunk, bytes)) = self.next_sized()? {
             *used = used.saturating_add(bytes);
             if limit.check(*used).is_ok() {
@@ -148,18 +147,18 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Reads on to the end, or to where the log is cut off.
-    fn read_all(mut self) -> Result<(Session, Option<Torn>), LogError> {
+    fn read_all(mut self, limit: MemoryLimit) -> Result<(Session, Option<Torn>), LogError> {
         let mut session = Session::new(self.header.clone());
         let mut used = 0;
         let torn = loop {
-            match self.next_held(&mut used) {
+            match self.next_held(limit, &mut used) {
                 Ok(Some(chunk)) => session.append(chunk),
                 Ok(None) => break None,
                 Err(LogError::Torn(torn)) => break Some(torn),
                 Err(error) => return Err(error),
             }
         };
-        MemoryLimit::current().check(used)?;
+        limit.check(used)?;
         session.put_in_order();
         Ok((session, torn))
     }
@@ -229,7 +228,7 @@ pub fn read_session(from: impl Read) -> Result<Session, LogError> {
 /// # Errors
 /// As [`read_session`], but for a cut after the header.
 pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Torn>), LogError> {
-    LogReader::new(from)?.read_all()
+    LogReader::new(from)?.read_all(MemoryLimit::current())
 }
 
 #[cfg(test)]

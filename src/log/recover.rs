@@ -61,6 +61,10 @@ impl std::fmt::Display for Hole {
 /// # Errors
 /// When nothing can be read: the bytes are no log, or the header itself is damaged.
 pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+    recover_within(MemoryLimit::current(), bytes)
+}
+
+pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     let frame = first_frame(&mut Frames::new(bytes, 0))?;
     let content = unpack(&frame);
     let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
@@ -74,6 +78,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
         damage: Damage::default(),
         looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
         latest: None,
+        limit,
         used: 0,
         chain: Chain::default(),
         table: SeekTable::default(),
@@ -84,7 +89,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     };
     recovery.count(&frame);
     recovery.run(frame.bytes.len())?;
-    MemoryLimit::current().check(recovery.used)?;
+    limit.check(recovery.used)?;
     recovery.session.put_in_order();
     Ok((recovery.session, recovery.damage))
 }
@@ -104,6 +109,7 @@ struct Recovery<'a> {
     looks: usize,
     /// The latest time so far.
     latest: Option<Micros>,
+    limit: MemoryLimit,
     /// How many bytes of memory the session takes.
     used: usize,
     /// What each chunk takes of it even when it is empty.
@@ -287,7 +293,7 @@ impl Recovery<'_> {
             }
         }
         self.used = self.used.saturating_add(self.chunk_bytes + chunk.bytes());
-        if MemoryLimit::current().check(self.used).is_ok() {
+        if self.limit.check(self.used).is_ok() {
             self.session.append(chunk);
         }
         let read = if found.is_keyframe { &mut self.damage.keyframes } else { &mut self.damage.chunks };

@@ -405,7 +405,8 @@ mod tests {
 
     #[test]
     fn rows_in_memory_have_the_memory_limit_and_rows_that_go_on_have_none() {
-        let session = Session::default();
+        let header = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a header");
+        let session = Session::new(header);
         let budget = ReplayBudget::holding(&session, MemoryLimit::of_bytes(1_000));
         budget.add(1_000);
         assert!(!budget.is_exceeded() && budget.check().is_ok());
@@ -420,8 +421,7 @@ mod tests {
     fn estimate_by_counts_refuses_before_the_replay_begins() {
         let scenario = Scenario { players: 3, seconds: 4.0, ..Scenario::default() };
         let rules = Arc::new(ArenaRules::default());
-        let mut session = Session::new(crate::session::record_header::<Arena>(&scenario, &rules));
-        session.players.resize_with(3, Default::default);
+        let session = Session::new(scenario.header::<Arena>(&rules).expect("a header"));
         let limit = MemoryLimit::of_bytes(32 << 20);
         let begin = |ticks: usize| ReplayBudget::holding(&session, limit).begin::<Arena>(&session, ticks);
         assert!(begin(4 * 64).is_ok());

@@ -60,8 +60,13 @@ fn a_chunk_that_claims_too_many_rows_is_refused_before_they_are_allocated() {
 fn many_small_chunks_cannot_become_a_giant_session() {
     let bomb = crafted(60, 100_000);
     assert!(bomb.len() < 20_000);
-    assert!(matches!(read_session(&bomb[..]), Err(LogError::TooLarge { .. })));
-    assert!(matches!(crate::log::recover(&bomb), Err(LogError::TooLarge { .. })));
+    let limit = MemoryLimit::of_bytes(80 << 20);
+    let read = LogReader::new(&bomb[..]).unwrap().read_all(limit).map(|_| ()).unwrap_err();
+    let LogError::NeedsMemory(needs) = read else { panic!("{read}") };
+    let recovered = crate::log::recover::recover_within(limit, &bomb);
+    assert!(matches!(recovered, Err(LogError::NeedsMemory(recovered)) if recovered == needs));
+    let suffices = MemoryLimit::of_bytes(needs.needed_bytes);
+    assert_eq!(LogReader::new(&bomb[..]).unwrap().read_all(suffices).unwrap().0.states.len(), 6_000_000);
     let mut reader = LogReader::new(&bomb[..]).unwrap();
     let mut rows = 0;
     while let Some(chunk) = reader.next_chunk().unwrap() {
