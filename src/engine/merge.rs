@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{Engine, EngineError, can_be_read_twice};
 use crate::info::{Figures, Info};
 use crate::log::{self, LogError, LogReader, Options, StretchWriter, WriteError};
-use crate::merge::{Aligned, Cut, Logs, MergeError, NoPlan, Plan, merge};
 use crate::memory::MemoryLimit;
+use crate::merge::{Aligned, Cut, Logs, MergeError, NoPlan, Plan, merge};
 use crate::record::{Header, Outline, SessionId, Stretch};
 use crate::store::{self, StoreError, Target};
 

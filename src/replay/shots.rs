@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(damage, [None, Some(12.0), None]);
     }
 
-    fn hit(target: u64) -> Verdict {
+    fn hit(target: u16) -> Verdict {
         let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
         Verdict { reason: Reason::Hit, wounds: vec![wound] }
     }

@@ -77,3 +77,14 @@ fn what_a_kill_left_is_named_and_put_back() {
     assert_eq!(fs::read(folder.path("copy.hitlog")).unwrap(), fs::read(folder.path("live.hitlog")).unwrap());
     folder.done("record synth -o live.hitlog --seconds 1 --force");
 }
+
+/// A test of hangups passes where the tests themselves ignore them.
+#[test]
+fn tests_of_hangups_pass_under_nohup() {
+    let mut tests = Command::new("sh");
+    tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
+    tests.args(["--exact", "unfinished::a_recording_that_is_told_to_end_ends_with_a_whole_log"]);
+    let output = tests.output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
