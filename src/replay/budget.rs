@@ -364,7 +364,8 @@ mod tests {
     }
 
     fn player(budget: &ReplayBudget, frames: impl Iterator<Item = Micros>) {
-        let mut counted = Counted::new(budget, &mut ());
+        let mut observer = ();
+        let mut counted = Counted::new(budget, &mut observer);
         frames.for_each(|at| counted.count_frame(PlayerId(3), at));
     }
 

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes")]
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
