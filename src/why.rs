@@ -20,7 +20,7 @@ pub use near::near;
 pub use places::{Place, Which};
 pub use reader::Reader;
 pub use rejudged::{Otherwise, Rejudged, Rules};
-pub use shot::{Came, Drawn, Judged, Made, Shot};
+pub use shot::{Came, Drawn, GivenHit, Judged, Made, Shot};
 
 use serde::Serialize;
 

@@ -32,9 +32,11 @@ impl PartArgs {
         let time = |moment: Option<Moment>, otherwise: Micros| match moment {
             None => Ok(otherwise),
             Some(Moment::At(at)) => Ok(at),
-            Some(Moment::Tick(tick)) => {
-                time_of(tick)?.ok_or_else(|| Trouble::Request(format!("the session has no tick {tick}")))
-            }
+            Some(Moment::Tick(tick)) => time_of(tick)?.ok_or_else(|| {
+                Trouble::Request(format!(
+                    "the session has no tick {tick} whose time is in the log: give a time (--from 8.19s)"
+                ))
+            }),
         };
         if self.is_whole() {
             return Ok(None);

@@ -21,11 +21,11 @@ use crate::log::{FileKind, LogReader};
 use crate::page::{Picture, Shown, html};
 use crate::record::Session;
 use crate::replay::{Options, Part};
-use crate::report::figures::{self, count};
+use crate::report::figures;
 use crate::report::{diff_line, what_if_line};
 use crate::store::{self, Kind, Target};
 use crate::trace::Trace;
-use crate::units::{ClockTime, Micros};
+use crate::units::Micros;
 use crate::why::Rejudged;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
@@ -200,10 +200,8 @@ fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Trou
     });
     excerpt.map_err(|error| match error {
         ExcerptError::Read(error) => error.into(),
-        ExcerptError::TooLong { most, by } => {
-            let (most, by) = (count(most as u64), ClockTime(by));
-            let what = format!("it has more than {most} views of players by {by}, and a page holds no more");
-            Trouble::file(path, format!("{what}: show less of it with --from and --to"))
+        error @ ExcerptError::TooLong { .. } => {
+            Trouble::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
         }
         error => Trouble::file(path, error),
     })

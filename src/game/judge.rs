@@ -110,6 +110,8 @@ pub struct JudgedAgain {
     pub aim: (Vec3, Vec3),
     /// How far the others went back.
     pub rewind: Micros,
+    /// Whether the others go back at all, by the settings.
+    pub is_compensated: bool,
     /// They would have had to go back further than they may.
     pub is_cut: bool,
     /// Where each was there, ascending by entity.

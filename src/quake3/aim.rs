@@ -53,6 +53,14 @@ const OTHERS: [(u32, &str); 8] = [
     (12, "proximity launcher"),
 ];
 
+/// Those of the others that send off something that flies.
+const LAUNCHERS: [u32; 7] = [4, 5, 8, 9, 10, 11, 12];
+
+/// Whether what a weapon fires flies, and comes down later.
+pub(super) fn launches(number: u32) -> bool {
+    LAUNCHERS.contains(&number)
+}
+
 /// What a weapon is called.
 pub(super) fn weapon_name(number: u32) -> &'static str {
     let at_once = Weapon::of(number).map(|weapon| weapon.name);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use glam::Vec3;
 
-use super::aim::{Lines, Weapon, cut, off, weapon_name};
+use super::aim::{Lines, Weapon, cut, launches, off, weapon_name};
 use super::body::BodyRow;
 use super::game::{Quake3, moved};
 use super::movement::{Shape, Solid, World};
@@ -16,6 +16,7 @@ use super::surroundings::{around, box_of};
 use crate::bsp::quake3::{Sweep, contents};
 use crate::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 use crate::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
+use crate::trace::schema::IMPACT;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// A value of `weaponstate` (bg_public.h): the weapon fires, or waits until it may again.
@@ -89,6 +90,7 @@ pub(super) fn shots_again(
                     judged: Some(JudgedAgain {
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
                         rewind: present - time,
+                        is_compensated: furthest.is_some(),
                         is_cut: furthest.is_some() && time > shot.time,
                         targets,
                         at_present: at_present.main_wound().map(|wound| wound.target),
@@ -98,15 +100,21 @@ pub(super) fn shots_again(
             }
             for hit in others {
                 let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
-                // The same usercmd may have led to several.
-                let indices = (0..=u8::MAX).rev().find(|index| !taken.contains(&(hit.command, *index)));
-                let index = indices.unwrap_or(0);
+                // The same usercmd may have led to several. The first index is that of the shot itself, where shots are known;
+                // the last one is an impact's.
+                let is_impact = launches(held);
+                let is_free = |index: &u8| !taken.contains(&(hit.command, *index));
+                let index = match is_impact {
+                    true => (1..=IMPACT).rev().find(is_free),
+                    false => (u8::from(rules.map.is_some())..IMPACT).find(is_free),
+                };
+                let index = index.unwrap_or(IMPACT - 1);
                 taken.insert((hit.command, index));
                 all.push(ShotAgain {
                     shooter,
                     command: hit.command,
                     index,
-                    is_impact: Weapon::of(held).is_none(),
+                    is_impact,
                     at: hit.at,
                     tick: pair[1].tick,
                     weapon: weapon_name(held),
@@ -259,7 +267,9 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
 impl Shot {
     /// The time to which its targets go back as far as they may.
     fn time_in(&self, scene: &Scene<'_>) -> Micros {
-        scene.furthest.map_or(scene.present, |furthest| self.time.max(scene.present - furthest))
+        // What a handicap makes later than the present is the present (g_unlagged.c).
+        let asked = self.time.min(scene.present);
+        scene.furthest.map_or(scene.present, |furthest| asked.max(scene.present - furthest))
     }
 
     /// Where the others were for it, and whom it hit.

@@ -61,9 +61,24 @@ pub enum ImportError {
         /// Why the first of those failed that did.
         first: Option<Undecoded>,
     },
+    /// A map by another name than that which was played on.
+    #[error("the session was played on `{played}`; force it if this is the same map under another name")]
+    OtherMap {
+        /// The name that the server told.
+        played: String,
+    },
     /// No map of this engine, or none of that name.
     #[error("{0}")]
     Map(#[from] MapError),
+    /// A log of another session, or of a server that did not write down who was hurt.
+    #[error(
+        "it has no line of damage, and shooters were told of {hits} hits: it is another session's log, or its server ran \
+         without `g_debugDamage 1`"
+    )]
+    ServerLog {
+        /// How many.
+        hits: u64,
+    },
     /// A setting that is none.
     #[error("{0}")]
     Setting(#[from] SettingError),

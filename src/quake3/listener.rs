@@ -54,6 +54,10 @@ pub struct Counts {
     pub hits: u64,
     /// Those whose victim is known, by the server's log or by what all in sight are told.
     pub hits_with_victim: u64,
+    /// Lines of damage in the server's log.
+    pub logged: u64,
+    /// Those that a shooter was told of.
+    pub logged_and_told: u64,
     /// Datagrams after a level ended, which are not recorded.
     pub after_level: u64,
 }
@@ -108,7 +112,8 @@ impl Listener {
 
     /// What has passed so far.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let (logged, logged_and_told) = self.damage.logged();
+        Counts { logged, logged_and_told, ..self.counts }
     }
 
     /// The rules of the level, once they were told.

@@ -97,7 +97,7 @@ impl Shots {
         let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let limit = match judged {
             Some(judged) if judged.is_cut => Limit::MaxUnlag,
-            _ if rewind > Micros::ZERO => Limit::None,
+            Some(judged) if judged.is_compensated => Limit::None,
             _ => Limit::Off,
         };
         self.push::<G>(Shot {
@@ -294,6 +294,7 @@ mod tests {
         let judged = JudgedAgain {
             aim: (Vec3::ZERO, Vec3::X),
             rewind: Micros::from_ms(rewind_ms),
+            is_compensated: rewind_ms > 0,
             is_cut,
             targets: vec![(EntityId(4), Vec3::X * 50.0)],
             at_present: None,

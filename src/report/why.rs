@@ -4,7 +4,9 @@ use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
-use crate::why::{Came, Carried, Correction, DrawnFrom, Judged, Off, Otherwise, Place, Received, Shot, Which, Why};
+use crate::why::{
+    Came, Carried, Correction, DrawnFrom, GivenHit, Judged, Off, Otherwise, Place, Received, Shot, Which, Why,
+};
 
 /// The page about a shot or a correction. `settings` are those of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise]) -> Page {
@@ -32,7 +34,7 @@ pub fn why_svg(why: &Why, settings: &[(String, String)]) -> Option<String> {
 fn title(why: &Why) -> String {
     match why {
         Why::Shot(shot) => {
-            let what = if shot.is_impact() { "impact of" } else { "shot" };
+            let what = if shot.is_impact { "impact of" } else { "shot" };
             let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", name(&shot.weapon)) };
             let at = shot.judged.as_ref().and_then(|judged| judged.at_us).or(shot.made.and_then(|made| made.at_us));
             format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
@@ -121,7 +123,8 @@ fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
     let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
     let arrived = match carried.arrived_us {
         Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at.saturating_sub(carried.sent_us))),
-        None => "never arrived".to_owned(),
+        None if carried.is_lost => "never arrived".to_owned(),
+        None => "when it arrived is not known".to_owned(),
     };
     format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
 }
@@ -153,6 +156,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     };
     page.pair("view error", &error);
     page.pair("judged", &came(&shot.server));
+    page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
     let covered = judged.in_cover_ms.map(|ms| format!("; in cover on its own screen for {} ms", measure(ms)));
     let visible = match judged.visible_at_present.as_str() {
         "yes" => Some("could be seen from the muzzle"),
@@ -160,6 +164,20 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
         _ => None,
     };
     page.pair_if("by then", visible.map(|seen| format!("the target {seen}{}", covered.unwrap_or_default())).as_deref());
+}
+
+/// What the server that was recorded gave for it.
+fn given(given: &GivenHit) -> String {
+    let Some(target) = &given.target else { return "the server gave no hit for it".to_owned() };
+    let whom = if target == "?" { "a hit of somebody" } else { target };
+    let damage = given.damage.map_or(String::new(), |damage| format!(" for {}", measure(damage)));
+    let off = match (given.off_units, given.beyond_spread_units) {
+        (Some(off), Some(beyond)) if off > 0.0 => {
+            format!("; judged here it passes {} units beside, {} beyond its spread", measure(off), measure(beyond))
+        }
+        _ => String::new(),
+    };
+    format!("the server gave {whom}{damage}{off}")
 }
 
 /// Says so where the server ran the usercmd from another place than the shooter's screen did.
@@ -242,7 +260,7 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
 fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     let server = came(&shot.server);
     let shooter = shot.shooter;
-    if shot.is_impact() {
+    if shot.is_impact {
         return format!(
             "{server}: the projectile of p{shooter}#{} came down there; nobody foretells that.",
             shot.command

@@ -100,7 +100,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A pipe or device where a file is needed, which is renamed when it is whole.
-    #[error("{}: this is a pipe or device, and a recording in real time needs a file", path.display())]
+    #[error("{}: this is a pipe or device, and this log needs a file: it is written piece by piece, and renamed when it is whole", path.display())]
     NoFile {
         /// Which.
         path: PathBuf,

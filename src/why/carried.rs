@@ -11,8 +11,10 @@ use crate::units::{EntityId, Micros};
 pub struct Carried {
     /// When the first packet left that carried it.
     pub sent_us: i64,
-    /// When the first of them arrived; `None` where none did.
+    /// When the first of them arrived; `None` where none did, or nobody wrote it down.
     pub arrived_us: Option<i64>,
+    /// Whether all of them were lost, as far as arrivals were written down.
+    pub is_lost: bool,
     /// How many packets carried it.
     pub packets: u32,
 }
@@ -83,9 +85,11 @@ fn carried(records: &PlayerRecords, command: u32) -> Option<Carried> {
     let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
     let with = records.sent.iter().filter(|packet| carries(packet.newest.0, packet.count));
     let with: Vec<_> = with.collect();
+    let arrived_us = with.iter().filter_map(|packet| fates.of(packet.number).next()).map(|at| at.0).min();
     Some(Carried {
         sent_us: with.iter().map(|packet| packet.at.0).min()?,
-        arrived_us: with.iter().filter_map(|packet| fates.of(packet.number).next()).map(|at| at.0).min(),
+        arrived_us,
+        is_lost: arrived_us.is_none() && !records.reached.is_empty(),
         packets: with.len() as u32,
     })
 }

@@ -67,6 +67,6 @@ impl Shot {
     }
 
     fn is_decided_at_once(&self) -> bool {
-        self.server.reason != "launched" && !self.is_impact()
+        self.server.reason != "launched" && !self.is_impact
     }
 }

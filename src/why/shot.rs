@@ -20,6 +20,8 @@ pub struct Shot {
     pub command: u32,
     /// Which shot of that usercmd; 255 for an impact.
     pub index: u32,
+    /// Whether it is the impact of a projectile.
+    pub is_impact: bool,
     /// What it was fired with.
     pub weapon: String,
     /// The client frame that made the usercmd.
@@ -30,6 +32,8 @@ pub struct Shot {
     pub server: Came,
     /// How the server judged it; `None` where it never did.
     pub judged: Option<Judged>,
+    /// What the server that was recorded said of it, where this is another judgement by its rules.
+    pub given: Option<GivenHit>,
     /// What became of the projectile, where this is its launch.
     pub impact: Option<Came>,
     /// The line of the aim, as it was on the shooter's screen.
@@ -93,6 +97,19 @@ pub struct Judged {
     pub in_cover_ms: Option<f32>,
 }
 
+/// The word of the server that was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GivenHit {
+    /// Whom it gave as hit: `p3`, `?` where that was not recorded; `None` where it gave no hit.
+    pub target: Option<String>,
+    /// For how much, where that was recorded.
+    pub damage: Option<f32>,
+    /// How far beside that one the shot passes as it is judged here; and how far beyond what its spread allows.
+    pub off_units: Option<f32>,
+    /// See `off_units`.
+    pub beyond_spread_units: Option<f32>,
+}
+
 /// How a target was drawn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawn {
@@ -118,11 +135,6 @@ impl Shot {
         ShotName { shooter: self.shooter, command: self.command, index }
     }
 
-    /// Whether it is the impact of a projectile.
-    pub fn is_impact(&self) -> bool {
-        self.index == u32::from(IMPACT)
-    }
-
     pub(super) fn read(reader: &Reader<'_>, row: usize) -> Shot {
         let trace = reader.trace;
         let shots = shots::Columns::of(trace);
@@ -137,16 +149,23 @@ impl Shot {
             row,
         );
         let aimed_at = named(shots.aimed_at, row);
-        let is_impact = cell(shots.impact, row) == Some(1);
+        let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // Nobody aims an impact: its line is its launch's.
         let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
         let mut shot = Shot {
             shooter,
             command,
             index,
+            is_impact,
             weapon: shots.weapon.get(row).to_owned(),
             made,
             judged: (server.reason != "not run").then(|| judged(reader, row)),
+            given: shots.given_target.iter().nth(row).map(|_| GivenHit {
+                target: named(shots.given_target, row),
+                damage: measure(shots.given_damage, row),
+                off_units: measure(shots.off_units, row),
+                beyond_spread_units: measure(shots.beyond_spread_units, row),
+            }),
             impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
             about: server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone()),

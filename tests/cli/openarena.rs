@@ -33,6 +33,7 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
         assert!(said.contains(&shot), "{shot}\n{said}");
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
+        assert!(why.contains("when it arrived is not known"), "nobody between them knows: {why}");
     }
     // No further back than it may: not at all, by 20 ms, and as far as the server remembers.
     let limits = |most: u32| -> (usize, i64) {
@@ -78,4 +79,47 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     let log = &accepted["logs"][0];
     assert!(log["verdict"] == "accepted" && log["why"].is_null() && log["detail"].is_null(), "{accepted:#}");
     assert_eq!(folder.json("verify duel.hitlog")["logs"][0]["golden"], "compared");
+    // A gun's hits are no impacts of projectiles, whatever the number that tells hits of one usercmd apart.
+    let rows = folder.done("export duel.hitlog --table shots");
+    let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    assert!(rows.iter().all(|row| row["index"] == 0 && row["impact"] == 0), "{rows:?}");
+    let hit = &rows[0];
+    let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
+    assert!(why.starts_with("shot p") && !why.contains("projectile"), "{why}");
+    assert!(why.contains("recorded      the server gave p1 for 7"), "{why}");
+    // What is not judged again says so in JSON, too; and who is not predicted is not thrown about by it.
+    let replay = folder.json("replay duel.hitlog");
+    assert!(replay["hits_again"].as_array().expect("a list").iter().all(|hit| hit["judged"].is_null()), "{replay:#}");
+    assert_eq!(replay["jumps"], serde_json::json!([]));
+}
+
+/// A map of another name is another level, unless somebody says that it is the same.
+#[test]
+fn another_map_than_that_of_the_session_is_refused() {
+    let folder = Folder::empty();
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    std::fs::copy(format!("{fixtures}/hitreg_room.bsp"), folder.path("q3dm6.bsp")).expect("a copy");
+    let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --map q3dm6.bsp");
+    let why = folder.refused(&import);
+    assert!(why.contains("q3dm6.bsp: the session was played on `hitreg_room`") && why.contains("--force-map"), "{why}");
+    folder.done(&format!("{import} --force-map"));
+}
+
+/// The log of another session, or of a server that wrote down nobody who was hurt, is told from the session's own.
+#[test]
+fn a_server_log_of_another_session_is_noticed() {
+    let folder = Folder::empty();
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --force --server-log");
+    let said = folder.done(&format!("{import} {fixtures}/duel.server.log"));
+    assert!(said.contains("lines of damage, 21 of them told to a shooter"), "{said}");
+    assert!(!said.contains("another session's log"), "{said}");
+    std::fs::write(folder.path("quiet.log"), "0: client connected\n").expect("a file");
+    let refused = folder.run(&format!("{import} quiet.log"));
+    let why = text(&refused.stderr);
+    assert!(code(&refused) != 0 && why.contains("quiet.log: it has no line of damage"), "{why}");
+    std::fs::write(folder.path("other.log"), "900: client:1 health:100 damage:7 armor:0\n".repeat(30)).expect("a file");
+    let said = folder.done(&format!("{import} other.log"));
+    assert!(said.contains("30 lines of damage, 0 of them told to a shooter"), "{said}");
+    assert!(said.contains("fewer than half of the hits told are in it: it may be another session's log"), "{said}");
 }

@@ -270,7 +270,7 @@ fn a_target_was_drawn_from_the_snapshots_that_are_named() {
         let carried = shot.carried.expect("every usercmd was sent");
         let (made, judged) = (shot.made.unwrap().at_us.unwrap(), shot.judged.as_ref().unwrap().at_us.unwrap());
         assert!(made <= carried.sent_us, "{}", shot.name());
-        assert!(carried.arrived_us.is_some_and(|at| at > carried.sent_us && (at <= judged || shot.is_impact())));
+        assert!(carried.arrived_us.is_some_and(|at| at > carried.sent_us && (at <= judged || shot.is_impact)));
         let (Some(from), Some(drawn)) = (shot.drawn_from, shot.place_of(Which::Drawn).and_then(|place| place.origin))
         else {
             continue;

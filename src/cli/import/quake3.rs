@@ -37,6 +37,9 @@ pub(super) struct Udp {
     /// The map that it was played on: a .bsp, or a .pk3 that holds it. Without it predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
+    /// Take a map of another name than that which was played on
+    #[arg(long, requires = "map")]
+    force_map: bool,
     /// The server's console log, for who was hit
     #[arg(long, value_name = "FILE")]
     server_log: Option<PathBuf>,
@@ -85,11 +88,14 @@ struct Report<'a> {
 
 pub(super) fn run_udp(args: &Udp, output: &mut Output) -> Result<Outcome, Trouble> {
     let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
-    run(Quake3Recording { source: Source::Capture, recording: &args.capture, map, server_log }, &args.output, output)
+    let (recording, force_map) = (args.capture.as_path(), args.force_map);
+    let from = Quake3Recording { source: Source::Capture, recording, map, force_map, server_log };
+    run(from, &args.output, output)
 }
 
 pub(super) fn run_demo(args: &Demo, output: &mut Output) -> Result<Outcome, Trouble> {
-    let from = Quake3Recording { source: Source::Demo, recording: &args.demo, map: None, server_log: None };
+    let from =
+        Quake3Recording { source: Source::Demo, recording: &args.demo, map: None, force_map: false, server_log: None };
     run(from, &args.output, output)
 }
 
@@ -103,7 +109,7 @@ fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<O
 
 fn blame(error: EngineError) -> Trouble {
     let EngineError::Quake3 { path, source } = error else { return error.into() };
-    Trouble::file(&path, source.to_string())
+    Trouble::file(&path, source.to_string().replace("force it if", "give --force-map if"))
 }
 
 impl Report<'_> {
@@ -132,7 +138,7 @@ impl Report<'_> {
         let names: Vec<String> = self.players.iter().map(|player| format!("p{player}")).collect();
         page.pair("session", &format!("{} on {}, of {}", self.game, self.map, names.join(", ")));
         if let Some(warning) = &self.warning {
-            page.styled(UNSURE, &format!("  {warning}"));
+            page.marked(2, UNSURE, warning);
         }
         let undecoded = match counts.undecoded {
             0 => "every one decoded".to_owned(),
@@ -155,6 +161,14 @@ impl Report<'_> {
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
         page.pair("hits told", &format!("{}, {victims}", count(counts.hits)));
+        if counts.logged > 0 {
+            let told = format!("{} of them told to a shooter", count(counts.logged_and_told));
+            page.pair("server log", &format!("{} lines of damage, {told}", count(counts.logged)));
+        }
+        if counts.logged > 0 && counts.logged_and_told * 2 < counts.hits {
+            let what = "fewer than half of the hits told are in it: it may be another session's log";
+            page.marked(2, UNSURE, what);
+        }
         page.pair("size", &self.size_bytes.to_string());
     }
 }

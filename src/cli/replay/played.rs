@@ -118,7 +118,7 @@ pub(super) fn play(
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: Jumps::of(&ran.jumps),
+        jumps: jumps(&gathered.gist.header, &ran.jumps),
         whole: None,
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
@@ -130,6 +130,13 @@ pub(super) fn play(
         length,
         seconds,
     })
+}
+
+/// How often players were moved on their own screens. Of a client that predicts nothing each snapshot does so, and that is no
+/// misprediction.
+fn jumps(trace: &TraceHeader, jumped: &[Jumped]) -> Vec<Jumps> {
+    let is_off = |(key, value): &(String, String)| key == "prediction.mode" && value == "off";
+    if trace.settings.iter().any(is_off) { Vec::new() } else { Jumps::of(jumped) }
 }
 
 /// How well each way of drawing the others does, of a log that is read again.
@@ -250,7 +257,7 @@ fn whole(
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: Jumps::of(&Jumped::of(&replayed.jumps)),
+        jumps: jumps(&replayed.trace.header, &Jumped::of(&replayed.jumps)),
         spreads: gathered.spreads.page(),
         hashes_compared: replayed.hashes_compared,
         first_difference: replayed.first_difference,

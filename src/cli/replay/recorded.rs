@@ -65,12 +65,14 @@ impl Jumps {
 pub(super) struct Hit {
     shooter: u32,
     command: u32,
+    /// Which hit of that usercmd.
+    index: u32,
     at_us: i64,
     weapon: String,
     /// Whom that server said it hit; `?` where nobody told.
     target: String,
-    /// Whom it hits here.
-    judged: String,
+    /// Whom it hits here; `null` where no shot is known.
+    judged: Option<String>,
     /// Whom it would have hit without going back.
     at_present: Option<String>,
     rewind_us: i64,
@@ -93,16 +95,18 @@ impl Hit {
         let at_once = given.filter(|(row, _)| shots.impact.get(*row) != Some(&1));
         let hit = |(row, target): (usize, &str)| {
             let at_present = shots.present_target.get(row);
+            let off_units = measure(shots.off_units, row);
             Some(Hit {
                 shooter: *shots.shooter.get(row)?,
                 command: *shots.command.get(row)?,
+                index: *shots.index.get(row)?,
                 at_us: *shots.at_us.get(row)?,
                 weapon: shots.weapon.get(row).to_owned(),
                 target: target.to_owned(),
-                judged: shots.target.get(row).to_owned(),
+                judged: off_units.map(|_| shots.target.get(row).to_owned()),
                 at_present: (!matches!(at_present, "" | "none")).then(|| at_present.to_owned()),
                 rewind_us: *shots.rewind_us.get(row)?,
-                off_units: measure(shots.off_units, row),
+                off_units,
                 beyond_spread_units: measure(shots.beyond_spread_units, row),
                 view_error_units: measure(shots.view_error_units, row),
             })
@@ -111,8 +115,7 @@ impl Hit {
     }
 
     fn is_explained(&self) -> bool {
-        let is_same = self.judged == self.target || (self.target == "?" && self.judged != "none");
-        is_same && self.off_units.is_some()
+        self.judged.as_ref().is_some_and(|judged| *judged == self.target || (self.target == "?" && judged != "none"))
     }
 
     /// Whether of none of them the shot is known: nothing is known of shots that missed then, either.
@@ -131,7 +134,7 @@ impl Hit {
         }
         page.heading("Hits that the server gave, judged again as it judges: the same target is hit");
         if Hit::are_of_no_shot(hits) {
-            let text = "none of the {} could be: no shot is known without the map that was played, which `hitreg import` takes by --map";
+            let text = "none of the {} could be: no shot is known without the map that was played, which `hitreg import quake3-udp` takes by --map";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
         }
@@ -171,7 +174,7 @@ impl Hit {
                     "passes {} units beside it, {} back, and hits {}",
                     measure(off),
                     ms(hit.rewind_us),
-                    if hit.judged == "none" { "nobody" } else { &hit.judged }
+                    hit.judged.as_deref().filter(|whom| *whom != "none").unwrap_or("nobody")
                 ),
                 _ => "no shot is known by then".to_owned(),
             };

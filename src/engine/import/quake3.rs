@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::engine::{EngineError, can_be_read_twice};
 use crate::log::{Options, WhenFull};
-use crate::quake3::{self, Overview, ServerLog, Source};
+use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
 use crate::store::{self, Recording, StoreError, Target};
 
 /// A recording, and what else is known of it.
@@ -17,6 +17,8 @@ pub struct Quake3Recording<'a> {
     pub recording: &'a Path,
     /// The map, or an archive that holds it.
     pub map: Option<&'a Path>,
+    /// Whether a map of another name is taken.
+    pub force_map: bool,
     /// The server's console log.
     pub server_log: Option<&'a Path>,
 }
@@ -31,7 +33,18 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| EngineError::Quake3 { path: from.recording.to_owned(), source };
     let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
+    let Counts { hits, logged, .. } = overview.counts;
+    if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
+        return Err(EngineError::Quake3 { path: path.to_owned(), source: ImportError::ServerLog { hits } });
+    }
     if let Some(path) = from.map {
+        let played = &overview.rules.map_name;
+        let is_it = |file: &Path| file.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(played.as_str()));
+        let is_level = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bsp"));
+        if is_level && !from.force_map && !is_it(path) {
+            let source = ImportError::OtherMap { played: played.clone() };
+            return Err(EngineError::Quake3 { path: path.to_owned(), source });
+        }
         let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
         overview.rules.map =
             Some(map.map_err(|error| EngineError::Quake3 { path: path.to_owned(), source: error.into() })?);

@@ -31,7 +31,7 @@ function ofShot(shot, heading = null) {
       [`on the screen`, came(shot.screen)],
       [`drew ${shot.about ?? "nobody"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} ago`}` : null],
       ["made of", madeOf(shot.drawn_from)],
-      ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? "never arrived" : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
+      ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "when it arrived is not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
       ["ran", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
       ["went back", judged?.rewind_us === null || !judged ? null : judged.rewind_us === 0 ? "not at all: judged in the present" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
       ["limited by", judged ? (judged.limit === "none" ? "nothing" : judged.limit.replaceAll("_", " ")) : null],

@@ -30,6 +30,11 @@ impl Hits {
         Hits { attackers: vec![None; log.hurt.len()], log, told: 0 }
     }
 
+    /// How many lines the log has, and how many of them a shooter was told of.
+    pub(super) fn logged(&self) -> (u64, u64) {
+        (self.log.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
+    }
+
     /// The hits that a snapshot tells its player for the first time. `since` is the server time of the snapshot before.
     pub(super) fn of(&mut self, client: &mut Client, snapshot: &Snapshot) -> Vec<ShotRecord> {
         let (before, since) = client.hits.unwrap_or((snapshot.player[HITS], snapshot.server_time));
