@@ -11,7 +11,6 @@ mod category;
 mod cells;
 mod judge;
 mod moment;
-mod outline;
 mod placed;
 mod reconcile;
 mod role;
@@ -22,14 +21,13 @@ mod states;
 
 #[cfg(feature = "pipelines")]
 pub(crate) use acked::shown_by_either;
-pub use acked::{Acked, Cause, Evidence, Grade, LostInput, SnapshotExtras};
+pub use acked::{Acked, Evidence, Grade, LostInput, SnapshotExtras};
 pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use cells::{Cells, Said, Spatial, cell, cells};
 pub use judge::{Given, Judge, JudgedAgain, ShotAgain};
 pub use moment::Moment;
-pub use outline::Wall;
 pub use placed::{How, Placed};
 pub use reconcile::Reconcile;
 pub use role::Role;
@@ -39,7 +37,7 @@ pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
 pub use states::unknown_states;
 pub use states::{OtherFields, StateRows};
 
-pub use crate::record::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
+pub use crate::record::{Cause, CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope, Wall};
 
 /// A game, as the pipelines see it: a [`Simulate`], and how its shots are judged ([`Judge`]), drawn ([`Categorize`]) and
 /// predicted ([`Reconcile`]). Whoever implements the four has a game; of the last two a game implements what it needs.

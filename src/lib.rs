@@ -138,6 +138,8 @@ pub mod summary;
 #[cfg(feature = "pipelines")]
 pub mod sweep;
 #[cfg(feature = "pipelines")]
+pub mod swept;
+#[cfg(feature = "pipelines")]
 pub mod text_diff;
 pub mod trace;
 pub mod traffic;

@@ -20,9 +20,8 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 
 use crate::diff::TraceDiff;
-use crate::game::Wall;
-use crate::record::Session;
-use crate::sweep::Table;
+use crate::record::{Session, Wall};
+use crate::swept::Table;
 use crate::trace::Trace;
 use crate::why::Rejudged;
 use packed::{Column, Columns, whole};

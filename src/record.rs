@@ -4,6 +4,7 @@
 //! names. All times are session times unless a field says otherwise.
 
 mod allowance;
+mod cause;
 mod client;
 mod event;
 mod fate;
@@ -13,6 +14,7 @@ mod heard;
 mod kept;
 mod keyframe;
 mod outline;
+mod own_setting;
 mod rules;
 mod schema;
 mod server;
@@ -21,8 +23,11 @@ mod side;
 mod state;
 mod stream;
 mod unknown;
+mod wall;
+mod what_if;
 
 pub use allowance::Allowance;
+pub use cause::Cause;
 pub use client::{ArrivalRecord, FrameRecord, PacketRecord};
 pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRecord, Reason, ShotRecord};
 pub use fate::Fates;
@@ -33,6 +38,7 @@ pub(crate) use kept::{KeptStates, KnowsStates};
 pub use keyframe::Keyframe;
 pub(crate) use outline::lowest_and_highest;
 pub use outline::{Outline, OutlineOfPlayer};
+pub use own_setting::{player_of, split_of_player};
 pub use rules::StoredRules;
 pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields};
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
@@ -45,3 +51,5 @@ pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};
 pub(crate) use stream::{each_stream, state_bytes};
 pub(crate) use unknown::OwnRow;
 pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords, Value};
+pub use wall::Wall;
+pub use what_if::{REJUDGED, WhatIf};

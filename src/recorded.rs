@@ -20,7 +20,7 @@ pub struct NoStates;
 
 /// The tables that a log's own records make: `ticks` with the recorded hashes, `bodies` with the states that were sent,
 /// what was `executed`, and `frames` with the players' input. It lacks whatever was never sent, so it is compared under
-/// [`DiffOptions::overlap_only`](crate::diff::DiffOptions::overlap_only).
+/// `DiffOptions::overlap_only`.
 ///
 /// # Errors
 /// When the log is an imported client recording, whose ticks are none of a server's, or one side of a session.

@@ -22,7 +22,6 @@ mod survey;
 mod tables;
 mod variables;
 mod views;
-mod what_if;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +34,8 @@ pub use streamed::{Pass, Ran, Source, stream, stream_clients};
 pub(crate) use survey::Near;
 pub use survey::{Survey, Ticks};
 pub use tables::Tables;
-pub use what_if::REJUDGED;
-pub use what_if::WhatIf;
+
+pub use crate::record::{REJUDGED, WhatIf};
 
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};

@@ -31,6 +31,6 @@ pub use sweep::sweep_page;
 pub use why::{why_answer, why_page, why_svg};
 
 /// Which question counts of hits answer, for beside them.
-pub fn what_if_line(what_if: crate::replay::WhatIf) -> String {
+pub fn what_if_line(what_if: crate::record::WhatIf) -> String {
     format!("what-if: {}, {}", what_if.name(), what_if.meaning())
 }

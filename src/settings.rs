@@ -17,9 +17,10 @@ pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key};
 pub use kind::Kind;
 pub use players::{Players, without_players};
-pub(crate) use players::{is_of_players, player_of};
+pub(crate) use players::is_of_players;
 pub use preset::{PRESETS, Preset};
 
+use crate::record::split_of_player;
 use crate::units::{Hz, PlayerId};
 use engine_names::our_name;
 use nearest::nearest;
@@ -273,7 +274,7 @@ impl Settings {
     /// # Errors
     /// When there is no such key, or it cannot have that value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
-        if let Some((player, key)) = players::split(key) {
+        if let Some((player, key)) = split_of_player(key) {
             return self.set_of_player(player, key, value);
         }
         let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {

@@ -3,20 +3,17 @@
 
 mod axis;
 mod figures;
-mod table;
 
 use rayon::prelude::*;
 
 pub(crate) use axis::PRESET;
 pub use axis::{Axis, AxisError};
-pub use figures::Figures;
-pub use table::figure_names;
-pub use table::{Cell, Table};
 
 use crate::record::Session;
 use crate::replay::{ReplayError, Replayed, WhatIf, own_settings};
 use crate::settings::{SettingError, Settings};
 use crate::stats::confidence_95;
+pub use crate::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
 use figures::Gathered;
 
 /// The most combinations of values in one sweep.
@@ -84,28 +81,6 @@ pub enum SweepError {
         /// Why.
         source: ReplayError,
     },
-}
-
-/// The outcome: a row for each combination, in the order of the axes' values, the last axis running fastest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sweep {
-    /// What was asked: what the counts of hits mean depends on it.
-    pub what_if: WhatIf,
-    /// How often each session was run at each point.
-    pub repeats: u16,
-    /// What was varied: `PRESET` or a setting's key, for each axis.
-    pub keys: Vec<String>,
-    /// The rows.
-    pub rows: Vec<Row>,
-}
-
-/// One combination.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The value of each of [`Sweep::keys`].
-    pub values: Vec<String>,
-    /// What all sessions together came to.
-    pub figures: Figures,
 }
 
 impl Plan {

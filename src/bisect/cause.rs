@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::rerun::Reran;
 use crate::diff::{Divergence, Ran, What, settings_that_differ};
-use crate::game::Cause;
+use crate::record::Cause;
 use crate::trace::Trace;
 use crate::trace::schema::{bodies, corrections, errors, executed, shots};
 

@@ -36,44 +36,6 @@ impl Grade {
     }
 }
 
-/// Why a prediction was wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// A usercmd never reached the server, which ran another in its place or none.
-    InputLost,
-    /// A usercmd was held up on its way, or snapshots were.
-    InputLate,
-    /// The player was put elsewhere.
-    Teleport,
-    /// The player died or came back.
-    SpawnOrDeath,
-    /// Somebody's shot pushed the player.
-    Knockback,
-    /// Another player was in the way, or was not where the client thought.
-    OtherPlayer,
-    /// A moving part of the map was in the way.
-    Mover,
-    /// The surface of water was crossed.
-    WaterEdge,
-    /// The recorded state is rounded, and the rounding decided.
-    Quantisation,
-    /// None of these has evidence.
-    Unknown,
-}
-
-named!(Cause {
-    InputLost = "input_lost",
-    InputLate = "input_late",
-    Teleport = "teleport",
-    SpawnOrDeath = "spawn_or_death",
-    Knockback = "knockback",
-    OtherPlayer = "other_player",
-    Mover = "mover",
-    WaterEdge = "water_edge",
-    Quantisation = "quantisation",
-    Unknown = "unknown",
-});
-
 /// What shows that a cause is the right one, as tables name it: `told` (the snapshot itself says so), `touched` (the body
 /// met it while it was predicted), `reproduced` (running it so gives the server's state to the bit), `none`, or a game's own.
 pub type Evidence = &'static str;

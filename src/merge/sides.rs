@@ -2,7 +2,7 @@
 
 use super::MergeError;
 use crate::record::{By, Header, PlayerRecords, Stretch};
-use crate::settings::player_of;
+use crate::record::player_of;
 use crate::units::{Micros, PlayerId};
 
 /// So far from zero times can be, in µs, that no sum of three of them is out of bounds.

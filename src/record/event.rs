@@ -137,7 +137,7 @@ named!(GapCause {
 /// A sound or sight that is heard or seen once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Which one; the game's own numbering, named by [`Simulate::effect_name`](crate::game::Simulate::effect_name).
+    /// Which one; the game's own numbering, named by `Simulate::effect_name`.
     pub kind: u8,
     /// The entity that it comes from. A client that predicts its own effects is not sent those of its own entity
     /// which [`Effect::predictable`] marks.

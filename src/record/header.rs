@@ -8,7 +8,7 @@ use crate::units::Seed;
 /// What is known before the first record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// [`Simulate::NAME`](crate::game::Simulate::NAME).
+    /// `Simulate::NAME`.
     pub game: String,
     /// The game's rules in MessagePack, maps included: a log needs no other file to replay.
     pub rules: StoredRules,

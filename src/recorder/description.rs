@@ -5,7 +5,6 @@ use crate::record::{
     CellKind, Class, Field, Header, Origin, OwnRow, PlayerInfo, SessionId, Side, UnknownKind, UnknownRecords, Value,
     usercmd_fields,
 };
-use crate::settings::Settings;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
 /// The kind that holds what usercmds carry besides, eight bytes a row.
@@ -69,8 +68,8 @@ impl Description {
         self.setting("server.tick_hz", hz.to_string())
     }
 
-    /// A setting, by whatever name the game has for it. Said twice, the last holds. One that hitreg has by that name takes what
-    /// hitreg's takes.
+    /// A setting, by whatever name the game has for it. Said twice, the last holds. The name
+    /// is words with dots between them; no word is empty or has spaces. Replays check the values of the settings they know.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
         let (key, value) = (key.into(), value.into());
@@ -153,9 +152,8 @@ impl Description {
         if header.game.is_empty() {
             return fault("the game has no name".into());
         }
-        // What hitreg knows by name is read again as that, by every command.
-        if let Err(error) = Settings::from_pairs(&header.settings) {
-            return fault(error.to_string());
+        if let Some((key, _)) = header.settings.iter().find(|(key, _)| !is_dotted_name(key)) {
+            return fault(format!("a setting is called `{key}`: its name needs words with dots between them"));
         }
         if header.players.is_empty() {
             return fault("nobody plays: call `player` for each place that there is".into());
@@ -196,6 +194,11 @@ const FRAMES: &str = "frames";
 const AT: &str = "at_us";
 /// The setting that says where usercmds were recorded.
 const USERCMDS: &str = "recorder.usercmds";
+
+/// Whether a setting's name is words with dots between them.
+fn is_dotted_name(key: &str) -> bool {
+    key.split('.').all(|word| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control()))
+}
 
 fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     let mut names: Vec<&String> = names.collect();

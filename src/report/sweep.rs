@@ -3,9 +3,9 @@
 use super::page::Align::{Left, Right};
 use super::page::{Align, Cell, Page};
 use super::what_if_line;
-use crate::replay::WhatIf;
+use crate::record::WhatIf;
 use crate::stats::Spread;
-use crate::sweep::{Figures, Sweep};
+use crate::swept::{Figures, Sweep};
 
 /// The headline figures, a row for each combination of values.
 pub fn sweep_page(sweep: &Sweep) -> Page {
@@ -28,7 +28,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     if has_intervals {
         columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
     }
-    let row = |row: &crate::sweep::Row| -> Vec<Cell> {
+    let row = |row: &crate::swept::Row| -> Vec<Cell> {
         let mut cells = figures(&row.figures).to_vec();
         if has_intervals {
             cells.splice(1..1, hit_share(&row.figures));

@@ -102,7 +102,7 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
             let would_be = other.server.as_ref().map_or("not judged at all".to_owned(), came);
             page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
         }
-        page.faint(2, &super::what_if_line(crate::replay::WhatIf::Rejudge));
+        page.faint(2, &super::what_if_line(crate::record::WhatIf::Rejudge));
     }
 }
 

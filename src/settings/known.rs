@@ -1,12 +1,12 @@
 //! Which keys are hitreg's own.
 
 use super::keys::KEYS;
-use super::{Settings, is_of_players, players};
+use super::{Settings, is_of_players};
 
 impl Settings {
     /// Whether there is such a key.
     pub fn is_known(key: &str) -> bool {
-        let key = match players::split(key) {
+        let key = match crate::record::split_of_player(key) {
             Some((_, key)) if is_of_players(key) => key,
             Some(_) | None => key,
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::keys::KEYS;
 use super::nearest::nearest;
 use super::{SettingError, Settings};
+use crate::record::split_of_player as split;
 use crate::units::PlayerId;
 
 /// What a player may have for its own: how it predicts and draws, how its client runs, and how it is sent updates.
@@ -20,18 +21,6 @@ pub struct Players(BTreeMap<PlayerId, BTreeMap<&'static str, String>>);
 /// Whether a setting may be one player's own.
 pub(crate) fn is_of_players(key: &str) -> bool {
     OWN.iter().any(|own| key.starts_with(own))
-}
-
-/// The player and the key of `p2.client.cmd_hz`.
-pub(super) fn split(key: &str) -> Option<(PlayerId, &str)> {
-    let (player, key) = key.strip_prefix('p')?.split_once('.')?;
-    let is_number = player.bytes().all(|digit| digit.is_ascii_digit());
-    Some((PlayerId(player.parse().ok().filter(|_| is_number)?), key))
-}
-
-/// Whose own a setting is; `None` of what all have.
-pub(crate) fn player_of(key: &str) -> Option<PlayerId> {
-    split(key).map(|(player, _)| player)
 }
 
 /// The settings of a log from which players were taken: theirs are gone, and who follows them has its own under its new

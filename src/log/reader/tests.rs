@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_bytes::ByteBuf;
 
 use super::*;
-use crate::game::{CellKind, Class, Field, Scope};
+use crate::record::{CellKind, Class, Field, Scope};
 use crate::log::chunk::{encode_end, to_messagepack};
 use crate::log::container::ChunkSink;
 use crate::record::Origin;
